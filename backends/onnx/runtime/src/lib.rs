@@ -1,0 +1,1 @@
+//! Finds the shared library of ONNX Runtime.

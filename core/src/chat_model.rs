@@ -1,0 +1,168 @@
+//! Anything that answers: a model in this process, or a server. One request, one stream, one reply.
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::message::Message;
+use crate::preface::Preface;
+use crate::processor::Delta;
+use crate::sampling::SamplingOptions;
+use crate::stop::StopSignal;
+use crate::stream::Run;
+use crate::template::Ending;
+use crate::tokenizer::TokenId;
+
+/// What a model is asked.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Request {
+    /// Instructions, tools and template variables.
+    pub preface: Preface,
+    /// The messages from the first to the one to answer.
+    pub path: Vec<Message>,
+    /// How to sample; what is absent the model decides.
+    pub sampling: SamplingOptions,
+    /// How the prompt ends.
+    pub ending: Ending,
+    /// Ends the reply early and keeps it.
+    pub stop: StopSignal,
+}
+
+impl Request {
+    /// Asks for an answer to `path`.
+    pub fn new(preface: Preface, path: Vec<Message>) -> Self {
+        Self {
+            preface,
+            path,
+            ..Self::default()
+        }
+    }
+
+    /// Sets how to sample.
+    #[must_use]
+    pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
+        self.sampling = sampling;
+        self
+    }
+}
+
+/// Why a reply ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// The model ended it, with a token or a stop text.
+    Stop,
+    /// `max_tokens` were sampled.
+    MaxTokens,
+    /// The context is full.
+    ContextFull,
+    /// The model asks for tools.
+    ToolCalls,
+    /// The caller stopped it.
+    Stopped,
+}
+
+/// How many tokens a reply took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Units of the prompt.
+    pub prompt: usize,
+    /// Tokens of the reply, the one that ended it included.
+    pub reply: usize,
+}
+
+/// What the KV cache was good for in one reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheReport {
+    /// Units of the prompt.
+    pub prompt: usize,
+    /// Units that a session held already.
+    pub reused: usize,
+    /// Units that had to be computed: `prompt - reused`.
+    pub forwarded: usize,
+    /// Where the prompt first differs from what the session held; `None` when it held nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_difference: Option<usize>,
+}
+
+/// Something that was not done as asked, or had to be done another way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Degradation {
+    /// `max_tokens` asks for more than the context has room for.
+    MaxTokensCapped {
+        /// What was asked for.
+        asked: usize,
+        /// What there is room for.
+        room: usize,
+    },
+    /// Bytes at the end of the reply were no whole character and became U+FFFD.
+    BrokenText,
+}
+
+/// A whole reply.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Reply {
+    /// What the model said.
+    pub message: Message,
+    /// The ids it was sampled as, the ending one left out; empty where a server does not say.
+    pub tokens: Vec<TokenId>,
+    /// Why it ended.
+    pub finish: FinishReason,
+    /// How many tokens it took.
+    pub usage: Usage,
+    /// What the KV cache was good for, where known.
+    pub cache: Option<CacheReport>,
+    /// The seed of the draw; `None` when greedy or unknown.
+    pub seed: Option<u64>,
+    /// What was not done as asked.
+    pub degradations: Vec<Degradation>,
+}
+
+impl Reply {
+    /// Creates a reply that ended by itself, with nothing known of its cost.
+    pub fn new(message: Message) -> Self {
+        Self {
+            message,
+            tokens: Vec::new(),
+            finish: FinishReason::Stop,
+            usage: Usage::default(),
+            cache: None,
+            seed: None,
+            degradations: Vec::new(),
+        }
+    }
+}
+
+/// A reply that is being written: deltas, then the whole.
+pub type ReplyStream = Run<Delta, Reply>;
+
+/// Answers requests.
+///
+/// # Contract
+/// The deltas of a reply join to its message. A request that cannot be answered at all fails in `reply`, before
+/// the first delta. Dropping the stream ends the work and leaves the model usable; the stop signal ends the
+/// reply and keeps it. [`laws::chat_model`](crate::laws::chat_model) checks it.
+#[async_trait]
+pub trait ChatModel: Send + Sync + Debug {
+    /// Returns the model's name.
+    fn name(&self) -> &str;
+
+    /// Starts a reply.
+    ///
+    /// # Errors
+    /// Template, tokenizer and backend errors, and [`ErrorKind::ContextOverflow`](crate::ErrorKind).
+    async fn reply(&self, request: Request) -> Result<ReplyStream>;
+
+    /// Computes the prompt ahead of its reply, where that saves time later; returns what it found cached.
+    ///
+    /// # Errors
+    /// As [`ChatModel::reply`].
+    async fn warm(&self, request: Request) -> Result<Option<CacheReport>>;
+}

@@ -1,0 +1,148 @@
+//! A model that runs here: an engine makes sessions, a session is one KV cache.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::prompt::Unit;
+use crate::sampling::SamplingOptions;
+use crate::tokenizer::{SpecialToken, TokenId, Tokenizer};
+use crate::{Error, ErrorKind, Result};
+
+/// Asks running work to end soon; clones share the flag.
+///
+/// ```
+/// use alloquy_core::Cancel;
+///
+/// let cancel = Cancel::default();
+/// let seen_by_worker = cancel.clone();
+/// cancel.cancel();
+/// assert!(seen_by_worker.check().unwrap_err().is_cancelled());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Asks for the end.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Says whether the end was asked for.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Returns [`ErrorKind::Cancelled`] once the end was asked for.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn check(&self) -> Result<()> {
+        match self.is_cancelled() {
+            true => Err(Error::new(ErrorKind::Cancelled, "cancelled")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// What a model says of itself.
+///
+/// `files` holds the texts of the model's description files by name (`config.json`, `tokenizer_config.json`,
+/// `chat_template.jinja`, …), so that templates and processors read them without touching a disk, and a model
+/// embedded in a program has them too.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ModelInfo {
+    /// A short name, usually the folder's.
+    pub name: String,
+    /// `architectures[0]` of `config.json`, such as `Qwen3ForCausalLM`, where the model says it.
+    pub architecture: Option<String>,
+    /// `model_type`, such as `qwen3`, where the model says it.
+    pub model_type: Option<String>,
+    /// How many positions fit.
+    pub context_length: usize,
+    /// How many logits a step gives.
+    pub vocabulary: usize,
+    /// Beginning of text, where the model has one.
+    pub bos: Option<SpecialToken>,
+    /// Tokens that end a reply; never empty.
+    pub stop_tokens: Vec<TokenId>,
+    /// Every added token.
+    pub specials: Vec<SpecialToken>,
+    /// The sampling that the model's makers recommend.
+    pub sampling: SamplingOptions,
+    /// Texts of the model's description files, by name.
+    pub files: BTreeMap<String, String>,
+}
+
+impl ModelInfo {
+    /// Returns a description file as JSON, or `None` when the model has no such file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] when the file is not JSON.
+    pub fn json(&self, file: &str) -> Result<Option<serde_json::Value>> {
+        let Some(text) = self.files.get(file) else {
+            return Ok(None);
+        };
+        serde_json::from_str(text).map(Some).map_err(|source| {
+            let message = format!("{file} of model {:?} is not valid JSON", self.name);
+            Error::new(ErrorKind::Model, message).with_source(source)
+        })
+    }
+}
+
+/// A loaded model. Shared by everything that talks to it; it opens sessions.
+///
+/// # Contract
+/// Sessions of one engine are independent of each other, but are used from one thread at a time (the
+/// [`Generator`](crate::Generator) owns them all).
+pub trait Engine: Send + Sync + Debug {
+    /// Returns what the model says of itself.
+    fn model(&self) -> &ModelInfo;
+
+    /// Returns the tokenizer.
+    fn tokenizer(&self) -> &dyn Tokenizer;
+
+    /// Opens an empty session.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`](crate::ErrorKind::Backend) when there is no memory for one.
+    fn open(&self) -> Result<Box<dyn Session>>;
+}
+
+/// One KV cache. Knows units; not messages, text, tools or other sessions.
+///
+/// # Contract
+/// The result depends on the units alone: fed whole, one by one or in chunks, after any `truncate`, in the
+/// original or in a fork, the next logits agree (to rounding). After an error other than
+/// [`ErrorKind::Cancelled`] the session is to be dropped; after a cancelled one `resident` says what it holds.
+/// [`laws::session`](crate::laws::session) checks it.
+///
+/// ### Why does `forward` return a mutable slice?
+/// Samplers work in place, and a vocabulary's worth of logits is too large to copy at every token.
+pub trait Session: Send {
+    /// Returns how many units are held.
+    fn resident(&self) -> usize;
+
+    /// Appends `units` and returns the logits of the last one, as many as the vocabulary has tokens.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for no units, [`ErrorKind::ContextOverflow`] when they do not fit (nothing is
+    /// appended then), [`ErrorKind::Cancelled`] between chunks, [`ErrorKind::Backend`] otherwise.
+    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]>;
+
+    /// Keeps at most the first `length` units and returns how many it kept.
+    ///
+    /// A model that cannot rewind to `length` keeps fewer, possibly none. `length` beyond `resident` keeps all.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`].
+    fn truncate(&mut self, length: usize) -> Result<usize>;
+
+    /// Copies the session; both go on independently.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] when there is no memory for one.
+    fn fork(&self) -> Result<Box<dyn Session>>;
+}

@@ -1,0 +1,157 @@
+//! The one error of every crate: what it means to the caller, a sentence, and its cause.
+
+use std::fmt;
+
+/// A result whose error is [`Error`] unless said otherwise.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+/// An error with a kind to branch on and a sentence to show.
+///
+/// There is one error type for all crates because errors cross their traits: a store's failure travels
+/// through a turn to whoever polls it. The sentence quotes the offending value and names what would have
+/// been valid. `{}` prints the sentence, `{:#}` adds the chain of causes.
+///
+/// ```
+/// use alloquy_core::{Error, ErrorKind};
+///
+/// let error = Error::new(ErrorKind::NotFound, "conversation \"tea\" does not exist");
+/// assert_eq!(error.kind(), ErrorKind::NotFound);
+/// assert_eq!(error.to_string(), "conversation \"tea\" does not exist");
+/// ```
+pub struct Error {
+    repr: Box<Repr>,
+}
+
+struct Repr {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Source>,
+}
+
+/// What an [`Error`] means to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A chat template could not be read, compiled or rendered, or refused the conversation.
+    Template,
+    /// Text could not be turned into tokens, or tokens into text.
+    Tokenize,
+    /// A model's files are missing, damaged or contradict each other.
+    Model,
+    /// The runtime below a model is missing, unusable or failed.
+    Backend,
+    /// The caller cancelled; everything stays usable.
+    Cancelled,
+    /// The prompt does not fit into the model's context.
+    ContextOverflow,
+    /// Another writer got there first, or an identifier already exists with other content.
+    Conflict,
+    /// The named thing does not exist.
+    NotFound,
+    /// A store could not read or write.
+    Store,
+    /// Stored data is damaged; nothing was changed.
+    Corrupt,
+    /// A tool could not be registered or run.
+    Tool,
+    /// The model kept asking for tools beyond the allowed number of rounds.
+    ToolRounds,
+    /// This combination is not supported here.
+    Unsupported,
+    /// The input is not valid.
+    Invalid,
+}
+
+impl Error {
+    /// Creates an error of `kind` with a sentence: lower case, no full stop, the value quoted.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self {
+            repr: Box::new(Repr {
+                kind,
+                message,
+                source: None,
+            }),
+        }
+    }
+
+    /// Attaches the cause.
+    ///
+    /// ```
+    /// use alloquy_core::{Error, ErrorKind};
+    ///
+    /// let cause = "x".parse::<u32>().unwrap_err();
+    /// let error = Error::new(ErrorKind::Invalid, "seed \"x\" is not a number").with_source(cause);
+    /// assert_eq!(format!("{error:#}"), "seed \"x\" is not a number: invalid digit found in string");
+    /// ```
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Source>) -> Self {
+        self.repr.source = Some(source.into());
+        self
+    }
+
+    /// Puts a sentence in front, keeping the kind and the cause.
+    ///
+    /// ```
+    /// use alloquy_core::{Error, ErrorKind};
+    ///
+    /// let error = Error::new(ErrorKind::Store, "disk is full").context("could not append a node");
+    /// assert_eq!(error.to_string(), "could not append a node: disk is full");
+    /// ```
+    #[must_use]
+    pub fn context(mut self, sentence: impl fmt::Display) -> Self {
+        self.repr.message = format!("{sentence}: {}", self.repr.message);
+        self
+    }
+
+    /// Returns the kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.repr.kind
+    }
+
+    /// Says whether the caller cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.kind() == ErrorKind::Cancelled
+    }
+
+    /// Says whether another writer got there first.
+    pub fn is_conflict(&self) -> bool {
+        self.kind() == ErrorKind::Conflict
+    }
+
+    /// Says whether the named thing does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.kind() == ErrorKind::NotFound
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.repr.message)?;
+        let mut cause = std::error::Error::source(self).filter(|_| formatter.alternate());
+        while let Some(error) = cause {
+            write!(formatter, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Error")
+            .field("kind", &self.repr.kind)
+            .field("message", &self.repr.message)
+            .field("source", &self.repr.source)
+            .finish()
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.repr.source.as_deref().map(|source| source as _)
+    }
+}

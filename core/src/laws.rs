@@ -1,0 +1,8 @@
+//! The laws of every open set: one public suite each, run by every member.
+//!
+//! A law panics with a sentence when it is broken, so a member's test is a list of calls.
+
+pub mod chat_model;
+pub mod processor;
+pub mod session;
+pub mod store;

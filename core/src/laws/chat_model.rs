@@ -1,0 +1,1 @@
+//! What every chat model must do.

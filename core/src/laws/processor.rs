@@ -1,0 +1,1 @@
+//! What every data processor must do.

@@ -1,0 +1,1 @@
+//! What every session must do.

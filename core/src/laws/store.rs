@@ -1,0 +1,1 @@
+//! What every conversation store must do.

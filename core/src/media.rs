@@ -1,0 +1,165 @@
+//! A picture or a sound: shared bytes whose identity is their digest.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+use crate::{Error, ErrorKind, Result};
+
+/// A SHA-256 digest, printed as 64 hexadecimal digits.
+///
+/// ```
+/// use alloquy_core::Digest;
+///
+/// let digest = Digest::of(b"abc");
+/// assert!(digest.to_string().starts_with("ba7816bf"));
+/// assert_eq!(digest.to_string().parse::<Digest>()?, digest);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// Computes the digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Returns the 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Digest({self})")
+    }
+}
+
+impl FromStr for Digest {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let invalid = || {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("digest {text:?} is not 64 lower-case hexadecimal digits"),
+            )
+        };
+        if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(invalid());
+        }
+        let mut digest = [0; 32];
+        for (index, byte) in digest.iter_mut().enumerate() {
+            let pair = text.get(2 * index..2 * index + 2).ok_or_else(invalid)?;
+            *byte = u8::from_str_radix(pair, 16).map_err(|source| invalid().with_source(source))?;
+        }
+        Ok(Self(digest))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// A picture or a sound.
+///
+/// Two media are equal when their digests are. The bytes are shared, never printed, and not part of the
+/// serialised form: a store keeps them once under their digest, and [`Media::with_bytes`] puts them back.
+///
+/// ```
+/// use alloquy_core::Media;
+///
+/// let media = Media::new("image/png", b"not really a picture".to_vec());
+/// let stored = serde_json::to_string(&media)?;
+/// let loaded: Media = serde_json::from_str(&stored)?;
+/// assert_eq!(loaded, media);
+/// assert!(loaded.bytes().is_none());
+/// let restored = loaded.with_bytes(b"not really a picture".to_vec())?;
+/// assert_eq!(restored.bytes(), media.bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Media {
+    digest: Digest,
+    #[serde(rename = "type")]
+    media_type: String,
+    #[serde(skip)]
+    bytes: Option<Arc<[u8]>>,
+}
+
+impl Media {
+    /// Creates media of a MIME type such as `image/png` from its bytes.
+    pub fn new(media_type: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
+        let bytes = bytes.into();
+        Self {
+            digest: Digest::of(&bytes),
+            media_type: media_type.into(),
+            bytes: Some(bytes),
+        }
+    }
+
+    /// Returns the digest of the bytes: the identity.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Returns the MIME type.
+    pub fn media_type(&self) -> &str {
+        &self.media_type
+    }
+
+    /// Returns the bytes, or `None` while they have not been loaded from a store.
+    pub fn bytes(&self) -> Option<&Arc<[u8]>> {
+        self.bytes.as_ref()
+    }
+
+    /// Puts back the bytes that were loaded from a store.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when `bytes` do not have this digest.
+    pub fn with_bytes(mut self, bytes: impl Into<Arc<[u8]>>) -> Result<Self> {
+        let bytes = bytes.into();
+        let found = Digest::of(&bytes);
+        if found != self.digest {
+            let message = format!("media {} holds bytes with the digest {found}", self.digest);
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        self.bytes = Some(bytes);
+        Ok(self)
+    }
+}
+
+impl PartialEq for Media {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
+impl Eq for Media {}
+
+impl fmt::Debug for Media {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Media({}, {})", self.media_type, self.digest)
+    }
+}

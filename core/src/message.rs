@@ -1,0 +1,313 @@
+//! A message: who says it, the parts it is made of, and whatever else came with it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::media::Media;
+use crate::{Error, ErrorKind, Result};
+
+/// Who says a message.
+///
+/// ```
+/// use alloquy_core::Role;
+///
+/// assert_eq!("assistant".parse::<Role>()?, Role::Assistant);
+/// assert_eq!(Role::Tool.to_string(), "tool");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The host's standing instructions.
+    System,
+    /// The person, or the program, that asks.
+    User,
+    /// The model.
+    Assistant,
+    /// What tools answered.
+    Tool,
+}
+
+impl Role {
+    /// Every role, in the order of a conversation.
+    pub const ALL: [Role; 4] = [Role::System, Role::User, Role::Assistant, Role::Tool];
+
+    /// Returns the name that templates and stored files use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Role {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let known = Role::ALL.into_iter().find(|role| role.as_str() == name);
+        known.ok_or_else(|| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("unknown role {name:?}, one of: system, user, assistant, tool"),
+            )
+        })
+    }
+}
+
+/// One piece of a message.
+///
+/// Serialised as an object with one key, so that a stored conversation reads well:
+/// `{"text": "Hello"}`, `{"thinking": "…"}`, `{"tool_call": {…}}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Part {
+    /// Text to read.
+    Text(String),
+    /// What the model thought before it answered; templates decide whether it is kept.
+    Thinking(String),
+    /// A picture.
+    Image(Media),
+    /// A sound.
+    Audio(Media),
+    /// A film, as the pictures it was sampled to.
+    Video(Vec<Media>),
+    /// The model asks for a tool.
+    ToolCall(ToolCall),
+    /// A tool's answer.
+    ToolResult(ToolResult),
+    /// Something of the reply that could not be read; nothing of it is lost.
+    Malformed(Malformed),
+}
+
+impl Part {
+    /// Returns the text of a text part.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Part::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// A request to run a tool.
+///
+/// ```
+/// use alloquy_core::ToolCall;
+/// use serde_json::json;
+///
+/// let call = ToolCall::new("call_1", "weather", json!({"city": "Oslo"}));
+/// assert_eq!(call.arguments["city"], "Oslo");
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// Pairs the call with its result; unique within a conversation.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments, usually an object; numbers keep the form the model gave them.
+    pub arguments: Value,
+}
+
+impl ToolCall {
+    /// Creates a call.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+            arguments,
+        }
+    }
+}
+
+/// What a tool answered.
+///
+/// ```
+/// use alloquy_core::{ToolCall, ToolResult};
+/// use serde_json::json;
+///
+/// let call = ToolCall::new("call_1", "weather", json!({"city": "Oslo"}));
+/// let result = ToolResult::ok(&call, json!({"celsius": -3}));
+/// assert_eq!((result.id.as_str(), result.is_error), ("call_1", false));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolResult {
+    /// The id of the call it answers.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// The answer: text, or any JSON value.
+    pub content: Value,
+    /// The tool failed, and `content` says why.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+}
+
+impl ToolResult {
+    /// Creates the answer to `call`.
+    pub fn ok(call: &ToolCall, content: impl Into<Value>) -> Self {
+        Self {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            content: content.into(),
+            is_error: false,
+        }
+    }
+
+    /// Creates a failed answer to `call`; the model reads `reason`.
+    pub fn error(call: &ToolCall, reason: impl Into<String>) -> Self {
+        Self {
+            is_error: true,
+            ..Self::ok(call, reason.into())
+        }
+    }
+
+    /// Returns the answer as text: a string as it is, anything else as JSON.
+    pub fn text(&self) -> String {
+        match &self.content {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// A piece of a reply that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Malformed {
+    /// The text as the model wrote it, markers included.
+    pub raw: String,
+    /// Why it could not be read.
+    pub reason: String,
+}
+
+/// One message of a conversation.
+///
+/// Content is data: a message's text is never run as a template. `extra` keeps every field that Alloquy does
+/// not know, in order, and hands it to the chat template.
+///
+/// ```
+/// use alloquy_core::{Message, Role};
+///
+/// let message = Message::user("What is {{ 7 * 7 }}?");
+/// assert_eq!(message.role, Role::User);
+/// assert_eq!(message.text(), "What is {{ 7 * 7 }}?");
+/// let stored = serde_json::to_string(&message)?;
+/// assert_eq!(stored, r#"{"role":"user","parts":[{"text":"What is {{ 7 * 7 }}?"}]}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What it is made of, in order; may be empty.
+    pub parts: Vec<Part>,
+    /// The speaker's name, where a template prints it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Unknown fields, in order.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
+}
+
+impl Message {
+    /// Creates a message of `parts`.
+    pub fn new(role: Role, parts: Vec<Part>) -> Self {
+        Self {
+            role,
+            parts,
+            name: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// Creates a system message.
+    pub fn system(text: impl Into<String>) -> Self {
+        Self::new(Role::System, vec![Part::Text(text.into())])
+    }
+
+    /// Creates a user message.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::new(Role::User, vec![Part::Text(text.into())])
+    }
+
+    /// Creates an assistant message.
+    pub fn assistant(text: impl Into<String>) -> Self {
+        Self::new(Role::Assistant, vec![Part::Text(text.into())])
+    }
+
+    /// Creates the message that carries tools' answers.
+    pub fn tool(results: Vec<ToolResult>) -> Self {
+        Self::new(Role::Tool, results.into_iter().map(Part::ToolResult).collect())
+    }
+
+    /// Sets the speaker's name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Returns the text parts, joined with nothing between them.
+    pub fn text(&self) -> String {
+        self.parts.iter().filter_map(Part::as_text).collect()
+    }
+
+    /// Returns the thinking parts, joined; `None` when there are none.
+    pub fn thinking(&self) -> Option<String> {
+        let thoughts = self.parts.iter().filter_map(|part| match part {
+            Part::Thinking(text) => Some(text.as_str()),
+            _ => None,
+        });
+        thoughts.map(str::to_owned).reduce(|all, next| all + &next)
+    }
+
+    /// Returns the tool calls, in order.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Returns the tool results, in order.
+    pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    }
+
+    /// Returns every picture, sound and film frame, in order.
+    pub fn media(&self) -> impl Iterator<Item = &Media> {
+        self.parts.iter().flat_map(|part| match part {
+            Part::Image(media) | Part::Audio(media) => std::slice::from_ref(media),
+            Part::Video(frames) => frames.as_slice(),
+            _ => &[],
+        })
+    }
+}
+
+impl From<&str> for Message {
+    /// A bare string is what the user says.
+    fn from(text: &str) -> Self {
+        Message::user(text)
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Message::user(text)
+    }
+}

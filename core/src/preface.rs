@@ -1,0 +1,90 @@
+//! What stands before the first message: instructions, tools, and variables for the template.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::message::Message;
+
+/// What stands before the first message of a conversation. It does not change afterwards.
+///
+/// ```
+/// use alloquy_core::{Preface, ToolSpec};
+/// use serde_json::json;
+///
+/// let preface = Preface::system("Be brief.")
+///     .tool(ToolSpec::new("clock", "Tells the time", json!({"type": "object", "properties": {}})))
+///     .extra("enable_thinking", false);
+/// assert_eq!(preface.messages.len(), 1);
+/// assert_eq!(preface.tools[0].name, "clock");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Preface {
+    /// System message and examples, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Message>,
+    /// The tools that the model may ask for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolSpec>,
+    /// Variables for the chat template, such as `enable_thinking`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
+}
+
+impl Preface {
+    /// Creates a preface of one system message.
+    pub fn system(text: impl Into<String>) -> Self {
+        Self {
+            messages: vec![Message::system(text)],
+            ..Self::default()
+        }
+    }
+
+    /// Adds a message, for instance one of an example exchange.
+    #[must_use]
+    pub fn message(mut self, message: impl Into<Message>) -> Self {
+        self.messages.push(message.into());
+        self
+    }
+
+    /// Offers a tool. Tools in a [`Toolbox`](crate::Toolbox) offer themselves.
+    #[must_use]
+    pub fn tool(mut self, tool: ToolSpec) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Sets a variable of the chat template.
+    #[must_use]
+    pub fn extra(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.extra.insert(name.into(), value.into());
+        self
+    }
+}
+
+/// A tool as the model is told of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// The name that calls use.
+    pub name: String,
+    /// What it does, for the model to read.
+    #[serde(default)]
+    pub description: String,
+    /// A JSON schema of the arguments.
+    #[serde(default)]
+    pub parameters: Value,
+    /// Unknown fields, in order, such as `strict` or `response`.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra: Map<String, Value>,
+}
+
+impl ToolSpec {
+    /// Describes a tool; `parameters` is a JSON schema of an object.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+            extra: Map::new(),
+        }
+    }
+}

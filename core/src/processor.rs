@@ -1,0 +1,87 @@
+//! A model family: what goes into its template, and how its replies are read.
+
+use std::fmt::Debug;
+
+use crate::Result;
+use crate::media::Media;
+use crate::message::{Malformed, Message, ToolCall};
+use crate::preface::Preface;
+use crate::template::{Ending, TemplateInput};
+use crate::tokenizer::TokenId;
+
+/// A piece of a prompt, before tokens.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PromptPart {
+    /// Text in which control tokens count as such.
+    Text(String),
+    /// Text of a person or a tool that looks like control tokens and must stay text.
+    Literal(String),
+    /// Tokens as they were sampled.
+    Tokens(Vec<TokenId>),
+    /// A picture, a sound or a frame; the session knows how many positions it takes.
+    Media(Media),
+}
+
+/// What a prompt is made from: the preface and the path of messages to answer.
+#[derive(Clone, Copy, Debug)]
+pub struct PromptSource<'a> {
+    /// Instructions, tools and template variables.
+    pub preface: &'a Preface,
+    /// The messages from the root to the one to answer.
+    pub path: &'a [Message],
+    /// How the prompt ends.
+    pub ending: Ending,
+}
+
+/// Knows one model family.
+///
+/// # Contract
+/// A processor is pure: no clock, no I/O, no state between calls. `prompt_parts` undoes whatever marks
+/// `template_input` put into texts, so that joining the parts' texts gives the unmarked prompt. Text of users,
+/// systems, tools and documents that spells a control token comes out as [`PromptPart::Literal`].
+/// [`laws::processor`](crate::laws::processor) checks all of it.
+pub trait DataProcessor: Send + Sync + Debug {
+    /// Returns the family's name, such as `qwen3`.
+    fn name(&self) -> &str;
+
+    /// Puts messages and tools into the shape that the family's templates expect.
+    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput>;
+
+    /// Cuts the rendered prompt into parts.
+    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>>;
+
+    /// Starts reading a reply to `rendered`, which may have opened a thought already.
+    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser>;
+
+    /// Returns texts that end a reply and are not part of it, for models without a token for that.
+    fn stop_strings(&self) -> Vec<String>;
+}
+
+/// A piece of a reply as it arrives.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Delta {
+    /// More text.
+    Text(String),
+    /// More thinking.
+    Thinking(String),
+    /// A whole tool call.
+    ToolCall(ToolCall),
+    /// Something that could not be read.
+    Malformed(Malformed),
+}
+
+/// Reads one reply, piece by piece.
+///
+/// # Contract
+/// Total and incremental: reading never fails, what cannot be read becomes [`Delta::Malformed`], and any
+/// chunking of a reply gives the same deltas once joined, and the same message. Nothing is dropped: text that
+/// was held back because it might become a marker comes out at the latest in `finish`.
+pub trait ReplyParser: Send {
+    /// Takes more text and returns what it settles.
+    fn push(&mut self, text: &str) -> Vec<Delta>;
+
+    /// Ends the reply: the last deltas, and the message that all deltas make.
+    fn finish(self: Box<Self>) -> (Vec<Delta>, Message);
+}

@@ -1,0 +1,57 @@
+//! A chat template: from messages as JSON to the text of a prompt.
+
+use std::fmt::Debug;
+
+use serde_json::{Map, Value};
+
+use crate::{Digest, Result};
+
+/// How a rendered prompt ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// With the header of the assistant's turn, so that the model answers (`add_generation_prompt`).
+    #[default]
+    Answer,
+    /// After the last message.
+    Closed,
+    /// Inside the last message, which the model goes on writing (`continue_final_message`).
+    Continue,
+}
+
+/// Everything a chat template may look at, in Hugging Face's shape.
+///
+/// ```
+/// use alloquy_core::TemplateInput;
+/// use serde_json::json;
+///
+/// let mut input = TemplateInput::default();
+/// input.messages.push(json!({"role": "user", "content": "Hello"}));
+/// assert!(input.tools.is_none());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TemplateInput {
+    /// `messages`: objects with `role`, `content` and whatever else they carry.
+    pub messages: Vec<Value>,
+    /// `tools`: `None` when there are none, which templates see as null.
+    pub tools: Option<Vec<Value>>,
+    /// `documents`: `None` when there are none.
+    pub documents: Option<Vec<Value>>,
+    /// How the prompt ends.
+    pub ending: Ending,
+    /// Further variables; they win over those of the template's own.
+    pub extra: Map<String, Value>,
+}
+
+/// Renders the text of a prompt.
+///
+/// # Contract
+/// Rendering is pure: the same input gives the same text (a clock, where a template asks for one, is given to
+/// the template when it is made). Message content is data and is never itself run as a template. A template
+/// that refuses a conversation gives [`ErrorKind::Template`](crate::ErrorKind::Template) with its own words.
+pub trait PromptTemplate: Send + Sync + Debug {
+    /// Renders the whole prompt.
+    fn render(&self, input: &TemplateInput) -> Result<String>;
+
+    /// Returns the digest of the template's source: the same digest renders alike.
+    fn digest(&self) -> Digest;
+}

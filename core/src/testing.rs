@@ -1,0 +1,9 @@
+//! Stand-ins for tests: a byte tokenizer, an engine that follows a script, and what goes with them.
+
+mod byte_tokenizer;
+mod scripted_engine;
+mod tagged;
+
+pub use byte_tokenizer::ByteTokenizer;
+pub use scripted_engine::ScriptedEngine;
+pub use tagged::{TaggedProcessor, TaggedTemplate};

@@ -1,0 +1,169 @@
+//! An engine that follows a script, with sessions that obey every law.
+
+use crate::engine::{Cancel, Engine, ModelInfo, Session};
+use crate::prompt::Unit;
+use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer, decode};
+use crate::{Error, ErrorKind, Result};
+
+use super::ByteTokenizer;
+
+/// An engine that answers a cue with a reply.
+///
+/// Its next token depends on the units alone: of all cues, the one that occurs last in the text so far counts;
+/// what follows it is continued towards its reply, and then ended. Without a cue the reply is empty.
+///
+/// ```
+/// use alloquy_core::testing::ScriptedEngine;
+///
+/// let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]);
+/// assert_eq!(engine.forwarded(), 0);
+/// ```
+#[derive(Clone, Debug)]
+pub struct ScriptedEngine {
+    model: ModelInfo,
+    tokenizer: ByteTokenizer,
+    script: Vec<(String, Vec<TokenId>)>,
+    end: TokenId,
+    forwarded: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+}
+
+/// The control tokens of [`TaggedTemplate`](super::TaggedTemplate); the first one ends a message.
+pub(crate) const SPECIALS: [&str; 5] = ["<end>", "<system>", "<user>", "<assistant>", "<tool>"];
+
+impl ScriptedEngine {
+    /// Creates an engine from cues and their replies, with a context of 4096 units.
+    pub fn new<'a>(script: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let tokenizer = ByteTokenizer::new(SPECIALS);
+        let specials: Vec<SpecialToken> = tokenizer.specials().to_vec();
+        let end = specials.first().map_or(0, |special| special.id);
+        let encode = |text: &str| tokenizer.encode(&[Piece::Text(text)]).unwrap_or_default();
+        let script = script
+            .into_iter()
+            .map(|(cue, reply)| (cue.to_owned(), encode(reply)))
+            .collect();
+        let model = ModelInfo {
+            name: "scripted".to_owned(),
+            context_length: 4096,
+            vocabulary: tokenizer.vocabulary(),
+            stop_tokens: vec![end],
+            specials,
+            ..ModelInfo::default()
+        };
+        Self {
+            model,
+            tokenizer,
+            script,
+            end,
+            forwarded: std::sync::Arc::default(),
+        }
+    }
+
+    /// Sets how many units fit.
+    #[must_use]
+    pub fn context_length(mut self, units: usize) -> Self {
+        self.model.context_length = units;
+        self
+    }
+
+    /// Returns how many units all sessions together have computed.
+    pub fn forwarded(&self) -> usize {
+        self.forwarded.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    fn next_token(&self, units: &[Unit]) -> Result<TokenId> {
+        let tokens: Vec<_> = units.iter().filter_map(token).collect();
+        let text = decode(&self.tokenizer, &tokens)?;
+        let place = |cue: &str| text.rfind(cue).map(|start| start + cue.len());
+        let cued = self
+            .script
+            .iter()
+            .filter_map(|(cue, reply)| Some((place(cue)?, reply)));
+        let Some((start, reply)) = cued.max_by_key(|(start, _)| *start) else {
+            return Ok(self.end);
+        };
+        let said = self
+            .tokenizer
+            .encode(&[Piece::Text(text.get(start..).unwrap_or_default())])?;
+        let follows = reply.starts_with(&said);
+        Ok(reply
+            .get(said.len())
+            .copied()
+            .filter(|_| follows)
+            .unwrap_or(self.end))
+    }
+}
+
+fn token(unit: &Unit) -> Option<TokenId> {
+    match unit {
+        Unit::Token(token) => Some(*token),
+        Unit::Media(_) => None,
+    }
+}
+
+impl Engine for ScriptedEngine {
+    fn model(&self) -> &ModelInfo {
+        &self.model
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        &self.tokenizer
+    }
+
+    fn open(&self) -> Result<Box<dyn Session>> {
+        let logits = vec![0.0; self.model.vocabulary];
+        Ok(Box::new(ScriptedSession {
+            engine: self.clone(),
+            units: Vec::new(),
+            logits,
+        }))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct ScriptedSession {
+    engine: ScriptedEngine,
+    units: Vec<Unit>,
+    logits: Vec<f32>,
+}
+
+impl Session for ScriptedSession {
+    fn resident(&self) -> usize {
+        self.units.len()
+    }
+
+    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+        let context = self.engine.model.context_length;
+        if units.is_empty() {
+            return Err(Error::new(ErrorKind::Invalid, "no units to forward"));
+        }
+        if self.units.len() + units.len() > context {
+            let message = format!(
+                "{} units do not fit into {context}",
+                self.units.len() + units.len()
+            );
+            return Err(Error::new(ErrorKind::ContextOverflow, message));
+        }
+        for unit in units {
+            cancel.check()?;
+            self.units.push(unit.clone());
+            self.engine
+                .forwarded
+                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+        let next = self.engine.next_token(&self.units)?;
+        self.logits.fill(0.0);
+        if let Some(logit) = self.logits.get_mut(next as usize) {
+            *logit = 10.0;
+        }
+        Ok(&mut self.logits)
+    }
+
+    fn truncate(&mut self, length: usize) -> Result<usize> {
+        self.units.truncate(length);
+        Ok(self.units.len())
+    }
+
+    fn fork(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(self.clone()))
+    }
+}

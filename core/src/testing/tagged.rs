@@ -1,0 +1,127 @@
+//! The plainest template and processor: `<role>text<end>`.
+
+use serde_json::{Value, json};
+
+use crate::message::{Message, Part, Role};
+use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
+use crate::template::{Ending, PromptTemplate, TemplateInput};
+use crate::{Digest, Result, ToolCall};
+
+/// Renders each message as `<role>text<end>`, and the header of an answer as `<assistant>`.
+///
+/// ```
+/// use alloquy_core::{PromptTemplate, TemplateInput, testing::TaggedTemplate};
+/// use serde_json::json;
+///
+/// let messages = vec![json!({"role": "user", "content": "Hi"})];
+/// let input = TemplateInput { messages, ..TemplateInput::default() };
+/// assert_eq!(TaggedTemplate.render(&input)?, "<user>Hi<end><assistant>");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TaggedTemplate;
+
+impl PromptTemplate for TaggedTemplate {
+    fn render(&self, input: &TemplateInput) -> Result<String> {
+        let field = |message: &Value, name: &str| {
+            message
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let tagged =
+            |message: &Value| format!("<{}>{}<end>", field(message, "role"), field(message, "content"));
+        let mut text: String = input.messages.iter().map(tagged).collect();
+        match input.ending {
+            Ending::Answer => text += "<assistant>",
+            Ending::Closed => {}
+            Ending::Continue => text.truncate(text.len().saturating_sub("<end>".len())),
+        }
+        Ok(text)
+    }
+
+    fn digest(&self) -> Digest {
+        Digest::of(b"<role>text<end>")
+    }
+}
+
+/// Reads replies as text; a reply `call:NAME ARGUMENTS` is a tool call.
+///
+/// It does not protect control tokens in users' texts: that is the business of the real processors.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TaggedProcessor;
+
+impl DataProcessor for TaggedProcessor {
+    fn name(&self) -> &str {
+        "tagged"
+    }
+
+    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+        let messages = source.preface.messages.iter().chain(source.path);
+        Ok(TemplateInput {
+            messages: messages.map(template_message).collect(),
+            ending: source.ending,
+            extra: source.preface.extra.clone(),
+            ..TemplateInput::default()
+        })
+    }
+
+    fn prompt_parts(&self, rendered: &str, _: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+        Ok(vec![PromptPart::Text(rendered.to_owned())])
+    }
+
+    fn reply_parser(&self, _: &str, _: PromptSource<'_>) -> Box<dyn ReplyParser> {
+        Box::<TaggedParser>::default()
+    }
+
+    fn stop_strings(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+fn template_message(message: &Message) -> Value {
+    let results = message.tool_results().map(crate::ToolResult::text);
+    let calls = message
+        .tool_calls()
+        .map(|call| format!("call:{} {}", call.name, call.arguments));
+    let content: String = message.text() + &results.collect::<String>() + &calls.collect::<String>();
+    json!({"role": message.role.as_str(), "content": content})
+}
+
+#[derive(Debug, Default)]
+struct TaggedParser {
+    text: String,
+}
+
+impl ReplyParser for TaggedParser {
+    fn push(&mut self, text: &str) -> Vec<Delta> {
+        self.text += text;
+        // A call is told from text by its first five characters: hold those back.
+        match self.text.starts_with("call:") || "call:".starts_with(&self.text) {
+            true => Vec::new(),
+            false if self.text.len() == text.len() => vec![Delta::Text(self.text.clone())],
+            false if "call:".starts_with(self.before(text)) => vec![Delta::Text(self.text.clone())],
+            false => vec![Delta::Text(text.to_owned())],
+        }
+    }
+
+    fn finish(self: Box<Self>) -> (Vec<Delta>, Message) {
+        if let Some(call) = self.text.strip_prefix("call:") {
+            let (name, arguments) = call.split_once(' ').unwrap_or((call, "{}"));
+            let arguments = serde_json::from_str(arguments).unwrap_or(Value::String(arguments.to_owned()));
+            let call = ToolCall::new("call_0", name, arguments);
+            let message = Message::new(Role::Assistant, vec![Part::ToolCall(call.clone())]);
+            return (vec![Delta::ToolCall(call)], message);
+        }
+        let held = !self.text.is_empty() && "call:".starts_with(&self.text);
+        let rest = held.then(|| Delta::Text(self.text.clone()));
+        (rest.into_iter().collect(), Message::assistant(self.text))
+    }
+}
+
+impl TaggedParser {
+    fn before(&self, text: &str) -> &str {
+        self.text.strip_suffix(text).unwrap_or_default()
+    }
+}

@@ -1,0 +1,352 @@
+//! The tree of a conversation: nodes that never change, each knowing its parent.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::message::Message;
+use crate::tokenizer::TokenId;
+use crate::{Error, ErrorKind, Result};
+
+/// The identity of a node: a UUIDv7, so ids sort by the time they were made.
+///
+/// ```
+/// use alloquy_core::NodeId;
+///
+/// let (first, second) = (NodeId::new(), NodeId::new());
+/// assert!(first < second);
+/// assert_eq!(first.to_string().parse::<NodeId>()?, first);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodeId(Uuid);
+
+impl NodeId {
+    /// Makes a new id, above every id made before in this process.
+    #[allow(clippy::new_without_default)] // every call gives another value
+    pub fn new() -> Self {
+        Self(Uuid::now_v7())
+    }
+
+    /// Returns when the id was made, to the millisecond.
+    pub fn created(self) -> SystemTime {
+        let since_epoch = self
+            .0
+            .get_timestamp()
+            .map_or((0, 0), |timestamp| timestamp.to_unix());
+        SystemTime::UNIX_EPOCH + Duration::new(since_epoch.0, since_epoch.1)
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "NodeId({self})")
+    }
+}
+
+impl FromStr for NodeId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        text.parse().map(Self).map_err(|source| {
+            Error::new(ErrorKind::Invalid, format!("node id {text:?} is not a UUID")).with_source(source)
+        })
+    }
+}
+
+/// Whether a node's message was said to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NodeStatus {
+    /// Said to its end.
+    #[default]
+    Complete,
+    /// Ended early, by the caller or by a failure; what had been said is kept.
+    Interrupted,
+}
+
+/// One message at its place in the tree. A node never changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its identity.
+    pub id: NodeId,
+    /// The node it answers or follows; `None` for a first message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<NodeId>,
+    /// What is said.
+    pub message: Message,
+    /// Whether it was said to its end.
+    #[serde(default)]
+    pub status: NodeStatus,
+    /// The ids that a model sampled this message as.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<TokenId>,
+    /// Facts about the message: usage, cache report, finish reason, the model's name, a label.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+impl Node {
+    /// Creates a node with a new id below `parent`.
+    pub fn new(parent: Option<NodeId>, message: Message) -> Self {
+        Self {
+            id: NodeId::new(),
+            parent,
+            message,
+            status: NodeStatus::Complete,
+            tokens: Vec::new(),
+            metadata: Map::new(),
+        }
+    }
+}
+
+/// A place in a tree by position: `""` stands before the first message, `"0"` is the first message, `"0.1"` the
+/// second thing ever said after it. Computed from the tree, never stored.
+///
+/// ```
+/// use alloquy_core::{Message, Node, Tree};
+///
+/// let question = Node::new(None, Message::user("Why?"));
+/// let answer = Node::new(Some(question.id), Message::assistant("Because."));
+/// let tree = Tree::from_nodes([question, answer.clone()])?;
+/// assert_eq!(tree.address(Some(answer.id))?.to_string(), "0.0");
+/// assert_eq!(tree.at(&"0.0".parse()?)?, Some(answer.id));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address(Vec<usize>);
+
+impl Address {
+    /// Returns the position at each level, from the first message down.
+    pub fn positions(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let positions: Vec<_> = self.0.iter().map(usize::to_string).collect();
+        formatter.write_str(&positions.join("."))
+    }
+}
+
+impl FromStr for Address {
+    type Err = Error;
+
+    /// Reads one spelling only: no sign, no space, no leading zero.
+    fn from_str(text: &str) -> Result<Self> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        let position = |digits: &str| {
+            let number = digits.parse::<usize>().ok()?;
+            (number.to_string() == digits).then_some(number)
+        };
+        text.split('.')
+            .map(position)
+            .collect::<Option<_>>()
+            .map(Self)
+            .ok_or_else(|| {
+                let message = format!("address {text:?} is not a list of positions such as \"0.1.2\"");
+                Error::new(ErrorKind::Invalid, message)
+            })
+    }
+}
+
+/// All nodes of a conversation. Several first messages may stand side by side: an edited first message is a
+/// sibling of the original.
+///
+/// Walks are loops, so depth is bounded by memory alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tree {
+    nodes: HashMap<NodeId, Node>,
+    /// Sorted by id, which is the order of making, whatever the order of insertion.
+    children: HashMap<Option<NodeId>, Vec<NodeId>>,
+}
+
+impl Tree {
+    /// Builds a tree from nodes, parents before children.
+    ///
+    /// # Errors
+    /// As [`Tree::insert`].
+    pub fn from_nodes(nodes: impl IntoIterator<Item = Node>) -> Result<Self> {
+        let mut tree = Self::default();
+        nodes.into_iter().try_for_each(|node| tree.insert(node))?;
+        Ok(tree)
+    }
+
+    /// Inserts a node; inserting the same node again changes nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] for an id that is here with other content, [`ErrorKind::NotFound`] for a parent
+    /// that is not here. The tree is unchanged then.
+    pub fn insert(&mut self, node: Node) -> Result<()> {
+        if let Some(known) = self.nodes.get(&node.id) {
+            return same_node(known, &node);
+        }
+        if let Some(parent) = node.parent {
+            self.node(parent)?;
+        }
+        let siblings = self.children.entry(node.parent).or_default();
+        let place = siblings.partition_point(|&sibling| sibling < node.id);
+        siblings.insert(place, node.id);
+        self.nodes.insert(node.id, node);
+        Ok(())
+    }
+
+    /// Inserts nodes, parents before children, all or none.
+    ///
+    /// # Errors
+    /// As [`Tree::insert`].
+    pub fn insert_all(&mut self, nodes: &[Node]) -> Result<()> {
+        let mut added = Vec::new();
+        for node in nodes {
+            let known = self.nodes.contains_key(&node.id);
+            if let Err(error) = self.insert(node.clone()) {
+                added.into_iter().rev().for_each(|id| self.remove_leaf(id));
+                return Err(error);
+            }
+            added.extend((!known).then_some(node.id));
+        }
+        Ok(())
+    }
+
+    fn remove_leaf(&mut self, id: NodeId) {
+        let Some(node) = self.nodes.remove(&id) else {
+            return;
+        };
+        if let Some(siblings) = self.children.get_mut(&node.parent) {
+            siblings.retain(|&sibling| sibling != id);
+        }
+    }
+
+    /// Returns how many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Says whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Returns a node.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`].
+    pub fn node(&self, id: NodeId) -> Result<&Node> {
+        self.nodes
+            .get(&id)
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("node {id} does not exist")))
+    }
+
+    /// Returns the children of a node in the order they were made; those of `None` are the first messages.
+    pub fn children(&self, id: Option<NodeId>) -> &[NodeId] {
+        self.children.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the nodes from the first message to `id`; none for `None`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`].
+    pub fn path(&self, id: Option<NodeId>) -> Result<Vec<&Node>> {
+        let mut path = Vec::new();
+        let mut next = id;
+        while let Some(id) = next {
+            let node = self.node(id)?;
+            path.push(node);
+            next = node.parent;
+        }
+        path.reverse();
+        Ok(path)
+    }
+
+    /// Returns the nodes without children, in the order of their ids.
+    pub fn leaves(&self) -> Vec<NodeId> {
+        let mut leaves: Vec<_> = self
+            .nodes
+            .keys()
+            .copied()
+            .filter(|&id| self.children(Some(id)).is_empty())
+            .collect();
+        leaves.sort_unstable();
+        leaves
+    }
+
+    /// Returns every node with its depth, parents before children, siblings in the order they were made.
+    pub fn walk(&self) -> impl Iterator<Item = (usize, &Node)> {
+        let mut pending: Vec<(usize, NodeId)> = Vec::new();
+        pending.extend(self.children(None).iter().rev().map(|&id| (0, id)));
+        std::iter::from_fn(move || {
+            let (depth, id) = pending.pop()?;
+            pending.extend(
+                self.children(Some(id))
+                    .iter()
+                    .rev()
+                    .map(|&child| (depth + 1, child)),
+            );
+            self.nodes.get(&id).map(|node| (depth, node))
+        })
+    }
+
+    /// Computes where a node stands.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`].
+    pub fn address(&self, id: Option<NodeId>) -> Result<Address> {
+        let path = self.path(id)?;
+        let position = |node: &&Node| {
+            let siblings = self.children(node.parent);
+            siblings
+                .iter()
+                .position(|&sibling| sibling == node.id)
+                .unwrap_or_default()
+        };
+        Ok(Address(path.iter().map(position).collect()))
+    }
+
+    /// Returns the node at an address, `None` for the empty one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`], saying how far the address leads.
+    pub fn at(&self, address: &Address) -> Result<Option<NodeId>> {
+        let mut at = None;
+        for &position in address.positions() {
+            let children = self.children(at);
+            let child = children.get(position).ok_or_else(|| {
+                let found = children.len();
+                let message = format!(
+                    "no node at {:?}: there are {found} nodes at that level",
+                    address.to_string()
+                );
+                Error::new(ErrorKind::NotFound, message)
+            })?;
+            at = Some(*child);
+        }
+        Ok(at)
+    }
+}
+
+/// Appending a node again is no error as long as it is the same node.
+pub(crate) fn same_node(known: &Node, again: &Node) -> Result<()> {
+    match known == again {
+        true => Ok(()),
+        false => {
+            let message = format!("node {} exists with other content", known.id);
+            Err(Error::new(ErrorKind::Conflict, message))
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Conversation stores: files and SQLite

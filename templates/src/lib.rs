@@ -1,0 +1,1 @@
+//! Chat templates: Jinja as Hugging Face renders it, and MLC conversation templates
