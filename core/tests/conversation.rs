@@ -1,11 +1,10 @@
 //! The small conversation: blocking and streamed, several messages, pieces, clones, failures.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::sync::Arc;
 
 use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
-use alloquy_core::{
-    Conversation, ErrorKind, FinishReason, Message, Preface, Role, Round, SamplingOptions,
-};
+use alloquy_core::{Conversation, ErrorKind, FinishReason, Message, Preface, Role, Round, SamplingOptions};
 use futures::StreamExt;
 
 const SCRIPT: [(&str, &str); 3] = [

@@ -1,4 +1,5 @@
 //! What is reused: the longest common prefix, forks before foreign tails are cut, a bounded number of sessions.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::sync::Arc;
 
@@ -7,7 +8,12 @@ use alloquy_core::{CacheReport, ChatModel, Message, Preface, Request, Round};
 
 fn round(engine: &ScriptedEngine, sessions: usize) -> Round {
     let engine = Arc::new(engine.clone());
-    Round::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).sessions(sessions).build().unwrap()
+    Round::builder(engine)
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
+        .sessions(sessions)
+        .build()
+        .unwrap()
 }
 
 fn ask(round: &Round, texts: &[&str]) -> CacheReport {
@@ -58,7 +64,11 @@ fn with_room_another_branch_leaves_the_first_one_whole() {
 #[test]
 fn without_room_the_least_recently_used_session_leaves() {
     let round = round(&ScriptedEngine::new([]), 2);
-    let texts = ["first conversation with a long text", "second one, just as long as that", "third, longer than both"];
+    let texts = [
+        "first conversation with a long text",
+        "second one, just as long as that",
+        "third, longer than both",
+    ];
     for text in texts {
         ask(&round, &[text, "an answer that makes it longer still", "go on"]);
     }

@@ -1,4 +1,5 @@
 //! The sampler: greedy, the chain, and what it does with broken logits.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use alloquy_core::{ErrorKind, Sampler, SamplingOptions};
 use proptest::prelude::*;

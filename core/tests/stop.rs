@@ -1,4 +1,5 @@
 //! Stop texts: whatever the chunking, the reply ends where the text first occurs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use alloquy_core::StopStrings;
 use proptest::prelude::*;

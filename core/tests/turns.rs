@@ -1,11 +1,12 @@
 //! Turns through a manager: nodes, heads, branches, tools, stops, drops, two writers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::sync::Arc;
 
 use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Ask, Chat, ConversationManager, ErrorKind, FinishReason, HeadMove, Manager, ManagerBuilder, Message,
-    Middleware, NewConversation, Next, NodeStatus, Preface, Query, ReplyStream, Request, Result, Role, Tool,
+    Middleware, NewConversation, Next, NodeStatus, Preface, Query, ReplyStream, Request, Result, Tool,
     ToolSpec, TurnEvent,
 };
 use futures::StreamExt;
@@ -22,7 +23,9 @@ const SCRIPT: [(&str, &str); 6] = [
 ];
 
 fn builder() -> ManagerBuilder {
-    Manager::builder(Arc::new(ScriptedEngine::new(SCRIPT))).template(TaggedTemplate).processor(TaggedProcessor)
+    Manager::builder(Arc::new(ScriptedEngine::new(SCRIPT)))
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
 }
 
 async fn chat() -> Chat {
@@ -37,7 +40,10 @@ async fn drawn(chat: &Chat) -> String {
         let address = tree.address(Some(node.id)).unwrap();
         let what = match node.message.tool_calls().next() {
             Some(call) => format!("{}({})", call.name, call.arguments),
-            None => node.message.tool_results().map(|result| result.text()).collect::<String>() + &node.message.text(),
+            None => {
+                node.message.tool_results().map(|result| result.text()).collect::<String>()
+                    + &node.message.text()
+            }
         };
         format!("{}{address} {}: {what}{mark}\n", "  ".repeat(depth), node.message.role)
     };
@@ -51,7 +57,10 @@ fn a_turn_makes_two_nodes_and_moves_the_head() {
         let reply = chat.send("Hi").finish().await.unwrap();
         assert_eq!((reply.text().as_str(), reply.head), ("Hello!", HeadMove::Moved));
         let history = chat.history().await.unwrap();
-        assert_eq!(history.iter().map(|node| node.id).collect::<Vec<_>>(), [reply.answers().unwrap(), reply.node]);
+        assert_eq!(
+            history.iter().map(|node| node.id).collect::<Vec<_>>(),
+            [reply.answers().unwrap(), reply.node]
+        );
         let answer = history.last().unwrap();
         assert_eq!(answer.tokens, "Hello!".bytes().map(u32::from).collect::<Vec<_>>());
         insta::assert_json_snapshot!(answer.metadata);
