@@ -41,7 +41,7 @@ async fn drawn(chat: &Chat) -> String {
         let what = match node.message.tool_calls().next() {
             Some(call) => format!("{}({})", call.name, call.arguments),
             None => {
-                node.message.tool_results().map(|result| result.text()).collect::<String>()
+                node.message.tool_results().map(alloquy_core::ToolResult::text).collect::<String>()
                     + &node.message.text()
             }
         };
