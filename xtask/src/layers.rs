@@ -6,18 +6,19 @@ use cargo_metadata::{DependencyKind, Metadata, NodeDep, Package, PackageId};
 
 use crate::{Error, Result};
 
-/// Which members a folder's crate may import. A crate may always import what stands in a folder of its own.
-const MEMBERS: [(&str, &[&str]); 6] = [
+/// Which members a folder's crate may import: the first line that fits counts. A crate may always import what stands
+/// in a folder of its own.
+const MEMBERS: [(&str, &[&str]); 8] = [
+    ("backends/onnx/runtime", &[]),
     ("backends/", &["core"]),
     ("cli", &["backends/", "core", "processors", "storage", "templates"]),
     ("core", &[]),
     ("processors", &["core"]),
     ("storage", &["core"]),
     ("templates", &["core"]),
+    // Chores must build when members do not, so they import only what looks for a shared library and imports none.
+    ("xtask", &["backends/onnx/runtime"]),
 ];
-
-/// Chores import no member, but for the one that looks for a shared library and imports none itself.
-const CHORES: (&str, &[&str]) = ("xtask", &["backends/onnx/runtime"]);
 
 /// Crates from elsewhere, and the only folders that may import them.
 const ELSEWHERE: [(&[&str], &[&str]); 4] = [
@@ -73,8 +74,8 @@ fn stands_in_any(folder: &str, patterns: &[&str]) -> bool {
 }
 
 fn rule_of(folder: &str) -> Option<&'static [&'static str]> {
-    let mut rules = MEMBERS.iter().chain([&CHORES]);
-    rules.find(|(pattern, _)| stands_in(folder, pattern)).map(|(_, may)| *may)
+    let rule = MEMBERS.iter().find(|(pattern, _)| stands_in(folder, pattern));
+    rule.map(|(_, may)| *may)
 }
 
 fn unknown_folder(folder: &str) -> Option<String> {
