@@ -96,6 +96,14 @@ fn families_out_of_order_are_found() {
 }
 
 #[test]
+fn a_table_of_one_line_is_read() {
+    let table = "//! Families.\nmod gemma;\nmod qwen;\n\nstatic FAMILIES: [&Family; 2] = [&qwen::FAMILY, &gemma::FAMILY];\n";
+    let findings = with("processors/src/families/mod.rs", table);
+    assert_found(&findings, "processors/src/families/mod.rs:5", "sorted");
+    assert_eq!(findings.len(), 1, "{findings:?}");
+}
+
+#[test]
 fn families_without_a_table_are_found() {
     let files: Vec<_> = TIDY.into_iter().filter(|(path, _)| !path.ends_with("mod.rs")).collect();
     assert_found(&untidy(&planted::tree(&files)), "processors/src/families:1", "no table");

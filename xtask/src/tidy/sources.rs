@@ -2,11 +2,12 @@
 
 use crate::{File, Finding, Tree};
 
-/// As in STYLE: a file is a noun; one this long needs a reason.
+/// A file is a noun; one longer than this needs a reason.
 const LIMIT: usize = 500;
 
 /// Files that may be longer than [`LIMIT`], and why.
-const LONG_FILES: &[(&str, &str)] = &[];
+const LONG_FILES: &[(&str, &str)] =
+    &[("core/src/manager.rs", "the host's whole door, and two lines in five are its documentation")];
 
 /// Folders of library crates; those print nothing.
 const LIBRARIES: [&str; 5] = ["backends/", "core/", "processors/", "storage/", "templates/"];
