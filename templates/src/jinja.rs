@@ -2,6 +2,7 @@
 //!
 //! Reference: transformers 5.23.0 with Jinja2 3.1.6. `docs/templates.md` lists what differs, and why.
 
+mod arguments;
 mod clock;
 mod continuation;
 mod environment;

@@ -9,7 +9,7 @@
 mod completion;
 mod detect;
 mod jinja;
-//mod mlc;
+mod mlc;
 pub mod sources;
 mod special_tokens;
 
@@ -19,6 +19,6 @@ pub use jinja::{
     Clock, DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, JinjaTemplate, JinjaTemplateBuilder,
     Limits,
 };
-//pub use mlc::ConversationTemplate;
+pub use mlc::ConversationTemplate;
 pub use sources::{TemplateOrigin, TemplateSource};
 pub use special_tokens::of as special_tokens;

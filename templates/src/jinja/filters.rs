@@ -5,6 +5,7 @@
 use minijinja::value::{Kwargs, Rest, Value, ValueKind};
 use minijinja::{Error, ErrorKind, State, filters};
 
+use super::arguments::Arguments;
 use super::python;
 
 /// `length`: an undefined value has none.
@@ -24,9 +25,9 @@ pub(super) fn string(value: &Value) -> Result<Value, Error> {
 }
 
 /// `trim`: with Python's idea of white space.
-pub(super) fn trim(value: &Value, characters: Option<String>) -> Result<Value, Error> {
+pub(super) fn trim(value: &Value, characters: Option<&str>) -> Result<Value, Error> {
     let text = python::text(value)?;
-    let unwanted = |character: char| match &characters {
+    let unwanted = |character: char| match characters {
         Some(characters) => characters.contains(character),
         None => python::is_space(character),
     };
@@ -48,9 +49,10 @@ pub(super) fn replace(value: &Value, old: &Value, new: &Value, count: Option<Val
 
 /// `default(value="", boolean=false)`, with either argument by name.
 pub(super) fn default(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let other = argument(&positional, &named, 0, "default_value")?.unwrap_or_else(|| Value::from(""));
-    let boolean = argument(&positional, &named, 1, "boolean")?.is_some_and(|value| value.is_true());
-    named.assert_all_used()?;
+    let arguments = Arguments::new(positional, named);
+    let other = arguments.get(0, "default_value")?.unwrap_or_else(|| Value::from(""));
+    let boolean = arguments.is_true(1, "boolean")?;
+    arguments.finish(2)?;
     Ok(match value.is_undefined() || (boolean && !value.is_true()) {
         true => other,
         false => value.clone(),
@@ -59,19 +61,25 @@ pub(super) fn default(value: &Value, positional: Rest<Value>, named: Kwargs) -> 
 
 /// `indent(width=4, first=false, blank=false)`: a width may be a text, and a last line feed stays.
 pub(super) fn indent(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let margin = margin(argument(&positional, &named, 0, "width")?)?;
-    let first = argument(&positional, &named, 1, "first")?.is_some_and(|value| value.is_true());
-    let blank = argument(&positional, &named, 2, "blank")?.is_some_and(|value| value.is_true());
-    named.assert_all_used()?;
-    let text = python::text(value)?;
+    let arguments = Arguments::new(positional, named);
+    let margin = margin(arguments.get(0, "width")?)?;
+    let first = arguments.is_true(1, "first")?;
+    let blank = arguments.is_true(2, "blank")?;
+    arguments.finish(3)?;
+    // Jinja2 adds a line feed before it splits, so that a last one survives.
+    let text = python::text(value)?
+        + "
+";
     let mut indented = String::with_capacity(text.len());
-    for (index, line) in text.split('\n').enumerate() {
-        if index > 0 {
-            indented.push('\n');
-        }
-        if if index == 0 { first } else { blank || !line.is_empty() } {
-            indented.push_str(&margin);
-        }
+    for (index, line) in python::lines(&text).into_iter().enumerate() {
+        let wanted = if index == 0 { first } else { blank || !line.is_empty() };
+        indented.push_str(if index == 0 {
+            ""
+        } else {
+            "
+"
+        });
+        indented.push_str(if wanted { &margin } else { "" });
         indented.push_str(line);
     }
     Ok(Value::from(indented))
@@ -96,21 +104,15 @@ fn margin(width: Option<Value>) -> Result<String, Error> {
     }
 }
 
-fn argument(positional: &[Value], named: &Kwargs, index: usize, name: &str) -> Result<Option<Value>, Error> {
-    match positional.get(index) {
-        Some(value) => Ok(Some(value.clone())),
-        None => named.get(name),
-    }
-}
-
 /// `dictsort(case_sensitive=false, by="key", reverse=false)`: minijinja takes the arguments by name only.
 pub(super) fn dictsort(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let mut arguments: Vec<(String, Value)> = Vec::new();
-    for (index, name) in ["case_sensitive", "by", "reverse"].into_iter().enumerate() {
-        arguments.extend(argument(&positional, &named, index, name)?.map(|value| (name.to_owned(), value)));
+    let arguments = Arguments::new(positional, named);
+    let mut by_name = Vec::new();
+    for (position, name) in ["case_sensitive", "by", "reverse"].into_iter().enumerate() {
+        by_name.extend(arguments.get(position, name)?.map(|value| (name, value)));
     }
-    named.assert_all_used()?;
-    filters::dictsort(value, arguments.into_iter().collect())
+    arguments.finish(3)?;
+    filters::dictsort(value, by_name.into_iter().collect())
 }
 
 /// `iterable`: whatever Python can loop over, which none is not and an undefined value is.

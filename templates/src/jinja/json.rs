@@ -5,13 +5,15 @@
 use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
+use super::arguments::Arguments;
 use super::limits::NESTING;
 use super::number;
 
 /// `tojson(value, ensure_ascii=false, indent=none, separators=none, sort_keys=false)`.
 pub(super) fn tojson(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let style = Style::read(&positional, &named)?;
-    named.assert_all_used()?;
+    let arguments = Arguments::new(positional, named);
+    let style = Style::read(&arguments)?;
+    arguments.finish(4)?;
     let mut writer = Writer { style, text: String::new(), depth: 0 };
     writer.value(value)?;
     Ok(Value::from(writer.text))
@@ -26,24 +28,20 @@ struct Style {
 }
 
 impl Style {
-    fn read(positional: &[Value], named: &Kwargs) -> Result<Self, Error> {
-        let argument = |index: usize, name: &str| match positional.get(index) {
-            Some(value) => Ok(Some(value.clone())),
-            None => named.get::<Option<Value>>(name),
-        };
-        let indent = indentation(argument(1, "indent")?)?;
-        let (item_separator, key_separator) = match argument(2, "separators")?.filter(|pair| !pair.is_none())
-        {
-            Some(pair) => separators(&pair)?,
-            None if indent.is_some() => (",".to_owned(), ": ".to_owned()),
-            None => (", ".to_owned(), ": ".to_owned()),
-        };
+    fn read(arguments: &Arguments) -> Result<Self, Error> {
+        let indent = indentation(arguments.get(1, "indent")?)?;
+        let (item_separator, key_separator) =
+            match arguments.get(2, "separators")?.filter(|pair| !pair.is_none()) {
+                Some(pair) => separators(&pair)?,
+                None if indent.is_some() => (",".to_owned(), ": ".to_owned()),
+                None => (", ".to_owned(), ": ".to_owned()),
+            };
         Ok(Self {
-            ascii: argument(0, "ensure_ascii")?.is_some_and(|value| value.is_true()),
+            ascii: arguments.is_true(0, "ensure_ascii")?,
             indent,
             item_separator,
             key_separator,
-            sort_keys: argument(3, "sort_keys")?.is_some_and(|value| value.is_true()),
+            sort_keys: arguments.is_true(3, "sort_keys")?,
         })
     }
 }
@@ -182,7 +180,7 @@ impl Writer {
             '\u{8}' => self.text.push_str("\\b"),
             '\u{c}' => self.text.push_str("\\f"),
             character if character < ' ' || (self.style.ascii && !character.is_ascii()) => {
-                self.escape(character)
+                self.escape(character);
             }
             // json.dumps leaves DEL alone in both modes.
             character => self.text.push(character),

@@ -179,38 +179,45 @@ fn rsplit(string: &str, arguments: &[Value]) -> Result<Option<Value>, Error> {
     Ok(Some(pieces.into_iter().rev().map(Value::from).collect()))
 }
 
-/// Python ends a line at more places than a line feed, and takes a carriage return with one as a single end.
 fn splitlines(string: &str, arguments: &[Value]) -> Result<Value, Error> {
     let (keep_ends,): (Option<Value>,) = from_args(arguments)?;
-    let keep_ends = keep_ends.is_some_and(|keep| keep.is_true());
-    let mut lines = Vec::new();
-    let mut rest = string;
-    while !rest.is_empty() {
-        let (line, end, after) = first_line(rest);
-        let kept = if keep_ends { line.len() + end } else { line.len() };
-        lines.push(Value::from(rest.get(..kept).unwrap_or(line)));
-        rest = after;
-    }
-    Ok(Value::from(lines))
+    Ok(match keep_ends.is_some_and(|keep| keep.is_true()) {
+        true => lines_and_ends(string)
+            .into_iter()
+            .map(|(line, end)| Value::from(format!("{line}{end}")))
+            .collect(),
+        false => lines(string).into_iter().map(Value::from).collect(),
+    })
 }
 
-/// Returns the first line, the length of what ends it, and what follows.
-fn first_line(text: &str) -> (&str, usize, &str) {
-    let ends_line = |character: char| {
-        matches!(
-            character,
-            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-        )
-    };
-    let Some((line, _)) = text.split_once(ends_line) else {
-        return (text, 0, "");
-    };
-    let tail = text.strip_prefix(line).unwrap_or_default();
-    let end = match tail.strip_prefix("\r\n") {
-        Some(_) => 2,
-        None => tail.chars().next().map_or(0, char::len_utf8),
-    };
-    (line, end, tail.get(end..).unwrap_or_default())
+/// Splits a text into lines as `str.splitlines` does.
+pub(super) fn lines(text: &str) -> Vec<&str> {
+    lines_and_ends(text).into_iter().map(|(line, _)| line).collect()
+}
+
+/// Python ends a line at more places than a line feed, and takes a carriage return with one as a single end.
+fn lines_and_ends(text: &str) -> Vec<(&str, &str)> {
+    let mut lines = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let length = rest.find(ends_line).unwrap_or(rest.len());
+        let (line, tail) = rest.split_at(length);
+        let end = match tail.starts_with("\r\n") {
+            true => 2,
+            false => tail.chars().next().map_or(0, char::len_utf8),
+        };
+        let (end, after) = tail.split_at(end);
+        lines.push((line, end));
+        rest = after;
+    }
+    lines
+}
+
+fn ends_line(character: char) -> bool {
+    matches!(
+        character,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
 }
 
 /// The position in characters; unlike `find`, an absent text is an error.
