@@ -2,6 +2,7 @@
 //! formatted by rustfmt, so indentation tells where a function ends.
 
 mod functions;
+mod invariants;
 mod manifests;
 mod prose;
 mod registries;
@@ -12,8 +13,9 @@ use crate::{Finding, Tree};
 type Rule = fn(&Tree) -> Vec<Finding>;
 
 /// Every rule.
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     functions::long_functions,
+    invariants::invariants,
     manifests::described,
     manifests::lints_inherited,
     prose::foreign_hosts,

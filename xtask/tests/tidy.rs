@@ -96,6 +96,14 @@ fn families_out_of_order_are_found() {
 }
 
 #[test]
+fn a_table_of_one_line_is_read() {
+    let table = "//! Families.\nmod gemma;\nmod qwen;\n\nstatic FAMILIES: [&Family; 2] = [&qwen::FAMILY, &gemma::FAMILY];\n";
+    let findings = with("processors/src/families/mod.rs", table);
+    assert_found(&findings, "processors/src/families/mod.rs:5", "sorted");
+    assert_eq!(findings.len(), 1, "{findings:?}");
+}
+
+#[test]
 fn families_without_a_table_are_found() {
     let files: Vec<_> = TIDY.into_iter().filter(|(path, _)| !path.ends_with("mod.rs")).collect();
     assert_found(&untidy(&planted::tree(&files)), "processors/src/families:1", "no table");
@@ -191,4 +199,23 @@ fn a_missing_licence_is_found() {
     assert_found(&with("LICENSE-MIT", "\n"), "LICENSE-MIT:1", "MIT License");
     let files: Vec<_> = TIDY.into_iter().filter(|(path, _)| *path != "LICENSE-APACHE").collect();
     assert_found(&untidy(&planted::tree(&files)), "LICENSE-APACHE:1", "Apache License");
+}
+
+#[test]
+fn words_that_break_an_invariant_are_found() {
+    for (path, words, sentence) in [
+        ("core/src/a.rs", "std::fs::read(path)", "core does no I/O"),
+        ("core/src/a.rs", "thread::spawn(work)", "generator"),
+        ("core/src/turn.rs", "processor.prompt_parts(text, source)", "round"),
+        ("core/src/round.rs", "Node::new(None, message)", "nodes"),
+        ("core/src/round.rs", "common_prefix(&held, &prompt)", "slots.rs"),
+        ("processors/src/a.rs", "std::env::var(name)", "no I/O"),
+        ("processors/src/a.rs", "SystemTime::now()", "clock"),
+    ] {
+        let text = format!("//! A.\nfn a() {{\n    {words};\n}}\n");
+        assert_found(&with(path, &text), &format!("{path}:3"), sentence);
+        assert_tidy(&with("core/src/testing/a.rs", &text));
+        assert_tidy(&with("storage/src/a.rs", &text));
+    }
+    assert_tidy(&with("core/src/slots.rs", "//! A.\nfn a() {\n    common_prefix(b, c);\n}\n"));
 }

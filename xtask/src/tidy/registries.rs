@@ -12,8 +12,7 @@ pub(super) fn families(tree: &Tree) -> Vec<Finding> {
         let finding = || Finding::new(FAMILIES, 1, "the folder of families has no table beside it");
         return (!names.is_empty()).then(finding).into_iter().collect();
     };
-    let modules = entries(table, |line| line.strip_prefix("mod ")?.strip_suffix(';'));
-    let rows = entries(table, |line| line.strip_prefix('&')?.split_once("::FAMILY").map(|(name, _)| name));
+    let (modules, rows) = (modules(table), rows(table));
     let mut findings = unlisted(table, &names, &modules, "mod NAME;");
     findings.extend(unlisted(table, &names, &rows, "&NAME::FAMILY,"));
     findings.extend(unsorted(table, &modules, "mod"));
@@ -23,9 +22,18 @@ pub(super) fn families(tree: &Tree) -> Vec<Finding> {
 
 type Entry<'a> = (usize, &'a str);
 
-fn entries<'a>(table: &'a File, name: impl Fn(&'a str) -> Option<&'a str>) -> Vec<Entry<'a>> {
-    let lines = table.lines();
-    lines.filter_map(|(number, line)| Some((number, name(line.trim())?))).collect()
+fn modules(table: &File) -> Vec<Entry<'_>> {
+    let named = table
+        .lines()
+        .filter_map(|(number, line)| Some((number, line.strip_prefix("mod ")?.strip_suffix(';')?)));
+    named.collect()
+}
+
+/// Whatever stands between `&` and `::FAMILY`; a short table is one line.
+fn rows(table: &File) -> Vec<Entry<'_>> {
+    let parts =
+        table.lines().flat_map(|(number, line)| line.split('&').skip(1).map(move |part| (number, part)));
+    parts.filter_map(|(number, part)| Some((number, part.split_once("::FAMILY")?.0))).collect()
 }
 
 fn unlisted(table: &File, names: &[&str], entries: &[Entry<'_>], line: &str) -> Vec<Finding> {
