@@ -42,7 +42,6 @@ fn add_tests(environment: &mut Environment<'_>) {
     environment.add_test("iterable", filters::is_iterable);
     environment.add_test("sequence", filters::is_sequence);
     environment.add_test("number", filters::is_number);
-    environment.add_test("integer", filters::is_integer);
     environment.add_test("callable", filters::is_callable);
 }
 

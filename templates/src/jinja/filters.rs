@@ -137,11 +137,6 @@ pub(super) fn is_number(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Number | ValueKind::Bool)
 }
 
-/// `integer`: Python's truth values are integers too.
-pub(super) fn is_integer(value: &Value) -> bool {
-    value.is_integer() || value.kind() == ValueKind::Bool
-}
-
 /// `callable`: macros and functions.
 pub(super) fn is_callable(value: &Value) -> bool {
     value.kind() == ValueKind::Plain && value.as_object().is_some()
