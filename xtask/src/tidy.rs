@@ -13,9 +13,10 @@ use crate::{Finding, Tree};
 type Rule = fn(&Tree) -> Vec<Finding>;
 
 /// Every rule.
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     functions::long_functions,
     invariants::invariants,
+    invariants::named_tests,
     manifests::described,
     manifests::lints_inherited,
     prose::foreign_hosts,

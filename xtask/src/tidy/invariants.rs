@@ -80,3 +80,30 @@ impl Invariant {
             .collect()
     }
 }
+
+/// The page that names, for each invariant, the test that holds it.
+const PAGE: &str = "docs/architecture.md";
+
+/// Finds tests that the page names and no file has.
+pub(super) fn named_tests(tree: &Tree) -> Vec<Finding> {
+    let Some(page) = tree.get(PAGE) else {
+        return Vec::new();
+    };
+    let exists = |name: &str| {
+        tree.files.iter().any(|file| file.is_a(&["rs"]) && file.text.contains(&format!("fn {name}(")))
+    };
+    let named = page.lines().flat_map(|(number, line)| {
+        let quoted = line.split('`').skip(1).step_by(2).filter(|word| is_name_of_a_test(word));
+        quoted.map(move |name| (number, name))
+    });
+    named
+        .filter(|(_, name)| !exists(name))
+        .map(|(number, name)| Finding::new(PAGE, number, format!("no function is called `{name}`")))
+        .collect()
+}
+
+/// Tests are sentences, so three words and more.
+fn is_name_of_a_test(word: &str) -> bool {
+    let is_name = word.chars().all(|character| character.is_ascii_lowercase() || character == '_');
+    is_name && word.matches('_').count() > 1
+}
