@@ -58,17 +58,18 @@ pub(super) fn prints(tree: &Tree) -> Vec<Finding> {
 fn prints_of(file: &File) -> Vec<Finding> {
     code(file)
         .filter_map(|(number, line)| {
-            let print = PRINTS.into_iter().find(|print| calls(line, print))?;
+            let print = PRINTS.into_iter().find(|print| has_words(line, print))?;
             let sentence = format!("`{print}…)` in a library; return it, or use tracing");
             Some(Finding::new(&file.path, number, sentence))
         })
         .collect()
 }
 
-/// Says whether `line` calls the macro itself and not one whose name ends like it.
-fn calls(line: &str, print: &str) -> bool {
-    line.match_indices(print)
-        .any(|(place, _)| !line[..place].ends_with(|before: char| before.is_alphanumeric() || before == '_'))
+/// Says whether `line` has `words`, and not as the end of a longer name.
+pub(super) fn has_words(line: &str, words: &str) -> bool {
+    let is_of_a_name = |character: char| character.is_alphanumeric() || character == '_';
+    let is_whole = |place: usize| !words.starts_with(is_of_a_name) || !line[..place].ends_with(is_of_a_name);
+    line.match_indices(words).any(|(place, _)| is_whole(place))
 }
 
 fn rust(tree: &Tree) -> impl Iterator<Item = &File> {
