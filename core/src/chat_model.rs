@@ -34,11 +34,7 @@ pub struct Request {
 impl Request {
     /// Asks for an answer to `path`.
     pub fn new(preface: Preface, path: Vec<Message>) -> Self {
-        Self {
-            preface,
-            path,
-            ..Self::default()
-        }
+        Self { preface, path, ..Self::default() }
     }
 
     /// Sets how to sample.

@@ -68,13 +68,7 @@ impl Error {
     /// Creates an error of `kind` with a sentence: lower case, no full stop, the value quoted.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self {
-            repr: Box::new(Repr {
-                kind,
-                message,
-                source: None,
-            }),
-        }
+        Self { repr: Box::new(Repr { kind, message, source: None }) }
     }
 
     /// Attaches the cause.

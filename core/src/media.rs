@@ -51,10 +51,7 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self> {
         let invalid = || {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("digest {text:?} is not 64 lower-case hexadecimal digits"),
-            )
+            Error::new(ErrorKind::Invalid, format!("digest {text:?} is not 64 lower-case hexadecimal digits"))
         };
         if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
             return Err(invalid());
@@ -76,9 +73,7 @@ impl Serialize for Digest {
 
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -112,11 +107,7 @@ impl Media {
     /// Creates media of a MIME type such as `image/png` from its bytes.
     pub fn new(media_type: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
-        Self {
-            digest: Digest::of(&bytes),
-            media_type: media_type.into(),
-            bytes: Some(bytes),
-        }
+        Self { digest: Digest::of(&bytes), media_type: media_type.into(), bytes: Some(bytes) }
     }
 
     /// Returns the digest of the bytes: the identity.

@@ -124,11 +124,7 @@ pub struct ToolCall {
 impl ToolCall {
     /// Creates a call.
     pub fn new(id: impl Into<String>, name: impl Into<String>, arguments: Value) -> Self {
-        Self {
-            id: id.into(),
-            name: name.into(),
-            arguments,
-        }
+        Self { id: id.into(), name: name.into(), arguments }
     }
 }
 
@@ -158,20 +154,12 @@ pub struct ToolResult {
 impl ToolResult {
     /// Creates the answer to `call`.
     pub fn ok(call: &ToolCall, content: impl Into<Value>) -> Self {
-        Self {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            content: content.into(),
-            is_error: false,
-        }
+        Self { id: call.id.clone(), name: call.name.clone(), content: content.into(), is_error: false }
     }
 
     /// Creates a failed answer to `call`; the model reads `reason`.
     pub fn error(call: &ToolCall, reason: impl Into<String>) -> Self {
-        Self {
-            is_error: true,
-            ..Self::ok(call, reason.into())
-        }
+        Self { is_error: true, ..Self::ok(call, reason.into()) }
     }
 
     /// Returns the answer as text: a string as it is, anything else as JSON.
@@ -224,12 +212,7 @@ pub struct Message {
 impl Message {
     /// Creates a message of `parts`.
     pub fn new(role: Role, parts: Vec<Part>) -> Self {
-        Self {
-            role,
-            parts,
-            name: None,
-            extra: Map::new(),
-        }
+        Self { role, parts, name: None, extra: Map::new() }
     }
 
     /// Creates a system message.

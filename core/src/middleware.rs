@@ -47,10 +47,7 @@ pub struct Next<'a> {
 impl<'a> Next<'a> {
     /// Stacks `middleware` over `model`, the first outermost.
     pub fn new(middleware: &'a [Arc<dyn Middleware>], model: &'a dyn ChatModel) -> Self {
-        Self {
-            rest: middleware,
-            model,
-        }
+        Self { rest: middleware, model }
     }
 
     /// Passes the request on.

@@ -33,10 +33,7 @@ pub struct Preface {
 impl Preface {
     /// Creates a preface of one system message.
     pub fn system(text: impl Into<String>) -> Self {
-        Self {
-            messages: vec![Message::system(text)],
-            ..Self::default()
-        }
+        Self { messages: vec![Message::system(text)], ..Self::default() }
     }
 
     /// Adds a message, for instance one of an example exchange.
@@ -80,11 +77,6 @@ pub struct ToolSpec {
 impl ToolSpec {
     /// Describes a tool; `parameters` is a JSON schema of an object.
     pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Value) -> Self {
-        Self {
-            name: name.into(),
-            description: description.into(),
-            parameters,
-            extra: Map::new(),
-        }
+        Self { name: name.into(), description: description.into(), parameters, extra: Map::new() }
     }
 }

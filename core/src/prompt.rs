@@ -84,8 +84,5 @@ fn encode_into(units: &mut Vec<Unit>, pieces: &mut Vec<Piece<'_>>, tokenizer: &d
 /// assert_eq!(common_prefix(&[Token(1), Token(2)], &[Token(1), Token(3)]), 1);
 /// ```
 pub fn common_prefix(left: &[Unit], right: &[Unit]) -> usize {
-    left.iter()
-        .zip(right)
-        .take_while(|(left, right)| left == right)
-        .count()
+    left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }

@@ -53,11 +53,7 @@ impl SamplingOptions {
         self.top_p = self.top_p.or(defaults.top_p);
         self.seed = self.seed.or(defaults.seed);
         self.max_tokens = self.max_tokens.or(defaults.max_tokens);
-        let added = defaults
-            .stop
-            .iter()
-            .filter(|text| !self.stop.contains(text))
-            .cloned();
+        let added = defaults.stop.iter().filter(|text| !self.stop.contains(text)).cloned();
         self.stop = self.stop.iter().cloned().chain(added).collect();
         self
     }
@@ -69,15 +65,10 @@ impl SamplingOptions {
     pub fn validate(&self) -> Result<()> {
         let invalid = |message: String| Err(Error::new(ErrorKind::Invalid, message));
         match self {
-            Self {
-                temperature: Some(value),
-                ..
-            } if !value.is_finite() || *value < 0.0 => {
+            Self { temperature: Some(value), .. } if !value.is_finite() || *value < 0.0 => {
                 invalid(format!("temperature {value} is not a number of at least 0"))
             }
-            Self {
-                top_p: Some(value), ..
-            } if !(*value > 0.0 && *value <= 1.0) => {
+            Self { top_p: Some(value), .. } if !(*value > 0.0 && *value <= 1.0) => {
                 invalid(format!("top-p {value} is not above 0 and at most 1"))
             }
             Self { stop, .. } if stop.iter().any(String::is_empty) => {
@@ -134,12 +125,7 @@ impl Sampler {
         let temperature = options.temperature.unwrap_or(0.0);
         let greedy = temperature == 0.0 || options.top_k == Some(1);
         if greedy {
-            return Ok(Self {
-                steps: Vec::new(),
-                random: None,
-                seed: None,
-                candidates: Vec::new(),
-            });
+            return Ok(Self { steps: Vec::new(), random: None, seed: None, candidates: Vec::new() });
         }
         let mut steps: Vec<Box<dyn SamplingStep>> = vec![Box::new(Temperature(temperature))];
         if let Some(keep) = options.top_k.filter(|&keep| keep > 0) {
@@ -150,12 +136,7 @@ impl Sampler {
         }
         let seed = options.seed.unwrap_or_else(fresh_seed);
         let random = Some(ChaCha8Rng::seed_from_u64(seed));
-        Ok(Self {
-            steps,
-            random,
-            seed: Some(seed),
-            candidates: Vec::new(),
-        })
+        Ok(Self { steps, random, seed: Some(seed), candidates: Vec::new() })
     }
 
     /// Returns the seed in use, or `None` when greedy.
@@ -188,29 +169,20 @@ fn candidates(logits: &[f32]) -> impl Iterator<Item = Candidate> + '_ {
         .iter()
         .enumerate()
         .filter(finite)
-        .map(|(index, &logit)| Candidate {
-            token: index as TokenId,
-            logit,
-        })
+        .map(|(index, &logit)| Candidate { token: index as TokenId, logit })
 }
 
 fn likeliest(logits: &[f32]) -> Result<Candidate> {
     let better = |best: Candidate, next: Candidate| if next.logit > best.logit { next } else { best };
     candidates(logits).reduce(better).ok_or_else(|| {
-        let message = format!(
-            "the model gave {} logits and none of them is a finite number",
-            logits.len()
-        );
+        let message = format!("the model gave {} logits and none of them is a finite number", logits.len());
         Error::new(ErrorKind::Backend, message)
     })
 }
 
 /// Draws by inversion, in 53-bit precision, so that the result is the same on every platform.
 fn draw(candidates: &[Candidate], random: &mut ChaCha8Rng) -> Option<TokenId> {
-    let highest = candidates
-        .iter()
-        .map(|candidate| candidate.logit)
-        .reduce(f32::max)?;
+    let highest = candidates.iter().map(|candidate| candidate.logit).reduce(f32::max)?;
     let weight = |candidate: &Candidate| f64::from(candidate.logit - highest).exp();
     let total: f64 = candidates.iter().map(weight).sum();
     let mut left = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * total;
@@ -276,8 +248,5 @@ impl SamplingStep for TopP {
 }
 
 fn likelier(left: &Candidate, right: &Candidate) -> std::cmp::Ordering {
-    right
-        .logit
-        .total_cmp(&left.logit)
-        .then(left.token.cmp(&right.token))
+    right.logit.total_cmp(&left.logit).then(left.token.cmp(&right.token))
 }

@@ -47,10 +47,7 @@ impl StopSignal {
 
     /// Returns `stream` up to the signal.
     pub fn cut<S: Stream + Unpin>(&self, stream: S) -> UntilStopped<S> {
-        UntilStopped {
-            stream,
-            signal: self.clone(),
-        }
+        UntilStopped { stream, signal: self.clone() }
     }
 }
 
@@ -94,10 +91,7 @@ impl StopStrings {
     /// Watches for `stops`; empty ones are ignored, since they would match anywhere.
     pub fn new(stops: impl IntoIterator<Item = String>) -> Self {
         let stops = stops.into_iter().filter(|stop| !stop.is_empty()).collect();
-        Self {
-            stops,
-            held: String::new(),
-        }
+        Self { stops, held: String::new() }
     }
 
     /// Takes more text; returns what is certainly part of the reply, and whether a stop text ended it.
@@ -126,10 +120,6 @@ impl StopStrings {
             tail.is_some_and(|tail| self.stops.iter().any(|stop| stop.starts_with(tail)))
         };
         let longest = self.stops.iter().map(String::len).max().unwrap_or(0);
-        (1..longest)
-            .rev()
-            .filter(|&length| length <= self.held.len())
-            .find(begins)
-            .unwrap_or(0)
+        (1..longest).rev().filter(|&length| length <= self.held.len()).find(begins).unwrap_or(0)
     }
 }

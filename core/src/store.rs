@@ -99,13 +99,7 @@ pub struct ConversationRecord {
 impl ConversationRecord {
     /// Describes a new conversation, created now.
     pub fn new(id: ConversationId, preface: Preface) -> Self {
-        Self {
-            id,
-            created: SystemTime::now(),
-            preface,
-            head: None,
-            metadata: Map::new(),
-        }
+        Self { id, created: SystemTime::now(), preface, head: None, metadata: Map::new() }
     }
 }
 
@@ -218,12 +212,7 @@ pub trait ConversationStoreExt: ConversationStore {
     /// # Errors
     /// [`ErrorKind::Invalid`] when its bytes are not loaded, and those of writing.
     async fn put_media(&self, media: &Media) -> Result<()> {
-        let missing = || {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("the bytes of {media:?} are not loaded"),
-            )
-        };
+        let missing = || Error::new(ErrorKind::Invalid, format!("the bytes of {media:?} are not loaded"));
         self.put_blob(media.bytes().ok_or_else(missing)?).await.map(drop)
     }
 

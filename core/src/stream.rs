@@ -57,11 +57,7 @@ impl<E: Send + 'static, R: Send + 'static> Run<E, R> {
         W: Future<Output = Result<R>> + Send + 'static,
     {
         let (sender, events) = mpsc::channel(1);
-        Self {
-            work: Some(work(Emit(sender)).boxed()),
-            events,
-            result: None,
-        }
+        Self { work: Some(work(Emit(sender)).boxed()), events, result: None }
     }
 
     /// Runs to the end, discarding the events that nobody read, and returns the result.
@@ -70,8 +66,7 @@ impl<E: Send + 'static, R: Send + 'static> Run<E, R> {
     /// Whatever the work ended in.
     pub async fn finish(mut self) -> Result<R> {
         while self.next().await.is_some() {}
-        self.result
-            .unwrap_or_else(|| Err(Error::new(ErrorKind::Cancelled, "the run ended without a result")))
+        self.result.unwrap_or_else(|| Err(Error::new(ErrorKind::Cancelled, "the run ended without a result")))
     }
 }
 
@@ -95,9 +90,6 @@ impl<E, R> Stream for Run<E, R> {
 
 impl<E, R> fmt::Debug for Run<E, R> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Run")
-            .field("done", &self.work.is_none())
-            .finish_non_exhaustive()
+        formatter.debug_struct("Run").field("done", &self.work.is_none()).finish_non_exhaustive()
     }
 }

@@ -95,17 +95,10 @@ impl Toolbox {
     }
 
     fn unknown(&self, call: &ToolCall, offered: &[ToolSpec]) -> ToolResult {
-        let mut names: Vec<_> = self
-            .specs()
-            .chain(offered)
-            .map(|spec| spec.name.as_str())
-            .collect();
+        let mut names: Vec<_> = self.specs().chain(offered).map(|spec| spec.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        ToolResult::error(
-            call,
-            format!("unknown tool {:?}, one of: {}", call.name, names.join(", ")),
-        )
+        ToolResult::error(call, format!("unknown tool {:?}, one of: {}", call.name, names.join(", ")))
     }
 }
 

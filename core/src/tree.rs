@@ -36,10 +36,7 @@ impl NodeId {
 
     /// Returns when the id was made, to the millisecond.
     pub fn created(self) -> SystemTime {
-        let since_epoch = self
-            .0
-            .get_timestamp()
-            .map_or((0, 0), |timestamp| timestamp.to_unix());
+        let since_epoch = self.0.get_timestamp().map_or((0, 0), |timestamp| timestamp.to_unix());
         SystemTime::UNIX_EPOCH + Duration::new(since_epoch.0, since_epoch.1)
     }
 }
@@ -155,14 +152,10 @@ impl FromStr for Address {
             let number = digits.parse::<usize>().ok()?;
             (number.to_string() == digits).then_some(number)
         };
-        text.split('.')
-            .map(position)
-            .collect::<Option<_>>()
-            .map(Self)
-            .ok_or_else(|| {
-                let message = format!("address {text:?} is not a list of positions such as \"0.1.2\"");
-                Error::new(ErrorKind::Invalid, message)
-            })
+        text.split('.').map(position).collect::<Option<_>>().map(Self).ok_or_else(|| {
+            let message = format!("address {text:?} is not a list of positions such as \"0.1.2\"");
+            Error::new(ErrorKind::Invalid, message)
+        })
     }
 }
 
@@ -276,12 +269,8 @@ impl Tree {
 
     /// Returns the nodes without children, in the order of their ids.
     pub fn leaves(&self) -> Vec<NodeId> {
-        let mut leaves: Vec<_> = self
-            .nodes
-            .keys()
-            .copied()
-            .filter(|&id| self.children(Some(id)).is_empty())
-            .collect();
+        let mut leaves: Vec<_> =
+            self.nodes.keys().copied().filter(|&id| self.children(Some(id)).is_empty()).collect();
         leaves.sort_unstable();
         leaves
     }
@@ -292,12 +281,7 @@ impl Tree {
         pending.extend(self.children(None).iter().rev().map(|&id| (0, id)));
         std::iter::from_fn(move || {
             let (depth, id) = pending.pop()?;
-            pending.extend(
-                self.children(Some(id))
-                    .iter()
-                    .rev()
-                    .map(|&child| (depth + 1, child)),
-            );
+            pending.extend(self.children(Some(id)).iter().rev().map(|&child| (depth + 1, child)));
             self.nodes.get(&id).map(|node| (depth, node))
         })
     }
@@ -310,10 +294,7 @@ impl Tree {
         let path = self.path(id)?;
         let position = |node: &&Node| {
             let siblings = self.children(node.parent);
-            siblings
-                .iter()
-                .position(|&sibling| sibling == node.id)
-                .unwrap_or_default()
+            siblings.iter().position(|&sibling| sibling == node.id).unwrap_or_default()
         };
         Ok(Address(path.iter().map(position).collect()))
     }
@@ -328,10 +309,8 @@ impl Tree {
             let children = self.children(at);
             let child = children.get(position).ok_or_else(|| {
                 let found = children.len();
-                let message = format!(
-                    "no node at {:?}: there are {found} nodes at that level",
-                    address.to_string()
-                );
+                let message =
+                    format!("no node at {:?}: there are {found} nodes at that level", address.to_string());
                 Error::new(ErrorKind::NotFound, message)
             })?;
             at = Some(*child);

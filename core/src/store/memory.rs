@@ -51,10 +51,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn missing(id: &ConversationId) -> Error {
-    Error::new(
-        ErrorKind::NotFound,
-        format!("conversation {:?} does not exist", id.as_str()),
-    )
+    Error::new(ErrorKind::NotFound, format!("conversation {:?} does not exist", id.as_str()))
 }
 
 fn entry<'a>(entries: &'a mut HashMap<ConversationId, Entry>, id: &ConversationId) -> Result<&'a mut Entry> {
@@ -75,23 +72,14 @@ impl ConversationStore for MemoryStore {
     async fn create(&self, record: &ConversationRecord) -> Result<()> {
         let mut entries = self.conversations();
         if record.head.is_some() {
-            let message = format!(
-                "new conversation {:?} has a head but no nodes",
-                record.id.as_str()
-            );
+            let message = format!("new conversation {:?} has a head but no nodes", record.id.as_str());
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         if entries.contains_key(&record.id) {
             let message = format!("conversation {:?} exists already", record.id.as_str());
             return Err(Error::new(ErrorKind::Conflict, message));
         }
-        entries.insert(
-            record.id.clone(),
-            Entry {
-                record: record.clone(),
-                tree: Tree::default(),
-            },
-        );
+        entries.insert(record.id.clone(), Entry { record: record.clone(), tree: Tree::default() });
         Ok(())
     }
 
@@ -132,16 +120,9 @@ impl ConversationStore for MemoryStore {
     async fn list(&self, query: &Query) -> Result<Vec<ConversationSummary>> {
         let mut all: Vec<_> = self.conversations().values().map(summary).collect();
         all.sort_by(|left, right| {
-            right
-                .updated
-                .cmp(&left.updated)
-                .then_with(|| left.record.id.cmp(&right.record.id))
+            right.updated.cmp(&left.updated).then_with(|| left.record.id.cmp(&right.record.id))
         });
-        Ok(all
-            .into_iter()
-            .skip(query.offset)
-            .take(query.limit.unwrap_or(usize::MAX))
-            .collect())
+        Ok(all.into_iter().skip(query.offset).take(query.limit.unwrap_or(usize::MAX)).collect())
     }
 
     async fn count(&self) -> Result<usize> {
@@ -149,10 +130,7 @@ impl ConversationStore for MemoryStore {
     }
 
     async fn delete(&self, id: &ConversationId) -> Result<()> {
-        self.conversations()
-            .remove(id)
-            .map(drop)
-            .ok_or_else(|| missing(id))
+        self.conversations().remove(id).map(drop).ok_or_else(|| missing(id))
     }
 
     async fn put_blob(&self, bytes: &Arc<[u8]>) -> Result<Digest> {

@@ -22,13 +22,8 @@ const BYTES: TokenId = 256;
 impl ByteTokenizer {
     /// Creates a tokenizer with `specials`, numbered from 256.
     pub fn new<'a>(specials: impl IntoIterator<Item = &'a str>) -> Self {
-        let special = |(id, text): (TokenId, &str)| SpecialToken {
-            text: text.to_owned(),
-            id,
-        };
-        Self {
-            specials: (BYTES..).zip(specials).map(special).collect(),
-        }
+        let special = |(id, text): (TokenId, &str)| SpecialToken { text: text.to_owned(), id };
+        Self { specials: (BYTES..).zip(specials).map(special).collect() }
     }
 
     /// Returns how many tokens there are.
@@ -39,10 +34,7 @@ impl ByteTokenizer {
     fn encode_specials(&self, text: &str, tokens: &mut Vec<TokenId>) {
         let mut rest = text;
         while let Some(byte) = rest.bytes().next() {
-            let special = self
-                .specials
-                .iter()
-                .find(|special| rest.starts_with(&special.text));
+            let special = self.specials.iter().find(|special| rest.starts_with(&special.text));
             let (token, length) = match special {
                 Some(special) => (special.id, special.text.len()),
                 None => (TokenId::from(byte), 1),
@@ -78,10 +70,7 @@ impl Tokenizer for ByteTokenizer {
     }
 
     fn detokenizer(&self) -> Box<dyn Detokenizer> {
-        Box::new(ByteDetokenizer {
-            specials: self.specials.clone(),
-            held: Vec::new(),
-        })
+        Box::new(ByteDetokenizer { specials: self.specials.clone(), held: Vec::new() })
     }
 }
 
@@ -97,16 +86,9 @@ impl Detokenizer for ByteDetokenizer {
             self.held.push(byte);
             return Ok(self.settled());
         }
-        let special = self
-            .specials
-            .iter()
-            .find(|special| special.id == token)
-            .ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Tokenize,
-                    format!("token {token} is not in the vocabulary"),
-                )
-            })?;
+        let special = self.specials.iter().find(|special| special.id == token).ok_or_else(|| {
+            Error::new(ErrorKind::Tokenize, format!("token {token} is not in the vocabulary"))
+        })?;
         let text = special.text.clone();
         Ok(self.finish() + &text)
     }

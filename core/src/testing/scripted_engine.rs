@@ -37,10 +37,7 @@ impl ScriptedEngine {
         let specials: Vec<SpecialToken> = tokenizer.specials().to_vec();
         let end = specials.first().map_or(0, |special| special.id);
         let encode = |text: &str| tokenizer.encode(&[Piece::Text(text)]).unwrap_or_default();
-        let script = script
-            .into_iter()
-            .map(|(cue, reply)| (cue.to_owned(), encode(reply)))
-            .collect();
+        let script = script.into_iter().map(|(cue, reply)| (cue.to_owned(), encode(reply))).collect();
         let model = ModelInfo {
             name: "scripted".to_owned(),
             context_length: 4096,
@@ -49,13 +46,7 @@ impl ScriptedEngine {
             specials,
             ..ModelInfo::default()
         };
-        Self {
-            model,
-            tokenizer,
-            script,
-            end,
-            forwarded: std::sync::Arc::default(),
-        }
+        Self { model, tokenizer, script, end, forwarded: std::sync::Arc::default() }
     }
 
     /// Sets how many units fit.
@@ -74,22 +65,13 @@ impl ScriptedEngine {
         let tokens: Vec<_> = units.iter().filter_map(token).collect();
         let text = decode(&self.tokenizer, &tokens)?;
         let place = |cue: &str| text.rfind(cue).map(|start| start + cue.len());
-        let cued = self
-            .script
-            .iter()
-            .filter_map(|(cue, reply)| Some((place(cue)?, reply)));
+        let cued = self.script.iter().filter_map(|(cue, reply)| Some((place(cue)?, reply)));
         let Some((start, reply)) = cued.max_by_key(|(start, _)| *start) else {
             return Ok(self.end);
         };
-        let said = self
-            .tokenizer
-            .encode(&[Piece::Text(text.get(start..).unwrap_or_default())])?;
+        let said = self.tokenizer.encode(&[Piece::Text(text.get(start..).unwrap_or_default())])?;
         let follows = reply.starts_with(&said);
-        Ok(reply
-            .get(said.len())
-            .copied()
-            .filter(|_| follows)
-            .unwrap_or(self.end))
+        Ok(reply.get(said.len()).copied().filter(|_| follows).unwrap_or(self.end))
     }
 }
 
@@ -111,11 +93,7 @@ impl Engine for ScriptedEngine {
 
     fn open(&self) -> Result<Box<dyn Session>> {
         let logits = vec![0.0; self.model.vocabulary];
-        Ok(Box::new(ScriptedSession {
-            engine: self.clone(),
-            units: Vec::new(),
-            logits,
-        }))
+        Ok(Box::new(ScriptedSession { engine: self.clone(), units: Vec::new(), logits }))
     }
 }
 
@@ -137,18 +115,13 @@ impl Session for ScriptedSession {
             return Err(Error::new(ErrorKind::Invalid, "no units to forward"));
         }
         if self.units.len() + units.len() > context {
-            let message = format!(
-                "{} units do not fit into {context}",
-                self.units.len() + units.len()
-            );
+            let message = format!("{} units do not fit into {context}", self.units.len() + units.len());
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
         for unit in units {
             cancel.check()?;
             self.units.push(unit.clone());
-            self.engine
-                .forwarded
-                .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            self.engine.forwarded.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
         let next = self.engine.next_token(&self.units)?;
         self.logits.fill(0.0);

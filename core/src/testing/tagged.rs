@@ -24,11 +24,7 @@ pub struct TaggedTemplate;
 impl PromptTemplate for TaggedTemplate {
     fn render(&self, input: &TemplateInput) -> Result<String> {
         let field = |message: &Value, name: &str| {
-            message
-                .get(name)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
+            message.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
         let tagged =
             |message: &Value| format!("<{}>{}<end>", field(message, "role"), field(message, "content"));
@@ -82,9 +78,7 @@ impl DataProcessor for TaggedProcessor {
 
 fn template_message(message: &Message) -> Value {
     let results = message.tool_results().map(crate::ToolResult::text);
-    let calls = message
-        .tool_calls()
-        .map(|call| format!("call:{} {}", call.name, call.arguments));
+    let calls = message.tool_calls().map(|call| format!("call:{} {}", call.name, call.arguments));
     let content: String = message.text() + &results.collect::<String>() + &calls.collect::<String>();
     json!({"role": message.role.as_str(), "content": content})
 }
