@@ -1,1 +1,5 @@
-//! ONNX Runtime backend for Alloquy
+//! ONNX Runtime backend for Alloquy.
+
+mod tokenizer;
+
+pub use tokenizer::HuggingFaceTokenizer;
