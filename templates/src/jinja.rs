@@ -8,12 +8,14 @@ mod continuation;
 mod environment;
 mod fault;
 mod filters;
+mod guards;
 mod input;
 mod json;
 mod limits;
 mod number;
 mod python;
 mod source;
+mod tags;
 
 use std::fmt;
 use std::io;
