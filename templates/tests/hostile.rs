@@ -26,7 +26,7 @@ fn error(source: &str) -> String {
 #[test]
 fn endless_loops_run_out_of_steps() {
     let loops = "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}";
-    insta::assert_snapshot!(error(loops), @"the chat template took more than 2000000 steps");
+    insta::assert_snapshot!(error(loops), @"the chat template took more than 10000000 steps");
     insta::assert_snapshot!(error("{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}"), @"line 1 of the chat template: invalid operation: recursion limit exceeded");
     insta::assert_snapshot!(error("{% for x in [1] recursive %}{{ loop([x]) }}{% endfor %}"), @"line 1 of the chat template: invalid operation: recursion limit exceeded");
 }
@@ -44,6 +44,35 @@ fn values_that_grow_are_refused() {
     insta::assert_snapshot!(error(&format!("{{% set x = 'ab' %}}{}", "{% set x = x + x %}".repeat(60))), @"line 1 of the chat template: invalid operation: a variable holds more than 1048576 bytes");
     insta::assert_snapshot!(error(&format!("{{% set x = 'ab' %}}{}", "{% set x %}{{ x }}{{ x }}{% endset %}".repeat(60))), @"line 1 of the chat template: invalid operation: a variable holds more than 1048576 bytes");
     insta::assert_snapshot!(error(&format!("{}{}", "{% with x = (x or 'ab') ~ (x or 'ab') %}".repeat(60), "{% endwith %}".repeat(60))), @"line 1 of the chat template: invalid operation: a variable holds more than 1048576 bytes");
+}
+
+#[test]
+fn no_way_to_name_a_variable_escapes_the_check() {
+    let grown = "a variable holds more than 1048576 bytes";
+    for source in [
+        "{% set ns = namespace(x='ab') %}{% for i in range(60) %}{%-set ns . x=ns.x~ns.x-%}{% endfor %}",
+        "{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% for\nx\tin[ns.x ~ ns.x] %}{% set ns.x = [x] | first %}{% endfor %}{% endfor %}",
+        "{% for inner, (b, c)in[['ab', [1, 2]]] recursive %}{{ loop([[inner ~ inner, [1, 2]]]) }}{% endfor %}",
+        "{% macro f(a, x={'k': '=,)('}, y='ab') %}{{ f(1, 2, y ~ y) }}{% endmacro %}{{ f(1) }}",
+        "{% macro f(x) %}{{ caller(x ~ x) }}{% endmacro %}{% macro g(x) %}{% call(y) f(x) %}{{ g(y ~ y) }}{% endcall %}{% endmacro %}{{ g('ab') }}",
+        "{% macro g(x) %}{% set x %}{{ x }}{{ x }}{% endset %}{{ g(x) }}{% endmacro %}{{ g('ab') }}",
+    ] {
+        let found = error(source);
+        assert!(found.ends_with(grown), "{source}: {found}");
+    }
+}
+
+#[test]
+fn a_template_cannot_include_itself_without_end() {
+    for name in ["default", "tool_use"] {
+        for tag in [
+            format!("{{% include {name:?} %}}"),
+            format!("{{% import {name:?} as x %}}"),
+            format!("{{% extends {name:?} %}}"),
+        ] {
+            error(&tag);
+        }
+    }
 }
 
 #[test]

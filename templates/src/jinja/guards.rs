@@ -8,7 +8,7 @@
 //!
 //! What is left is a single expression: `[0] * 100000000` passes, at the engine's own limit of so many items.
 
-use minijinja::value::{Rest, Value, ValueKind};
+use minijinja::value::{DynObject, Rest, Value, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
 use super::limits::{Limits, NESTING};
@@ -88,7 +88,7 @@ fn weigh_items(list: &Value, depth: usize, left: &mut usize) -> Result<(), Exces
 }
 
 fn weigh_fields(map: &Value, depth: usize, left: &mut usize) -> Result<(), Excess> {
-    let pairs = map.as_object().and_then(|map| map.try_iter_pairs());
+    let pairs = map.as_object().and_then(DynObject::try_iter_pairs);
     for (key, value) in pairs.into_iter().flatten() {
         take(left, ITEM_BYTES)?;
         weigh(&key, depth + 1, left)?;

@@ -84,7 +84,7 @@ pub(super) fn bound(code: &str) -> Vec<&str> {
     let (name, rest) = split_name(code);
     let lists = match name {
         "set" => split_plain(rest, '=').into_iter().take(1).map(targets).collect(),
-        "for" => vec![targets(rest.split(" in ").next().unwrap_or_default())],
+        "for" => vec![targets(before_in(rest))],
         "with" => vec![parameters(rest)],
         "macro" => vec![parameters(in_brackets(rest))],
         "call" if rest.trim_start().starts_with('(') => vec![parameters(in_brackets(rest))],
@@ -93,10 +93,19 @@ pub(super) fn bound(code: &str) -> Vec<&str> {
     lists.into_iter().flatten().filter(|target| is_target(target)).collect()
 }
 
+/// What stands before the word `in`.
+fn before_in(code: &str) -> &str {
+    let mut words = code.match_indices("in").map(|(start, _)| code.split_at(start));
+    let alone = |(before, after): &(&str, &str)| {
+        !before.ends_with(is_word) && !after.get(2..).is_some_and(|after| after.starts_with(is_word))
+    };
+    words.find(alone).map_or(code, |(before, _)| before)
+}
+
 /// The names in `a, (b, c)`, and in `a | filter` of a block.
 fn targets(list: &str) -> Vec<&str> {
     let list = list.split('|').next().unwrap_or_default();
-    list.split([',', '(', ')']).map(str::trim).collect()
+    list.split([',', '(', ')', '[', ']']).map(str::trim).collect()
 }
 
 /// The names in `a, b = 1`.
@@ -112,11 +121,10 @@ fn in_brackets(code: &str) -> &str {
 }
 
 fn is_target(target: &str) -> bool {
-    target.split('.').all(|name| {
-        !name.is_empty()
-            && name.chars().all(is_word)
-            && !name.starts_with(|first: char| first.is_ascii_digit())
-    })
+    target
+        .split('.')
+        .map(str::trim)
+        .all(|name| name.chars().all(is_word) && name.starts_with(|first: char| !first.is_ascii_digit()))
 }
 
 /// Splits where `separator` stands in no string and in no brackets.
