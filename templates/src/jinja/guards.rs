@@ -8,7 +8,7 @@
 //!
 //! What is left is a single expression: `[0] * 100000000` passes, at the engine's own limit of so many items.
 
-use minijinja::value::{DynObject, Rest, Value, ValueKind};
+use minijinja::value::{DynObject, Rest, Value, ValueIter, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
 use super::limits::{Limits, NESTING};
@@ -54,16 +54,14 @@ pub(super) fn pass(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> R
 enum Excess {
     Bytes,
     Depth,
-    Engine(Error),
 }
 
 impl Excess {
     fn into_error(self, limits: Limits) -> Error {
-        match self {
-            Self::Bytes => refusal(format!("a variable holds more than {} bytes", limits.output_bytes)),
-            Self::Depth => refusal(format!("a variable nests deeper than {NESTING} levels")),
-            Self::Engine(error) => error,
-        }
+        refusal(match self {
+            Self::Bytes => format!("a variable holds more than {} bytes", limits.output_bytes),
+            Self::Depth => format!("a variable nests deeper than {NESTING} levels"),
+        })
     }
 }
 
@@ -79,10 +77,11 @@ fn weigh(value: &Value, depth: usize, left: &mut usize) -> Result<(), Excess> {
     }
 }
 
+/// An item that cannot be computed ends the list: whoever comes to use it gets the error.
 fn weigh_items(list: &Value, depth: usize, left: &mut usize) -> Result<(), Excess> {
-    for item in list.try_iter().map_err(Excess::Engine)?.checked() {
+    for item in list.try_iter().into_iter().flat_map(ValueIter::checked).map_while(Result::ok) {
         take(left, ITEM_BYTES)?;
-        weigh(&item.map_err(Excess::Engine)?, depth + 1, left)?;
+        weigh(&item, depth + 1, left)?;
     }
     Ok(())
 }
