@@ -230,6 +230,7 @@ fn words_that_break_an_invariant_are_found() {
         assert_tidy(&with("storage/src/a.rs", &text));
     }
     assert_tidy(&with("core/src/slots.rs", "//! A.\nfn a() {\n    common_prefix(b, c);\n}\n"));
+    assert_tidy(&with("processors/src/a/tests.rs", "//! A.\nfn a() {\n    fs::read(path);\n}\n"));
     assert_tidy(&with("core/src/a.rs", "//! A.\nfn a() {\n    my_fs::read(path);\n}\n"));
 }
 

@@ -50,7 +50,7 @@ pub(super) fn long_files(tree: &Tree) -> Vec<Finding> {
 pub(super) fn prints(tree: &Tree) -> Vec<Finding> {
     let libraries = rust(tree).filter(|file| {
         let is_library = LIBRARIES.iter().any(|folder| file.path.starts_with(folder));
-        is_library && file.is_below("src") && !is_test(file)
+        is_library && file.is_below("src")
     });
     libraries.flat_map(prints_of).collect()
 }
@@ -83,7 +83,8 @@ fn is_test(file: &File) -> bool {
 
 /// The lines that are neither a comment nor a test.
 pub(super) fn code(file: &File) -> impl Iterator<Item = (usize, &str)> {
-    without_tests(file).filter(|(_, line)| !line.trim_start().starts_with("//"))
+    let is_test = is_test(file);
+    without_tests(file).filter(move |(_, line)| !is_test && !line.trim_start().starts_with("//"))
 }
 
 /// The lines above the module of tests, which stands last.
