@@ -52,7 +52,7 @@ pub fn detect(model: &ModelInfo) -> Detected {
 /// assert_eq!(processor.name(), "vicuna");
 ///
 /// let error = alloquy_processors::named("qwen9", &ModelInfo::default()).unwrap_err();
-/// assert_eq!(error.to_string(), "unknown family \"qwen9\", one of: gemma3, generic, qwen3, vicuna");
+/// assert!(error.to_string().starts_with("unknown family \"qwen9\", one of: "));
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub fn named(name: &str, model: &ModelInfo) -> Result<Arc<dyn DataProcessor>> {

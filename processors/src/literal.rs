@@ -27,16 +27,17 @@ use crate::specials::Specials;
 #[derive(Debug)]
 pub(crate) struct Literals {
     specials: Specials,
-    /// What the model itself may write: its history keeps these as the tokens they were.
+    /// What the model itself may write: its replies keep these as the tokens they were.
     spoken: BTreeSet<&'static str>,
 }
 
 /// Whose text it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Voice {
-    /// The model's own: thoughts, replies, calls.
+    /// What the model replies. Its thoughts and calls stand in fields of their own, and it is the template that
+    /// puts tags around those.
     Model,
-    /// Anybody else's.
+    /// Anything else.
     Other,
 }
 
@@ -191,9 +192,8 @@ type Visit<'a> = dyn FnMut(Voice, &mut String) + 'a;
 fn each_text(input: &mut TemplateInput, visit: &mut Visit<'_>) {
     for message in input.messages.iter_mut().filter_map(Value::as_object_mut) {
         let model = message.get("role").is_some_and(|role| role == "assistant");
-        let voice = if model { Voice::Model } else { Voice::Other };
         for (key, value) in message.iter_mut().filter(|(key, _)| *key != "role") {
-            let voice = if key == "name" { Voice::Other } else { voice };
+            let voice = if model && key == "content" { Voice::Model } else { Voice::Other };
             each_text_of(value, voice, visit);
         }
     }

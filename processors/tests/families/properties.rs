@@ -67,24 +67,16 @@ fn texts(family: &'static str) -> impl Strategy<Value = [String; 4]> {
     [(); 4].map(|()| hostile_text(family))
 }
 
-/// What the model itself may write, and what only looks like it.
-fn without_tags(text: &str) -> String {
-    text.replace(['<', '['], "")
-}
-
 fn check(family: &str, texts: &[String; 4]) -> Result<(), TestCaseError> {
     let conversation = conversation(texts);
     let (_, text) = prompt(family, &conversation);
     prop_assert_eq!(text, unprotected(family, &conversation));
 
     // Tags of the model's own stay control tokens in its replies, so here it writes none.
-    let [system, user, answer, result] = texts;
-    let mut tame = self::conversation(texts);
-    tame.path[1].parts = vec![Part::Text(without_tags(answer))];
-    let harmless = [system, user, answer, result].map(|_| "x".to_owned());
-    let mut bare = self::conversation(&harmless);
-    bare.path[1].parts = vec![Part::Text("x".to_owned())];
-    prop_assert_eq!(prompt(family, &tame).0, prompt(family, &bare).0);
+    let [system, user, answer, result] = texts.clone();
+    let hostile = self::conversation(&[system, user, answer.replace('<', ""), result]);
+    let harmless = self::conversation(&[(); 4].map(|()| "x".to_owned()));
+    prop_assert_eq!(prompt(family, &hostile).0, prompt(family, &harmless).0);
     Ok(())
 }
 
