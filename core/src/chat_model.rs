@@ -86,7 +86,7 @@ pub struct CacheReport {
 }
 
 /// Something that was not done as asked, or had to be done another way.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Degradation {

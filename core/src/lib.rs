@@ -11,17 +11,22 @@
 //! The modules are listed in the order in which a message meets them.
 
 mod chat_model;
+mod conversation;
 mod engine;
 mod error;
+mod generator;
 #[cfg(feature = "laws")]
 pub mod laws;
+mod manager;
 mod media;
 mod message;
 mod middleware;
 mod preface;
 mod processor;
 mod prompt;
+mod round;
 mod sampling;
+mod slots;
 mod stop;
 mod store;
 mod stream;
@@ -31,16 +36,21 @@ pub mod testing;
 mod tokenizer;
 mod tool;
 mod tree;
+mod turn;
 
 pub use chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage};
+pub use conversation::{Conversation, MessageStream, Messages};
 pub use engine::{Cancel, Engine, ModelInfo, Session};
 pub use error::{Error, ErrorKind, Result};
+pub use generator::{Generation, Generator, TokenStream};
+pub use manager::{Ask, Chat, ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
 pub use message::{Malformed, Message, Part, Role, ToolCall, ToolResult};
 pub use middleware::{Middleware, Next};
 pub use preface::{Preface, ToolSpec};
 pub use processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 pub use prompt::{Prompt, Unit, common_prefix};
+pub use round::{PreparedPrompt, Round, RoundBuilder};
 pub use sampling::{Candidate, Sampler, SamplingOptions, SamplingStep};
 pub use stop::{StopSignal, StopStrings, UntilStopped};
 pub use store::{
@@ -52,3 +62,4 @@ pub use template::{Ending, PromptTemplate, TemplateInput};
 pub use tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 pub use tool::{Tool, ToolAnswers, Toolbox};
 pub use tree::{Address, Node, NodeId, NodeStatus, Tree};
+pub use turn::{HeadMove, Turn, TurnEvent, TurnReply};

@@ -107,6 +107,11 @@ impl StopStrings {
         (text, found.is_some())
     }
 
+    /// Returns how many bytes are held back.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
     /// Returns what was held back: the reply ended without a stop text.
     pub fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)

@@ -1,2 +1,48 @@
-//! Chores.
-fn main() {}
+//! `cargo xtask NAME`: picks the chore.
+
+#![allow(clippy::print_stderr)] // a chore talks to a terminal
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use xtask::{
+    Bench, Ci, Codegen, Conformance, Result, Setup, Tree, breaches, metadata, report, report_breaches, root,
+    untidy,
+};
+
+/// Chores of the workspace.
+#[derive(Debug, clap::Parser)]
+#[command(name = "cargo xtask")]
+enum Chore {
+    Bench(Bench),
+    Ci(Ci),
+    Codegen(Codegen),
+    Conformance(Conformance),
+    /// Finds imports that the table of layers forbids.
+    Layers,
+    Setup(Setup),
+    /// Finds what breaks the house rules that no compiler checks.
+    Tidy,
+}
+
+impl Chore {
+    fn run(self) -> Result<ExitCode> {
+        match self {
+            Chore::Bench(bench) => bench.run()?,
+            Chore::Ci(ci) => return ci.run(),
+            Chore::Codegen(codegen) => codegen.run()?,
+            Chore::Conformance(conformance) => conformance.run()?,
+            Chore::Layers => report_breaches(&breaches(&metadata()?))?,
+            Chore::Setup(setup) => setup.run()?,
+            Chore::Tidy => report("tidy", &untidy(&Tree::read(&root())?))?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn main() -> ExitCode {
+    Chore::parse().run().unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::FAILURE
+    })
+}

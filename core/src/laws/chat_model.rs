@@ -1,1 +1,122 @@
 //! What every chat model must do.
+
+use futures::StreamExt;
+
+use crate::chat_model::{ChatModel, FinishReason, Reply, Request};
+use crate::message::{Message, Part};
+use crate::processor::Delta;
+
+/// Runs every law. `request` must be one that the model answers with more than one delta.
+///
+/// # Panics
+/// When a law is broken.
+pub async fn all(model: &dyn ChatModel, request: &Request) {
+    deltas_join_to_the_message(model, request).await;
+    dropping_leaves_the_model_usable(model, request).await;
+    stopping_keeps_what_was_said(model, request).await;
+    a_request_that_cannot_be_answered_fails_early(model).await;
+}
+
+/// The deltas of a reply join to its message.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn deltas_join_to_the_message(model: &dyn ChatModel, request: &Request) {
+    let (deltas, reply) = whole(model, request).await;
+    assert_eq!(joined(&deltas), reply.message.parts, "the deltas do not join to the message");
+}
+
+/// After a stream is dropped at any delta, the model answers as before.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn dropping_leaves_the_model_usable(model: &dyn ChatModel, request: &Request) {
+    let (deltas, reply) = whole(model, request).await;
+    for kept in 0..deltas.len() {
+        let mut stream = start(model, request).await;
+        for _ in 0..kept {
+            let _ = stream.next().await;
+        }
+        drop(stream);
+        let (_, again) = whole(model, request).await;
+        assert_eq!(again.message, reply.message, "another answer after a drop at delta {kept}");
+    }
+}
+
+/// The stop signal ends a reply, and what was said is kept and marked.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn stopping_keeps_what_was_said(model: &dyn ChatModel, request: &Request) {
+    let (all, reply) = whole(model, request).await;
+    assert!(all.len() > 1, "this law needs a request with more than one delta");
+    let request = Request { stop: crate::StopSignal::default(), ..request.clone() };
+    let mut stream = start(model, &request).await;
+    let mut deltas: Vec<_> = stream.next().await.into_iter().collect();
+    request.stop.stop();
+    while let Some(delta) = stream.next().await {
+        deltas.push(delta);
+    }
+    let stopped = finish(stream).await;
+    assert_eq!(joined(&deltas), stopped.message.parts, "the deltas do not join to the stopped message");
+    assert!(
+        stopped.finish == FinishReason::Stopped || stopped.message == reply.message,
+        "a reply that was cut short says {:?}",
+        stopped.finish
+    );
+}
+
+/// A request without a single message fails in `reply`, not in the stream.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn a_request_that_cannot_be_answered_fails_early(model: &dyn ChatModel) {
+    let options = crate::SamplingOptions { temperature: Some(f32::NAN), ..Default::default() };
+    let request = Request::default().sampling(options);
+    assert!(model.reply(request).await.is_err(), "a request without messages and with bad options was taken");
+}
+
+/// Joins deltas to the parts they make: neighbours of one kind of text become one part.
+pub fn joined(deltas: &[Delta]) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for delta in deltas {
+        match (parts.last_mut(), delta) {
+            (Some(Part::Text(text)), Delta::Text(more)) => text.push_str(more),
+            (Some(Part::Thinking(text)), Delta::Thinking(more)) => text.push_str(more),
+            (_, Delta::Text(text)) => parts.push(Part::Text(text.clone())),
+            (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
+            (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
+            (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
+        }
+    }
+    // An empty text is a message without words, however it is written.
+    let empty = |part: &Part| matches!(part, Part::Text(text) if text.is_empty());
+    if parts.is_empty() {
+        Message::assistant("").parts
+    } else {
+        parts.into_iter().filter(|p| !empty(p)).collect()
+    }
+}
+
+async fn start(model: &dyn ChatModel, request: &Request) -> crate::ReplyStream {
+    match model.reply(request.clone()).await {
+        Ok(stream) => stream,
+        Err(error) => panic!("the model refused the request: {error:#}"),
+    }
+}
+
+async fn finish(stream: crate::ReplyStream) -> Reply {
+    match stream.finish().await {
+        Ok(reply) => reply,
+        Err(error) => panic!("the reply failed: {error:#}"),
+    }
+}
+
+async fn whole(model: &dyn ChatModel, request: &Request) -> (Vec<Delta>, Reply) {
+    let mut stream = start(model, request).await;
+    let mut deltas = Vec::new();
+    while let Some(delta) = stream.next().await {
+        deltas.push(delta);
+    }
+    (deltas, finish(stream).await)
+}

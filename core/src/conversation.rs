@@ -1,0 +1,201 @@
+//! The small face: one model, a history in memory, no store.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::{Stream, StreamExt};
+
+use crate::Result;
+use crate::chat_model::{CacheReport, ChatModel, Reply, ReplyStream, Request};
+use crate::message::{Message, Part};
+use crate::preface::Preface;
+use crate::processor::Delta;
+use crate::sampling::SamplingOptions;
+use crate::stop::StopSignal;
+use crate::template::Ending;
+
+/// A conversation in memory with one model.
+///
+/// It keeps a list of messages and sends all of it each time; what the model computed before is reused by prefix,
+/// so this costs only what is new. A failed or dropped reply leaves the history as it was. A clone goes its own
+/// way. For branches and storage there is [`Manager`](crate::Manager).
+///
+/// ```
+/// use std::sync::Arc;
+/// use alloquy_core::{Conversation, Preface, testing::EchoModel};
+///
+/// let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
+/// assert_eq!(conversation.send_message("Hello")?.text(), "Hello");
+/// assert_eq!(conversation.history().len(), 2);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Conversation {
+    model: Arc<dyn ChatModel>,
+    preface: Preface,
+    sampling: SamplingOptions,
+    history: Vec<Message>,
+    pending: Vec<Message>,
+}
+
+/// One message or several, said together.
+#[derive(Clone, Debug)]
+pub struct Messages(Vec<Message>);
+
+impl<M: Into<Message>> From<M> for Messages {
+    fn from(message: M) -> Self {
+        Self(vec![message.into()])
+    }
+}
+
+impl From<Vec<Message>> for Messages {
+    fn from(messages: Vec<Message>) -> Self {
+        Self(messages)
+    }
+}
+
+impl Conversation {
+    /// Starts a conversation.
+    pub fn new(model: Arc<dyn ChatModel>, preface: Preface) -> Self {
+        let (sampling, history, pending) = Default::default();
+        Self { model, preface, sampling, history, pending }
+    }
+
+    /// Sets how replies are sampled; what is absent the model decides.
+    #[must_use]
+    pub fn with_sampling(mut self, sampling: SamplingOptions) -> Self {
+        self.sampling = sampling;
+        self
+    }
+
+    /// Goes on from messages that were said before.
+    #[must_use]
+    pub fn with_history(mut self, history: Vec<Message>) -> Self {
+        self.history = history;
+        self
+    }
+
+    /// Returns what was said, replies included; pending messages are not.
+    pub fn history(&self) -> &[Message] {
+        &self.history
+    }
+
+    /// Forgets all but the first `messages` messages, and what is pending.
+    pub fn truncate(&mut self, messages: usize) {
+        self.history.truncate(messages);
+        self.pending.clear();
+    }
+
+    /// Says something and waits for the whole answer.
+    ///
+    /// It blocks the thread: in asynchronous code use [`Conversation::send_message_stream`].
+    ///
+    /// # Errors
+    /// Those of the model; the history is unchanged then, and pending messages stay pending.
+    pub fn send_message(&mut self, messages: impl Into<Messages>) -> Result<Message> {
+        pollster::block_on(async {
+            let reply = self.send_message_stream(messages).await?.finish().await?;
+            Ok(reply.message)
+        })
+    }
+
+    /// Says something and returns the answer as it is written.
+    ///
+    /// The history grows when the stream is finished; a dropped stream leaves it as it was.
+    ///
+    /// # Errors
+    /// Those of the model that come before its first word.
+    pub async fn send_message_stream(&mut self, messages: impl Into<Messages>) -> Result<MessageStream<'_>> {
+        let said = joined(&self.pending, messages.into().0);
+        let request = self.request(&said, Ending::Answer);
+        let stop = request.stop.clone();
+        let stream = self.model.reply(request).await?;
+        Ok(MessageStream { conversation: self, stream, said, stop })
+    }
+
+    /// Takes a message, or a piece of one, without asking for an answer yet, and computes it ahead.
+    ///
+    /// Consecutive pieces of one role become one message, which the next `send_message` of that role completes.
+    /// It blocks the thread, like `send_message`.
+    ///
+    /// # Errors
+    /// Those of the model; nothing is taken then.
+    pub fn append_message(&mut self, messages: impl Into<Messages>) -> Result<Option<CacheReport>> {
+        let pending = joined(&self.pending, messages.into().0);
+        let request = self.request(&pending, Ending::Closed);
+        let report = pollster::block_on(self.model.warm(request))?;
+        self.pending = pending;
+        Ok(report)
+    }
+
+    /// Says whether a message was taken that nothing answered yet.
+    pub fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    fn request(&self, said: &[Message], ending: Ending) -> Request {
+        let path = self.history.iter().chain(said).cloned().collect();
+        let request = Request::new(self.preface.clone(), path).sampling(self.sampling.clone());
+        Request { ending, ..request }
+    }
+}
+
+/// Appends messages; one that goes on in the role of the last pending one becomes part of it.
+fn joined(pending: &[Message], messages: Vec<Message>) -> Vec<Message> {
+    let mut all = pending.to_vec();
+    let mut messages = messages.into_iter();
+    match (all.last_mut(), messages.next()) {
+        (Some(last), Some(first)) if last.role == first.role && last.name == first.name => {
+            first.parts.into_iter().for_each(|part| push_part(&mut last.parts, part));
+            last.extra.extend(first.extra);
+        }
+        (_, first) => all.extend(first),
+    }
+    all.extend(messages);
+    all
+}
+
+fn push_part(parts: &mut Vec<Part>, part: Part) {
+    match (parts.last_mut(), part) {
+        (Some(Part::Text(text)), Part::Text(more)) => *text += &more,
+        (_, part) => parts.push(part),
+    }
+}
+
+/// An answer of a [`Conversation`] that is being written. While it is alive the conversation is borrowed.
+#[derive(Debug)]
+#[must_use = "an answer is not written unless it is polled"]
+pub struct MessageStream<'a> {
+    conversation: &'a mut Conversation,
+    stream: ReplyStream,
+    said: Vec<Message>,
+    stop: StopSignal,
+}
+
+impl MessageStream<'_> {
+    /// Returns a signal that ends the answer early and keeps what was said.
+    pub fn stop_signal(&self) -> StopSignal {
+        self.stop.clone()
+    }
+
+    /// Takes the answer to its end and adds question and answer to the history.
+    ///
+    /// # Errors
+    /// Those of the model; the history is unchanged then.
+    pub async fn finish(self) -> Result<Reply> {
+        let reply = self.stream.finish().await?;
+        self.conversation.pending.clear();
+        self.conversation.history.extend(self.said);
+        self.conversation.history.push(reply.message.clone());
+        Ok(reply)
+    }
+}
+
+impl Stream for MessageStream<'_> {
+    type Item = Delta;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Delta>> {
+        self.stream.poll_next_unpin(context)
+    }
+}

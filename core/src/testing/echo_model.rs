@@ -1,0 +1,52 @@
+//! A chat model that says what it was told.
+
+use async_trait::async_trait;
+
+use crate::chat_model::{CacheReport, ChatModel, FinishReason, Reply, ReplyStream, Request};
+use crate::message::Message;
+use crate::processor::Delta;
+use crate::stream::Run;
+use crate::{Error, ErrorKind, Result};
+
+/// Answers with the text of the last message, a word at a time.
+///
+/// ```
+/// use alloquy_core::{ChatModel, Message, Preface, Request, testing::EchoModel};
+///
+/// # pollster::block_on(async {
+/// let request = Request::new(Preface::default(), vec![Message::user("one two")]);
+/// assert_eq!(EchoModel.reply(request).await?.finish().await?.message.text(), "one two");
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EchoModel;
+
+#[async_trait]
+impl ChatModel for EchoModel {
+    fn name(&self) -> &str {
+        "echo"
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let nothing = || Error::new(ErrorKind::Invalid, "there is no message to echo");
+        let text = request.path.last().ok_or_else(nothing)?.text();
+        Ok(Run::new(|mut emit| async move {
+            let mut said = String::new();
+            for word in text.split_inclusive(' ') {
+                if request.stop.is_stopped() {
+                    break;
+                }
+                said += word;
+                emit.send(Delta::Text(word.to_owned())).await;
+            }
+            let finish = if said == text { FinishReason::Stop } else { FinishReason::Stopped };
+            Ok(Reply { finish, ..Reply::new(Message::assistant(said)) })
+        }))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}

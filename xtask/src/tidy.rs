@@ -1,0 +1,38 @@
+//! House rules that no compiler checks, a function each over the tree of files. Knows texts, not syntax: the code is
+//! formatted by rustfmt, so indentation tells where a function ends.
+
+mod functions;
+mod invariants;
+mod manifests;
+mod prose;
+mod registries;
+mod sources;
+
+use crate::{Finding, Tree};
+
+type Rule = fn(&Tree) -> Vec<Finding>;
+
+/// Every rule.
+const RULES: [Rule; 14] = [
+    functions::long_functions,
+    invariants::invariants,
+    invariants::named_tests,
+    manifests::described,
+    manifests::lints_inherited,
+    manifests::one_compiler,
+    prose::foreign_hosts,
+    prose::home_paths,
+    prose::licences,
+    prose::whitespace,
+    registries::families,
+    sources::headers,
+    sources::long_files,
+    sources::prints,
+];
+
+/// Returns whatever breaks a rule, sorted by place.
+pub fn untidy(tree: &Tree) -> Vec<Finding> {
+    let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(tree)).collect();
+    findings.sort_unstable();
+    findings
+}
