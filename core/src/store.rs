@@ -83,7 +83,8 @@ impl From<ConversationId> for String {
 pub struct ConversationRecord {
     /// Its name.
     pub id: ConversationId,
-    /// When it was created.
+    /// When it was created, to the millisecond.
+    #[serde(with = "milliseconds")]
     pub created: SystemTime,
     /// What stands before the first message.
     #[serde(default)]
@@ -99,7 +100,34 @@ pub struct ConversationRecord {
 impl ConversationRecord {
     /// Describes a new conversation, created now.
     pub fn new(id: ConversationId, preface: Preface) -> Self {
-        Self { id, created: SystemTime::now(), preface, head: None, metadata: Map::new() }
+        let created = milliseconds::whole(SystemTime::now());
+        Self { id, created, preface, head: None, metadata: Map::new() }
+    }
+}
+
+/// A time is stored as milliseconds since 1970, like those in node ids.
+mod milliseconds {
+    use std::time::{Duration, SystemTime};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    fn since_epoch(time: SystemTime) -> u64 {
+        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn whole(time: SystemTime) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_millis(since_epoch(time))
+    }
+
+    pub(super) fn serialize<S: Serializer>(time: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+        since_epoch(*time).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SystemTime, D::Error> {
+        let since = Duration::from_millis(u64::deserialize(deserializer)?);
+        let time = SystemTime::UNIX_EPOCH.checked_add(since);
+        time.ok_or_else(|| serde::de::Error::custom("a time beyond what this system can hold"))
     }
 }
 

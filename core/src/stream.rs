@@ -56,7 +56,7 @@ impl<E: Send + 'static, R: Send + 'static> Run<E, R> {
         F: FnOnce(Emit<E>) -> W,
         W: Future<Output = Result<R>> + Send + 'static,
     {
-        let (sender, events) = mpsc::channel(1);
+        let (sender, events) = mpsc::channel(0);
         Self { work: Some(work(Emit(sender)).boxed()), events, result: None }
     }
 
@@ -76,9 +76,11 @@ impl<E, R> Stream for Run<E, R> {
     type Item = E;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<E>> {
-        let Some(work) = self.work.as_mut() else {
-            return self.events.poll_next_unpin(context);
-        };
+        // What was emitted is read before the work goes on, so that it never runs ahead of its reader.
+        if let Poll::Ready(Some(event)) = self.events.poll_next_unpin(context) {
+            return Poll::Ready(Some(event));
+        }
+        let Some(work) = self.work.as_mut() else { return Poll::Ready(None) };
         if let Poll::Ready(result) = work.poll_unpin(context) {
             self.result = Some(result);
             // Dropping the work drops its sender, so the events end after those still waiting.

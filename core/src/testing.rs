@@ -2,10 +2,12 @@
 
 mod byte_tokenizer;
 mod echo_model;
+mod fault_store;
 mod scripted_engine;
 mod tagged;
 
 pub use byte_tokenizer::ByteTokenizer;
 pub use echo_model::EchoModel;
+pub use fault_store::{FaultStore, StoreCall};
 pub use scripted_engine::ScriptedEngine;
 pub use tagged::{TaggedProcessor, TaggedTemplate};

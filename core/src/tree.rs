@@ -223,6 +223,9 @@ impl Tree {
         };
         if let Some(siblings) = self.children.get_mut(&node.parent) {
             siblings.retain(|&sibling| sibling != id);
+            if siblings.is_empty() {
+                self.children.remove(&node.parent);
+            }
         }
     }
 

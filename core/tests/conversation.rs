@@ -1,0 +1,121 @@
+//! The small conversation: blocking and streamed, several messages, pieces, clones, failures.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+
+use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_core::{Conversation, ErrorKind, FinishReason, Message, Preface, Role, Round, SamplingOptions};
+use futures::StreamExt;
+
+const SCRIPT: [(&str, &str); 3] = [
+    ("<user>Hi<end><assistant>", "Hello!"),
+    ("<user>And now?<end><assistant>", "Now we talk."),
+    ("<user>part one, part two<end><assistant>", "both parts"),
+];
+
+fn conversation() -> (Conversation, ScriptedEngine) {
+    let engine = ScriptedEngine::new(SCRIPT);
+    let round = Round::builder(Arc::new(engine.clone())).template(TaggedTemplate).processor(TaggedProcessor);
+    (Conversation::new(Arc::new(round.build().unwrap()), Preface::system("Be kind.")), engine)
+}
+
+#[test]
+fn question_and_answer_join_the_history() {
+    let (mut conversation, _) = conversation();
+    assert_eq!(conversation.send_message("Hi").unwrap(), Message::assistant("Hello!"));
+    assert_eq!(conversation.send_message("And now?").unwrap().text(), "Now we talk.");
+    let said: Vec<_> = conversation.history().iter().map(|message| (message.role, message.text())).collect();
+    insta::assert_debug_snapshot!(said);
+}
+
+#[test]
+fn the_second_turn_computes_only_what_is_new() {
+    let (mut conversation, engine) = conversation();
+    conversation.send_message("Hi").unwrap();
+    let first = engine.forwarded();
+    conversation.send_message("And now?").unwrap();
+    // The header, the question, the header of the answer, the answer: 1 + 1 + 8 + 1 + 1 + 12 units.
+    assert_eq!(engine.forwarded() - first, "<end>?And now?<><>Now we talk.".len() - "<end>?<><>".len() + 4);
+}
+
+#[test]
+fn an_answer_streams_and_a_dropped_one_changes_nothing() {
+    let (mut conversation, _) = conversation();
+    pollster::block_on(async {
+        let mut stream = conversation.send_message_stream("Hi").await.unwrap();
+        assert!(stream.next().await.is_some());
+        drop(stream);
+        assert!(conversation.history().is_empty());
+        let mut stream = conversation.send_message_stream("Hi").await.unwrap();
+        while stream.next().await.is_some() {}
+        assert_eq!(stream.finish().await.unwrap().finish, FinishReason::Stop);
+    });
+    assert_eq!(conversation.history().len(), 2);
+}
+
+#[test]
+fn pieces_of_a_message_wait_and_are_computed_ahead() {
+    let (mut conversation, engine) = conversation();
+    let report = conversation.append_message("part one, ").unwrap().unwrap();
+    assert_eq!(report.reused, 0);
+    assert!(conversation.has_pending() && conversation.history().is_empty());
+    let before = engine.forwarded();
+    assert_eq!(conversation.send_message("part two").unwrap().text(), "both parts");
+    assert!(!conversation.has_pending());
+    assert_eq!(conversation.history().first().unwrap().text(), "part one, part two");
+    assert_eq!(engine.forwarded() - before, "part two".len() + 2 + "both parts".len());
+}
+
+#[test]
+fn several_messages_are_said_together() {
+    let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
+    let messages = vec![Message::user("ignored").named("Ann"), Message::user("heard").named("Bob")];
+    assert_eq!(conversation.send_message(messages).unwrap().text(), "heard");
+    assert_eq!(conversation.history().len(), 3);
+}
+
+#[test]
+fn a_clone_goes_its_own_way() {
+    let (mut conversation, _) = conversation();
+    conversation.send_message("Hi").unwrap();
+    let mut other = conversation.clone();
+    other.send_message("And now?").unwrap();
+    assert_eq!((conversation.history().len(), other.history().len()), (2, 4));
+    conversation.truncate(0);
+    assert_eq!(conversation.send_message("Hi").unwrap().text(), "Hello!");
+}
+
+#[test]
+fn a_failed_turn_leaves_the_history_alone() {
+    let engine = ScriptedEngine::new(SCRIPT).context_length(20);
+    let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
+    let mut conversation = Conversation::new(Arc::new(round.build().unwrap()), Preface::default());
+    let error = conversation.send_message("a question that is far too long").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ContextOverflow);
+    insta::assert_snapshot!(error.to_string());
+    assert!(conversation.history().is_empty());
+    assert_eq!(conversation.send_message("Hi").unwrap().text(), "Hello!");
+}
+
+#[test]
+fn limits_and_stop_texts_are_said_in_the_reply() {
+    let (conversation, _) = conversation();
+    let finish = |sampling: SamplingOptions| {
+        let mut conversation = conversation.clone().with_sampling(sampling);
+        pollster::block_on(async {
+            let stream = conversation.send_message_stream("Hi").await.unwrap();
+            let reply = stream.finish().await.unwrap();
+            (reply.message.text(), reply.finish, reply.tokens.len(), reply.usage.reply)
+        })
+    };
+    let limit = SamplingOptions { max_tokens: Some(3), ..SamplingOptions::default() };
+    assert_eq!(finish(limit), ("Hel".to_owned(), FinishReason::MaxTokens, 3, 3));
+    let stop = SamplingOptions { stop: vec!["lo".to_owned()], ..SamplingOptions::default() };
+    assert_eq!(finish(stop), ("Hel".to_owned(), FinishReason::Stop, 3, 5));
+    assert_eq!(finish(SamplingOptions::default()), ("Hello!".to_owned(), FinishReason::Stop, 6, 7));
+}
+
+#[test]
+fn the_role_of_a_bare_string_is_user() {
+    assert_eq!(Message::from("Hi").role, Role::User);
+}

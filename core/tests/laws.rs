@@ -1,0 +1,31 @@
+//! Core's own members of the open sets run the laws of their sets.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+
+use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_core::{Message, Preface, Request, Round, SamplingOptions, laws};
+
+fn request(text: &str) -> Request {
+    Request::new(Preface::default(), vec![Message::user(text)])
+}
+
+#[test]
+fn the_echo_model_is_a_chat_model() {
+    pollster::block_on(laws::chat_model::all(&EchoModel, &request("one two three")));
+}
+
+#[test]
+fn a_round_is_a_chat_model() {
+    let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello, what a day!")]);
+    let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build();
+    pollster::block_on(laws::chat_model::all(&round.unwrap(), &request("Hi")));
+}
+
+#[test]
+fn a_round_is_a_chat_model_with_stop_texts() {
+    let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello, what a day!")]);
+    let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build();
+    let stop = SamplingOptions { stop: vec![" day".to_owned()], ..SamplingOptions::default() };
+    pollster::block_on(laws::chat_model::all(&round.unwrap(), &request("Hi").sampling(stop)));
+}

@@ -1,0 +1,15 @@
+//! The memory store and the fault store keep the laws of a store.
+
+use alloquy_core::testing::FaultStore;
+use alloquy_core::{MemoryStore, laws};
+
+#[test]
+fn memory() {
+    pollster::block_on(laws::store::all(async || MemoryStore::default()));
+    laws::store::threads_lose_nothing(&MemoryStore::default());
+}
+
+#[test]
+fn a_fault_store_without_faults() {
+    pollster::block_on(laws::store::all(async || FaultStore::new(MemoryStore::default())));
+}

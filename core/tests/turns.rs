@@ -1,0 +1,307 @@
+//! Turns through a manager: nodes, heads, branches, tools, stops, drops, two writers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+
+use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_core::{
+    Ask, Chat, ConversationManager, ErrorKind, FinishReason, HeadMove, Manager, ManagerBuilder, Message,
+    Middleware, NewConversation, Next, NodeStatus, Preface, Query, ReplyStream, Request, Result, Tool,
+    ToolSpec, TurnEvent,
+};
+use futures::StreamExt;
+use pollster::block_on;
+use serde_json::{Value, json};
+
+const SCRIPT: [(&str, &str); 6] = [
+    ("<user>Hi<end><assistant>", "Hello!"),
+    ("<user>Hello there<end><assistant>", "General!"),
+    ("<user>And now?<end><assistant>", "Now we talk."),
+    ("<user>What time is it?<end><assistant>", "call:clock {\"zone\":\"UTC\"}"),
+    ("<tool>noon<end><assistant>", "It is noon."),
+    ("<user>Ask the host<end><assistant>", "call:host {}"),
+];
+
+fn builder() -> ManagerBuilder {
+    Manager::builder(Arc::new(ScriptedEngine::new(SCRIPT)))
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
+}
+
+async fn chat() -> Chat {
+    builder().build().unwrap().create(Preface::default()).await.unwrap()
+}
+
+/// The tree as lines of `address role text`, with a star at the head.
+async fn drawn(chat: &Chat) -> String {
+    let (tree, head) = (chat.tree().await.unwrap(), chat.head().await.unwrap());
+    let line = |(depth, node): (usize, &alloquy_core::Node)| {
+        let mark = if head == Some(node.id) { " *" } else { "" };
+        let address = tree.address(Some(node.id)).unwrap();
+        let what = match node.message.tool_calls().next() {
+            Some(call) => format!("{}({})", call.name, call.arguments),
+            None => {
+                node.message.tool_results().map(alloquy_core::ToolResult::text).collect::<String>()
+                    + &node.message.text()
+            }
+        };
+        format!("{}{address} {}: {what}{mark}\n", "  ".repeat(depth), node.message.role)
+    };
+    tree.walk().map(line).collect()
+}
+
+#[test]
+fn a_turn_makes_two_nodes_and_moves_the_head() {
+    block_on(async {
+        let chat = chat().await;
+        let reply = chat.send("Hi").finish().await.unwrap();
+        assert_eq!((reply.text().as_str(), reply.head), ("Hello!", HeadMove::Moved));
+        let history = chat.history().await.unwrap();
+        assert_eq!(
+            history.iter().map(|node| node.id).collect::<Vec<_>>(),
+            [reply.answers().unwrap(), reply.node]
+        );
+        let answer = history.last().unwrap();
+        assert_eq!(answer.tokens, "Hello!".bytes().map(u32::from).collect::<Vec<_>>());
+        insta::assert_json_snapshot!(answer.metadata);
+    });
+}
+
+#[test]
+fn editing_regenerating_switching_and_undoing_make_a_tree() {
+    block_on(async {
+        let chat = chat().await;
+        let first = chat.send("Hi").finish().await.unwrap();
+        chat.send("And now?").finish().await.unwrap();
+        chat.edit(first.answers().unwrap(), "Hello there").finish().await.unwrap();
+        chat.goto(first.node).await.unwrap();
+        chat.regenerate(Ask::default()).finish().await.unwrap();
+        chat.send("And now?").finish().await.unwrap();
+        chat.undo().await.unwrap();
+        insta::assert_snapshot!(drawn(&chat).await);
+        assert_eq!(chat.resolve("0.1").await.unwrap(), chat.head().await.unwrap());
+        assert_eq!(chat.resolve(&first.node.to_string()).await.unwrap(), Some(first.node));
+        assert_eq!(chat.resolve("").await.unwrap(), None);
+        let unknown = chat.resolve("0.7").await.unwrap_err();
+        assert_eq!(unknown.to_string(), "no node at \"0.7\": there are 2 nodes at that level");
+        assert_eq!(chat.resolve("nowhere").await.unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(chat.branches(first.answers()).await.unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn going_back_to_the_question_makes_the_next_answer_a_sibling() {
+    block_on(async {
+        let chat = chat().await;
+        let first = chat.send("Hi").finish().await.unwrap();
+        chat.goto(first.answers()).await.unwrap();
+        let second = chat.complete(Ask::default()).finish().await.unwrap();
+        assert_eq!(chat.branches(first.answers()).await.unwrap().len(), 2);
+        assert_ne!(first.node, second.node);
+    });
+}
+
+#[derive(Debug)]
+struct Clock;
+
+#[async_trait::async_trait]
+impl Tool for Clock {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("clock", "Tells the time", json!({"type": "object"}))
+    }
+    async fn call(&self, arguments: &Value) -> Result<Value> {
+        assert_eq!(arguments["zone"], "UTC");
+        Ok("noon".into())
+    }
+}
+
+#[test]
+fn a_tool_call_its_result_and_the_answer_are_nodes() {
+    block_on(async {
+        let manager = builder().tool(Clock).build().unwrap();
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let mut turn = chat.send("What time is it?");
+        let mut kinds = Vec::new();
+        while let Some(event) = turn.next().await {
+            kinds.push(match event {
+                TurnEvent::Delta(_) => "delta".to_owned(),
+                TurnEvent::ToolResult(result) => format!("result {}", result.text()),
+                TurnEvent::Node(node) => format!("node {}", node.message.role),
+                _ => "other".to_owned(),
+            });
+        }
+        kinds.dedup();
+        let reply = turn.finish().await.unwrap();
+        assert_eq!((reply.text().as_str(), reply.rounds), ("It is noon.", 2));
+        insta::assert_snapshot!(format!("{}\n\n{}", kinds.join("\n"), drawn(&chat).await));
+    });
+}
+
+#[test]
+fn a_call_of_the_hosts_own_tool_ends_the_turn_and_an_unknown_one_is_answered() {
+    block_on(async {
+        let manager = builder().tool(Clock).build().unwrap();
+        let host = ToolSpec::new("host", "The host's own", json!({"type": "object"}));
+        let chat = manager.create(Preface::default().tool(host)).await.unwrap();
+        let reply = chat.send("Ask the host").finish().await.unwrap();
+        assert_eq!(reply.reply.finish, FinishReason::ToolCalls);
+        assert_eq!(reply.pending.first().unwrap().name, "host");
+
+        let chat = manager.create(Preface::default()).await.unwrap();
+        chat.send("Ask the host").finish().await.unwrap();
+        insta::assert_snapshot!(drawn(&chat).await);
+    });
+}
+
+#[test]
+fn endless_tool_calls_end_in_an_error_and_lose_nothing() {
+    block_on(async {
+        let engine = ScriptedEngine::new([("<assistant>", "call:clock {\"zone\":\"UTC\"}")]);
+        let manager = Manager::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
+        let manager = manager.tool(Clock).tool_rounds(2).build().unwrap();
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let error = chat.send("go").finish().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ToolRounds);
+        assert_eq!((chat.tree().await.unwrap().len(), chat.head().await.unwrap()), (7, None));
+    });
+}
+
+#[test]
+fn a_stopped_turn_keeps_what_was_said() {
+    block_on(async {
+        let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let mut turn = chat.send("one two three four");
+        let mut deltas = 0;
+        while let Some(event) = turn.next().await {
+            deltas += usize::from(matches!(event, TurnEvent::Delta(_)));
+            if deltas == 1 {
+                turn.stop();
+            }
+        }
+        let reply = turn.finish().await.unwrap();
+        assert_eq!(reply.reply.finish, FinishReason::Stopped);
+        let node = chat.history().await.unwrap().pop().unwrap();
+        assert_eq!(node.status, NodeStatus::Interrupted);
+        assert!("one two three four".starts_with(&node.message.text()) && !node.message.text().is_empty());
+    });
+}
+
+#[test]
+fn of_two_turns_from_one_place_one_moves_the_head_and_the_other_is_a_branch() {
+    block_on(async {
+        let chat = chat().await;
+        chat.send("Hi").finish().await.unwrap();
+        let (mut left, mut right) = (chat.send("And now?"), chat.send("Hello there"));
+        // Both have read the head and stored their question when the first event arrives.
+        assert!(left.next().await.is_some() && right.next().await.is_some());
+        let heads = [left.finish().await.unwrap().head, right.finish().await.unwrap().head];
+        assert_eq!(heads.iter().filter(|head| **head == HeadMove::Moved).count(), 1);
+        assert!(heads.contains(&HeadMove::Branched { head: chat.head().await.unwrap() }));
+        assert_eq!(chat.tree().await.unwrap().len(), 6);
+    });
+}
+
+#[test]
+fn a_thousand_dropped_turns_never_break_the_next_one() {
+    block_on(async {
+        let chat = chat().await;
+        let (mut seed, mut kept) = (1_u64, 0);
+        for _ in 0..1000 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let question = if seed >> 63 == 0 { "Hi" } else { "And now?" };
+            let mut turn = chat.send(question);
+            for _ in 0..(seed >> 40) % 16 {
+                if turn.next().await.is_none() {
+                    break;
+                }
+            }
+            drop(turn);
+            if seed % 10 == 0 {
+                let reply = chat.send("Hi").finish().await.unwrap();
+                assert_eq!(reply.text(), "Hello!");
+                assert_eq!(chat.history().await.unwrap().last().unwrap().id, reply.node);
+                chat.goto(None).await.unwrap();
+                kept += 1;
+            }
+        }
+        assert!(kept > 50, "{kept} whole turns");
+    });
+}
+
+#[derive(Debug)]
+struct Shout;
+
+#[async_trait::async_trait]
+impl Middleware for Shout {
+    async fn handle(&self, mut request: Request, next: Next<'_>) -> Result<ReplyStream> {
+        let last = request.path.pop().map(|message| message.text().to_uppercase()).unwrap_or_default();
+        request.path.push(Message::user(last));
+        next.call(request).await
+    }
+}
+
+#[test]
+fn middleware_changes_what_the_model_sees_and_not_what_is_stored() {
+    block_on(async {
+        let manager = Manager::over(Arc::new(EchoModel)).middleware(Shout).build().unwrap();
+        let chat = manager.create(Preface::default()).await.unwrap();
+        assert_eq!(chat.send("quiet").finish().await.unwrap().text(), "QUIET");
+        assert_eq!(chat.history().await.unwrap().first().unwrap().message.text(), "quiet");
+    });
+}
+
+#[test]
+fn creating_never_overwrites_and_opening_never_creates() {
+    block_on(async {
+        let manager = builder().build().unwrap();
+        let id = "tea".parse().unwrap();
+        assert!(manager.open(&id).await.unwrap_err().is_not_found());
+        let new = || NewConversation::from(Preface::system("first")).id("tea".parse().unwrap());
+        manager.create(new()).await.unwrap();
+        assert!(manager.create(new()).await.unwrap_err().is_conflict());
+        let opened = manager.open_or_create(&id, Preface::system("second")).await.unwrap();
+        assert_eq!(opened.record().await.unwrap().preface, Preface::system("first"));
+        let other = manager.open_or_create(&"other".parse().unwrap(), Preface::default()).await.unwrap();
+        other.send("Hi").finish().await.unwrap();
+        let listed = manager.list(&Query::default()).await.unwrap();
+        let names: Vec<_> = listed.iter().map(|line| (line.record.id.as_str(), line.nodes)).collect();
+        assert_eq!(names, [("other", 2), ("tea", 0)]);
+        manager.delete(&id).await.unwrap();
+        assert!(manager.delete(&id).await.unwrap_err().is_not_found());
+    });
+}
+
+#[test]
+fn a_fork_has_the_path_and_goes_its_own_way() {
+    block_on(async {
+        let chat = chat().await;
+        chat.send("Hi").finish().await.unwrap();
+        let copy = chat.fork().await.unwrap();
+        copy.send("And now?").finish().await.unwrap();
+        assert_eq!(chat.history().await.unwrap().len(), 2);
+        assert_eq!(copy.history().await.unwrap().len(), 4);
+    });
+}
+
+#[test]
+fn there_must_be_something_to_answer() {
+    block_on(async {
+        let chat = chat().await;
+        let error = chat.complete(Ask::default()).finish().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert_eq!(chat.undo().await.unwrap_err().to_string(), "there is no question to take back");
+    });
+}
+
+#[test]
+fn added_messages_wait_for_an_answer_and_warming_computes_them() {
+    block_on(async {
+        let chat = chat().await;
+        chat.add("Hi").await.unwrap();
+        let warm = chat.warm().await.unwrap().unwrap();
+        let reply = chat.complete(Ask::default()).finish().await.unwrap();
+        let cache = reply.reply.cache.unwrap();
+        assert_eq!((reply.text().as_str(), cache.reused, cache.forwarded), ("Hello!", warm.prompt, 1));
+    });
+}
