@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use alloquy_core::{ConversationId, SamplingOptions};
+use alloquy_core::{ConversationId, Preface, SamplingOptions};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::{Deserialize, Serialize};
@@ -176,6 +176,13 @@ pub(crate) struct SystemArguments {
     /// Standing instructions of a new conversation
     #[arg(short, long, value_name = "TEXT", env = "ALLOQUY_SYSTEM")]
     pub(crate) system: Option<String>,
+}
+
+impl SystemArguments {
+    /// Returns what stands before the first message of a new conversation.
+    pub(crate) fn preface(&self) -> Preface {
+        self.system.as_deref().map_or_else(Preface::default, Preface::system)
+    }
 }
 
 /// Everything that may stand in the configuration file.

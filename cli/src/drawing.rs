@@ -115,7 +115,11 @@ mod tests {
         second.status = NodeStatus::Interrupted;
         let head = second.id;
         tree.insert(second).unwrap();
-        child(&mut tree, None, Message::user("Why is the sky so very blue today, and was it as blue in the days of old?"));
+        child(
+            &mut tree,
+            None,
+            Message::user("Why is the sky so very blue today, and was it as blue in the days of old?"),
+        );
         insta::assert_snapshot!(draw(&tree, Some(head)).unwrap());
     }
 }

@@ -106,7 +106,8 @@ mod tests {
         let cause = io::Error::other("disk\n  is full");
         let error = Error::new(ErrorKind::Store, "could not append").with_source(cause);
         assert_eq!(one_line(&error), "could not append: disk is full");
-        let repeated = Error::new(ErrorKind::Store, "could not append: gone").with_source(io::Error::other("gone"));
+        let repeated =
+            Error::new(ErrorKind::Store, "could not append: gone").with_source(io::Error::other("gone"));
         assert_eq!(one_line(&repeated), "could not append: gone");
     }
 }

@@ -2,11 +2,14 @@
 
 mod arguments;
 mod commands;
+mod current;
 mod drawing;
 mod failure;
 mod interrupts;
+mod messages;
 mod notes;
 mod open;
+mod piped;
 mod preview;
 mod printer;
 mod progress;

@@ -6,9 +6,12 @@ mod text;
 use std::io;
 use std::io::stdout;
 
-use alloquy_core::{Delta, Reply, TurnEvent, TurnReply};
+use alloquy_core::{Delta, Reply, Turn, TurnEvent, TurnReply};
+use futures::StreamExt as _;
+use serde_json::Value;
 
 use crate::arguments::Output;
+use crate::failure::Failure;
 use crate::notes::Notes;
 
 pub(crate) use events::Events;
@@ -27,6 +30,23 @@ pub(crate) trait Printer {
 
     /// Prints the end of a turn.
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()>;
+
+    /// Prints what a person asked to see: as text, or as a JSON object under `name`.
+    fn show(&mut self, name: &str, text: &str, value: Value) -> io::Result<()>;
+}
+
+/// Takes a turn to its end, printing it. When nobody reads any more, the answer ends and what was said is kept.
+pub(crate) async fn take(mut turn: Turn, printer: &mut dyn Printer) -> Result<TurnReply, Failure> {
+    while let Some(event) = turn.next().await {
+        if let Err(error) = printer.event(&event) {
+            turn.stop();
+            turn.finish().await?;
+            return Err(error.into());
+        }
+    }
+    let reply = turn.finish().await?;
+    printer.turn(&reply)?;
+    Ok(reply)
 }
 
 /// Returns the printer that the arguments ask for.

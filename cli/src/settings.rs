@@ -125,7 +125,8 @@ fn usual_place() -> Option<PathBuf> {
 
 fn folders() -> Result<impl etcetera::BaseStrategy> {
     etcetera::choose_base_strategy().map_err(|source| {
-        let message = "the home folder is unknown: name a configuration file with --config and a store with --store";
+        let message =
+            "the home folder is unknown: name a configuration file with --config and a store with --store";
         Error::new(ErrorKind::NotFound, message).with_source(source)
     })
 }

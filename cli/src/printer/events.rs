@@ -45,26 +45,31 @@ impl<O: Write> Printer for Events<O> {
     }
 
     fn reply(&mut self, reply: &Reply) -> io::Result<()> {
-        self.write(&done(reply))
+        self.write(&named("done", done(reply)))
     }
 
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
-        let mut event = done(&turn.reply);
-        event["node"] = json!(turn.node);
-        event["answers"] = json!(turn.answers);
-        event["head"] = match turn.head {
+        let head = match turn.head {
             HeadMove::Moved => json!({"moved": true, "at": turn.node}),
             HeadMove::Branched { head } => json!({"moved": false, "at": head}),
         };
-        event["pending"] = json!(turn.pending);
-        event["rounds"] = json!(turn.rounds);
-        self.write(&event)
+        let place = json!({
+            "node": turn.node,
+            "answers": turn.answers,
+            "head": head,
+            "pending": turn.pending,
+            "rounds": turn.rounds,
+        });
+        self.write(&named("done", joined(done(&turn.reply), place)))
+    }
+
+    fn show(&mut self, name: &str, _text: &str, value: Value) -> io::Result<()> {
+        self.write(&named(name, value))
     }
 }
 
 fn done(reply: &Reply) -> Value {
     json!({
-        "event": "done",
         "text": reply.message.text(),
         "finish": reply.finish,
         "usage": reply.usage,
@@ -72,4 +77,18 @@ fn done(reply: &Reply) -> Value {
         "seed": reply.seed,
         "degradations": reply.degradations,
     })
+}
+
+/// Puts the name of an event in front of its fields.
+fn named(name: &str, fields: Value) -> Value {
+    joined(json!({"event": name}), fields)
+}
+
+/// Joins the fields of two objects, in order.
+fn joined(first: Value, second: Value) -> Value {
+    let fields = [first, second].into_iter().filter_map(|value| match value {
+        Value::Object(fields) => Some(fields),
+        _ => None,
+    });
+    Value::Object(fields.flatten().collect())
 }

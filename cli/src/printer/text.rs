@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use alloquy_core::{CacheReport, Degradation, Delta, FinishReason, HeadMove, Reply, TurnEvent, TurnReply};
+use serde_json::Value;
 
 use super::Printer;
 use crate::notes::{Loudness, Notes};
@@ -146,12 +147,20 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
         self.reply(&turn.reply)?;
         if let HeadMove::Branched { .. } = turn.head {
-            self.note("another writer moved this conversation on; this answer is kept as a branch: see /tree");
+            self.note(
+                "another writer moved this conversation on; this answer is kept as a branch: see /tree",
+            );
         }
         for call in &turn.pending {
             self.note(&format!("nobody here answers the call of {:?}", call.name));
         }
         Ok(())
+    }
+
+    fn show(&mut self, _name: &str, text: &str, _value: Value) -> io::Result<()> {
+        self.end_line()?;
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
     }
 }
 
