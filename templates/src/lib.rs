@@ -1,1 +1,24 @@
-//! Chat templates: Jinja as Hugging Face renders it, and MLC conversation templates
+//! Chat templates: Jinja as Hugging Face renders it, and MLC conversation templates.
+//!
+//! A model's prompts come from [`detect`]: its own [`JinjaTemplate`], or plain [`CompletionTemplate`] where it has
+//! none. Vicuna and its kin, which bring no template, have a [`ConversationTemplate`].
+//!
+//! Everything here is a [`PromptTemplate`](alloquy_core::PromptTemplate): from messages as JSON to text. Nothing
+//! here knows tokens, tokenizers or engines.
+
+mod completion;
+mod detect;
+mod jinja;
+mod mlc;
+pub mod sources;
+mod special_tokens;
+
+pub use completion::CompletionTemplate;
+pub use detect::{Detected, detect};
+pub use jinja::{
+    Clock, DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, JinjaTemplate, JinjaTemplateBuilder,
+    Limits,
+};
+pub use mlc::ConversationTemplate;
+pub use sources::{TemplateOrigin, TemplateSource};
+pub use special_tokens::of as special_tokens;

@@ -1,0 +1,276 @@
+//! A Jinja chat template, rendered as Hugging Face's `apply_chat_template` renders it.
+//!
+//! Reference: transformers 5.23.0 with Jinja2 3.1.6. `docs/templates.md` lists what differs, and why.
+
+mod arguments;
+mod clock;
+mod continuation;
+mod environment;
+mod fault;
+mod filters;
+mod input;
+mod json;
+mod limits;
+mod number;
+mod python;
+mod source;
+
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use alloquy_core::{Digest, Ending, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput};
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde_json::{Map, Value};
+
+pub use clock::Clock;
+pub use limits::{DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, Limits};
+
+use continuation::Continuation;
+use fault::Fault;
+
+use crate::sources::{self, TemplateSource};
+use crate::special_tokens;
+
+const DEFAULT: &str = "default";
+const TOOL_USE: &str = "tool_use";
+
+/// A Jinja chat template: compiled once, rendered many times, from any thread.
+///
+/// ```
+/// use alloquy_core::{PromptTemplate, TemplateInput};
+/// use alloquy_templates::JinjaTemplate;
+/// use serde_json::{Map, json};
+///
+/// let source = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}";
+/// let template = JinjaTemplate::from_source(source, Map::new())?;
+/// let mut input = TemplateInput::default();
+/// input.messages.push(json!({"role": "user", "content": "Hello {{ 1 + 1 }}"}));
+/// assert_eq!(template.render(&input)?, "<user>Hello {{ 1 + 1 }}<assistant>");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+pub struct JinjaTemplate {
+    environment: Environment<'static>,
+    variables: Map<String, Value>,
+    digest: Digest,
+    limits: Limits,
+}
+
+impl JinjaTemplate {
+    /// Compiles `source`; `variables` hold the special tokens (`bos_token`, …) that are set.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Template`] when the source is not a template.
+    pub fn from_source(source: impl Into<String>, variables: Map<String, Value>) -> Result<Self> {
+        Self::builder(source).variables(variables).build()
+    }
+
+    /// Compiles the template that a model brings, with the model's special tokens.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when it brings none, [`ErrorKind::Model`] when its files cannot be read,
+    /// [`ErrorKind::Template`] when its template is none.
+    pub fn of(model: &ModelInfo) -> Result<Self> {
+        match sources::find(model)? {
+            Some(source) => Self::from_model(&source, model),
+            None => {
+                let message =
+                    format!("model {:?} has no chat template, looked in {}", model.name, sources::PLACES);
+                Err(Error::new(ErrorKind::NotFound, message))
+            }
+        }
+    }
+
+    pub(crate) fn from_model(source: &TemplateSource, model: &ModelInfo) -> Result<Self> {
+        let builder = Self::builder(source.default.clone()).variables(special_tokens::of(model)?);
+        match &source.tool_use {
+            Some(tool_use) => builder.tool_use(tool_use.clone()).build(),
+            None => builder.build(),
+        }
+    }
+
+    /// Starts a template with more choices than [`JinjaTemplate::from_source`].
+    pub fn builder(source: impl Into<String>) -> JinjaTemplateBuilder {
+        JinjaTemplateBuilder {
+            source: source.into(),
+            tool_use: None,
+            variables: Map::new(),
+            clock: Clock::default(),
+            limits: Limits::default(),
+        }
+    }
+
+    fn render_checked(&self, input: &TemplateInput) -> Result<String, Fault> {
+        let mut messages = input::messages(input)?;
+        let continuation = match input.ending {
+            Ending::Continue => Some(Continuation::mark(&mut messages)?),
+            Ending::Answer | Ending::Closed => None,
+        };
+        let variables = input::variables(&self.variables, messages, input);
+        let rendered = self.run(self.template_for(input), variables)?;
+        match continuation {
+            Some(continuation) => continuation.cut(rendered),
+            None => Ok(rendered),
+        }
+    }
+
+    /// Tools ask for the template of their own, where there is one.
+    fn template_for(&self, input: &TemplateInput) -> &'static str {
+        match input.tools.is_some() && self.environment.get_template(TOOL_USE).is_ok() {
+            true => TOOL_USE,
+            false => DEFAULT,
+        }
+    }
+
+    fn run(&self, name: &str, variables: Map<String, Value>) -> Result<String, Fault> {
+        let mut output = Output { text: Vec::new(), limit: self.limits.output_bytes, full: false };
+        let rendered = guarded(|| {
+            let template = self.environment.get_template(name)?;
+            template.render_captured_to(Serde(variables), &mut output).map(drop)
+        })?;
+        match rendered {
+            Ok(()) => Ok(String::from_utf8_lossy(&output.text).into_owned()),
+            Err(_) if output.full => Err(Fault::Output(output.limit)),
+            Err(error) => Err(Fault::of_engine(error, self.limits.steps)),
+        }
+    }
+}
+
+impl PromptTemplate for JinjaTemplate {
+    fn render(&self, input: &TemplateInput) -> Result<String> {
+        Ok(self.render_checked(input)?)
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+impl fmt::Debug for JinjaTemplate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("JinjaTemplate")
+            .field("digest", &self.digest)
+            .field("variables", &self.variables)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes a [`JinjaTemplate`].
+///
+/// ```
+/// use alloquy_core::{PromptTemplate, TemplateInput};
+/// use alloquy_templates::{Clock, JinjaTemplate};
+/// use serde_json::json;
+///
+/// let day = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
+/// let template = JinjaTemplate::builder("{{ strftime_now('%d %b %Y') }}").clock(Clock::Fixed(day)).build()?;
+/// let mut input = TemplateInput::default();
+/// input.messages.push(json!({"role": "user", "content": "Which day is it?"}));
+/// assert_eq!(template.render(&input)?, "04 Mar 2026");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct JinjaTemplateBuilder {
+    source: String,
+    tool_use: Option<String>,
+    variables: Map<String, Value>,
+    clock: Clock,
+    limits: Limits,
+}
+
+impl JinjaTemplateBuilder {
+    /// Sets the source to render instead when there are tools.
+    pub fn tool_use(mut self, source: impl Into<String>) -> Self {
+        self.tool_use = Some(source.into());
+        self
+    }
+
+    /// Sets the variables of the template's own: the special tokens (`bos_token`, …) that are set.
+    pub fn variables(mut self, variables: Map<String, Value>) -> Self {
+        self.variables = variables;
+        self
+    }
+
+    /// Sets the clock behind `strftime_now`.
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets what a render may use.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Compiles the template.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Template`] when the source is not a template or is larger than the limits allow.
+    pub fn build(self) -> Result<JinjaTemplate> {
+        Ok(self.compile()?)
+    }
+
+    fn compile(self) -> Result<JinjaTemplate, Fault> {
+        let digest = self.digest();
+        let named = [(DEFAULT, Some(self.source)), (TOOL_USE, self.tool_use)];
+        let mut environment = guarded(|| environment::new(self.clock, self.limits))?
+            .map_err(|error| Fault::of_engine(error, 0))?;
+        for (name, source) in named {
+            let Some(source) = source else { continue };
+            let source = checked(&source, self.limits)?;
+            guarded(|| environment.add_template_owned(name, source))?
+                .map_err(|error| Fault::of_engine(error, 0))?;
+        }
+        Ok(JinjaTemplate { environment, variables: self.variables, digest, limits: self.limits })
+    }
+
+    /// Of the source; of both when there is one for tools, which a NUL parts.
+    fn digest(&self) -> Digest {
+        match &self.tool_use {
+            Some(tool_use) => Digest::of(format!("{}\0{tool_use}", self.source).as_bytes()),
+            None => Digest::of(self.source.as_bytes()),
+        }
+    }
+}
+
+fn checked(source: &str, limits: Limits) -> Result<String, Fault> {
+    match source.len() > limits.source_bytes {
+        true => Err(Fault::Source { found: source.len(), allowed: limits.source_bytes }),
+        false => source::rewrite(source),
+    }
+}
+
+/// Turns a panic of the engine into a fault.
+///
+/// Nothing is left half done: the engine keeps no state between renders, and an environment whose building
+/// failed is dropped.
+fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Fault::of_panic(payload.as_ref()))
+}
+
+/// The rendered text, up to a limit.
+struct Output {
+    text: Vec<u8>,
+    limit: usize,
+    full: bool,
+}
+
+impl io::Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.text.len() + bytes.len() > self.limit {
+            self.full = true;
+            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

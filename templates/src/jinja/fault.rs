@@ -1,0 +1,101 @@
+//! What can go wrong with a Jinja template, and what it means to the caller.
+
+use std::any::Any;
+
+use alloquy_core::{Error, ErrorKind};
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Fault {
+    /// The template called `raise_exception`: its own words, for the user.
+    #[error("{0}")]
+    Refused(String),
+    #[error("the chat template took more than {0} steps")]
+    Steps(u64),
+    #[error("the chat template wrote more than {0} bytes")]
+    Output(usize),
+    #[error("the chat template has {found} bytes of source, more than the {allowed} allowed")]
+    Source { found: usize, allowed: usize },
+    #[error("line {line} of the chat template: `{tag}` inside `{inside}` within a loop is not supported")]
+    Jump { line: usize, tag: &'static str, inside: String },
+    #[error("the template engine panicked on the chat template: {0}")]
+    Panic(String),
+    #[error("a chat template needs at least one message")]
+    Empty,
+    #[error("message {index} is not an object: {found}")]
+    Message { index: usize, found: serde_json::Value },
+    #[error("the last message has no text to continue")]
+    NothingToContinue,
+    #[error("the chat template does not print the last message {0:?} as it is, so it cannot be continued")]
+    NotContinued(String),
+    #[error("{place}{what}")]
+    Engine { place: String, what: String, source: minijinja::Error },
+}
+
+/// A refusal on its way through the engine, which carries it as the source of its own error.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Refusal(pub(super) String);
+
+impl Fault {
+    /// Reads what the engine says; `steps` is the limit it ran under.
+    pub(super) fn of_engine(error: minijinja::Error, steps: u64) -> Self {
+        if let Some(Refusal(words)) = refusal(&error) {
+            return Self::Refused(words.clone());
+        }
+        if ran_dry(&error) {
+            return Self::Steps(steps);
+        }
+        let place = error.line().map_or_else(
+            || "chat template: ".to_owned(),
+            |line| format!("line {line} of the chat template: "),
+        );
+        let what = match error.detail() {
+            Some(detail) => format!("{}: {detail}", error.kind()),
+            None => error.kind().to_string(),
+        };
+        Self::Engine { place, what, source: error }
+    }
+
+    /// Reads what a panic left behind.
+    pub(super) fn of_panic(payload: &(dyn Any + Send)) -> Self {
+        let words = payload
+            .downcast_ref::<&str>()
+            .map(|words| (*words).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".to_owned());
+        Self::Panic(words)
+    }
+
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Empty | Self::Message { .. } | Self::NothingToContinue => ErrorKind::Invalid,
+            _ => ErrorKind::Template,
+        }
+    }
+}
+
+impl From<Fault> for Error {
+    fn from(fault: Fault) -> Self {
+        let error = Error::new(fault.kind(), fault.to_string());
+        match fault {
+            Fault::Engine { source, .. } => error.with_source(source),
+            _ => error,
+        }
+    }
+}
+
+fn refusal<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a Refusal> {
+    causes(error).find_map(|cause| cause.downcast_ref::<Refusal>())
+}
+
+fn ran_dry(error: &(dyn std::error::Error + 'static)) -> bool {
+    causes(error)
+        .filter_map(|cause| cause.downcast_ref::<minijinja::Error>())
+        .any(|cause| cause.kind() == minijinja::ErrorKind::OutOfFuel)
+}
+
+fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
+}

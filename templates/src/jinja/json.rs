@@ -1,0 +1,200 @@
+//! `tojson` as Hugging Face defines it: Python's `json.dumps` without HTML escapes.
+//!
+//! Reference: the `json` module of Python 3 and the filter of `transformers.utils.chat_template_utils`.
+
+use minijinja::value::{Kwargs, Rest, ValueKind};
+use minijinja::{Error, ErrorKind, Value};
+
+use super::arguments::Arguments;
+use super::limits::NESTING;
+use super::number;
+
+/// `tojson(value, ensure_ascii=false, indent=none, separators=none, sort_keys=false)`.
+pub(super) fn tojson(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
+    let arguments = Arguments::new(positional, named);
+    let style = Style::read(&arguments)?;
+    arguments.finish(4)?;
+    let mut writer = Writer { style, text: String::new(), depth: 0 };
+    writer.value(value)?;
+    Ok(Value::from(writer.text))
+}
+
+struct Style {
+    ascii: bool,
+    indent: Option<String>,
+    item_separator: String,
+    key_separator: String,
+    sort_keys: bool,
+}
+
+impl Style {
+    fn read(arguments: &Arguments) -> Result<Self, Error> {
+        let indent = indentation(arguments.get(1, "indent")?)?;
+        let (item_separator, key_separator) =
+            match arguments.get(2, "separators")?.filter(|pair| !pair.is_none()) {
+                Some(pair) => separators(&pair)?,
+                None if indent.is_some() => (",".to_owned(), ": ".to_owned()),
+                None => (", ".to_owned(), ": ".to_owned()),
+            };
+        Ok(Self {
+            ascii: arguments.is_true(0, "ensure_ascii")?,
+            indent,
+            item_separator,
+            key_separator,
+            sort_keys: arguments.is_true(3, "sort_keys")?,
+        })
+    }
+}
+
+/// A number of spaces, or the text itself; a number below one gives line breaks alone.
+fn indentation(value: Option<Value>) -> Result<Option<String>, Error> {
+    let Some(value) = value.filter(|value| !value.is_none() && !value.is_undefined()) else {
+        return Ok(None);
+    };
+    if let Some(text) = value.as_str() {
+        return Ok(Some(text.to_owned()));
+    }
+    let width = i64::try_from(value)?;
+    Ok(Some(" ".repeat(usize::try_from(width).unwrap_or(0).min(NESTING))))
+}
+
+fn separators(pair: &Value) -> Result<(String, String), Error> {
+    let both = pair.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?;
+    match both.as_slice() {
+        [item, key] => Ok((item.to_string(), key.to_string())),
+        _ => Err(Error::new(ErrorKind::InvalidOperation, format!("separators must be a pair, not {pair:?}"))),
+    }
+}
+
+struct Writer {
+    style: Style,
+    text: String,
+    depth: usize,
+}
+
+impl Writer {
+    fn value(&mut self, value: &Value) -> Result<(), Error> {
+        match value.kind() {
+            ValueKind::None => self.text.push_str("null"),
+            ValueKind::Bool => self.text.push_str(if value.is_true() { "true" } else { "false" }),
+            ValueKind::Number => self.text.push_str(&number::json(value)),
+            ValueKind::String => self.string(value.as_str().unwrap_or_default()),
+            ValueKind::Seq | ValueKind::Iterable => self.list(value)?,
+            ValueKind::Map => self.map(value)?,
+            kind => return Err(unserialisable(kind)),
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, list: &Value) -> Result<(), Error> {
+        self.open('[')?;
+        let mut items = 0;
+        for item in list.try_iter()?.checked() {
+            self.item(items);
+            self.value(&item?)?;
+            items += 1;
+        }
+        self.close(']', items);
+        Ok(())
+    }
+
+    fn map(&mut self, map: &Value) -> Result<(), Error> {
+        let mut keys = map.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?;
+        if self.style.sort_keys {
+            keys.sort();
+        }
+        self.open('{')?;
+        for (items, key) in keys.iter().enumerate() {
+            self.item(items);
+            self.key(key)?;
+            self.text.push_str(&self.style.key_separator);
+            self.value(&map.get_item(key)?)?;
+        }
+        self.close('}', keys.len());
+        Ok(())
+    }
+
+    /// Keys are strings; numbers, truth values and none are spelt as values and quoted.
+    fn key(&mut self, key: &Value) -> Result<(), Error> {
+        if key.as_str().is_some() {
+            return self.value(key);
+        }
+        if !matches!(key.kind(), ValueKind::None | ValueKind::Bool | ValueKind::Number) {
+            return Err(unserialisable(key.kind()));
+        }
+        self.text.push('"');
+        self.value(key)?;
+        self.text.push('"');
+        Ok(())
+    }
+
+    fn open(&mut self, bracket: char) -> Result<(), Error> {
+        self.text.push(bracket);
+        self.depth += 1;
+        match self.depth > NESTING {
+            true => Err(Error::new(
+                ErrorKind::InvalidOperation,
+                format!("values nest deeper than {NESTING} levels"),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn item(&mut self, index: usize) {
+        if index > 0 {
+            self.text.push_str(&self.style.item_separator);
+        }
+        self.line();
+    }
+
+    fn close(&mut self, bracket: char, items: usize) {
+        self.depth -= 1;
+        if items > 0 {
+            self.line();
+        }
+        self.text.push(bracket);
+    }
+
+    fn line(&mut self) {
+        if let Some(indent) = &self.style.indent {
+            self.text.push('\n');
+            self.text.push_str(&indent.repeat(self.depth));
+        }
+    }
+
+    fn string(&mut self, string: &str) {
+        self.text.push('"');
+        for character in string.chars() {
+            self.character(character);
+        }
+        self.text.push('"');
+    }
+
+    fn character(&mut self, character: char) {
+        match character {
+            '"' => self.text.push_str("\\\""),
+            '\\' => self.text.push_str("\\\\"),
+            '\n' => self.text.push_str("\\n"),
+            '\r' => self.text.push_str("\\r"),
+            '\t' => self.text.push_str("\\t"),
+            '\u{8}' => self.text.push_str("\\b"),
+            '\u{c}' => self.text.push_str("\\f"),
+            character if character < ' ' || (self.style.ascii && !character.is_ascii()) => {
+                self.escape(character);
+            }
+            // json.dumps leaves DEL alone in both modes.
+            character => self.text.push(character),
+        }
+    }
+
+    /// Characters beyond the first plane take a surrogate pair.
+    fn escape(&mut self, character: char) {
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            self.text.push_str(&format!("\\u{unit:04x}"));
+        }
+    }
+}
+
+fn unserialisable(kind: ValueKind) -> Error {
+    Error::new(ErrorKind::InvalidOperation, format!("a value of type {kind} is not JSON serializable"))
+}

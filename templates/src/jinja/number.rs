@@ -1,0 +1,45 @@
+//! Numbers as Python writes them.
+
+use minijinja::Value;
+
+/// Writes a number as `json.dumps` does.
+pub(super) fn json(value: &Value) -> String {
+    match float(value) {
+        Some(number) if number.is_nan() => "NaN".to_owned(),
+        Some(number) if number.is_infinite() => {
+            if number < 0.0 { "-Infinity" } else { "Infinity" }.to_owned()
+        }
+        Some(number) => finite(number),
+        None => value.to_string(),
+    }
+}
+
+/// Writes a number as `repr` does.
+pub(super) fn repr(value: &Value) -> String {
+    match float(value) {
+        Some(number) if number.is_nan() => "nan".to_owned(),
+        Some(number) if number.is_finite() => finite(number),
+        _ => value.to_string(),
+    }
+}
+
+/// Returns a float, or `None` for an integer of whatever size.
+fn float(value: &Value) -> Option<f64> {
+    match value.is_integer() {
+        true => None,
+        false => f64::try_from(value.clone()).ok(),
+    }
+}
+
+/// The shortest digits that read back as the same number; an exponent below 1e-4 and from 1e16 on.
+fn finite(number: f64) -> String {
+    let scientific = format!("{number:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..16).contains(&exponent) {
+        let plain = number.to_string();
+        return if plain.contains('.') { plain } else { format!("{plain}.0") };
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
+}

@@ -1,0 +1,105 @@
+//! The fields of MLC's `conv_config`.
+
+use alloquy_core::{Error, ErrorKind, Result, TokenId};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// The fields of `conv_config`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ConvConfig {
+    pub(super) name: String,
+    pub(super) system: String,
+    /// The user's name and the assistant's.
+    pub(super) roles: [String; 2],
+    /// Messages that stand before every conversation: the name as it is printed, and the text.
+    pub(super) messages: Vec<(String, String)>,
+    /// How many of `messages` a conversation begins with: MLC begins each by a reset that keeps so many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) offset: Option<usize>,
+    pub(super) separator_style: Style,
+    pub(super) seps: Vec<String>,
+    pub(super) role_msg_sep: String,
+    pub(super) role_empty_sep: String,
+    pub(super) stop_str: String,
+    pub(super) stop_tokens: Vec<TokenId>,
+    pub(super) prefix_tokens: Vec<TokenId>,
+    pub(super) add_bos: bool,
+}
+
+impl Default for ConvConfig {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            system: String::new(),
+            roles: ["USER".to_owned(), "ASSISTANT".to_owned()],
+            messages: Vec::new(),
+            offset: None,
+            separator_style: Style::Roles,
+            seps: vec!["\n".to_owned()],
+            role_msg_sep: ": ".to_owned(),
+            role_empty_sep: ":".to_owned(),
+            stop_str: String::new(),
+            stop_tokens: Vec::new(),
+            prefix_tokens: Vec::new(),
+            add_bos: false,
+        }
+    }
+}
+
+impl ConvConfig {
+    pub(super) fn validated(self) -> Result<Self> {
+        let invalid = |message| Err(Error::new(ErrorKind::Template, message));
+        if !matches!(self.seps.len(), 1 | 2) {
+            return invalid(format!("seps {:?} holds neither one nor two separators", self.seps));
+        }
+        if self.offset.is_some_and(|offset| offset > self.messages.len()) {
+            let (offset, messages) = (self.offset.unwrap_or_default(), self.messages.len());
+            return invalid(format!("offset {offset} is beyond the {messages} messages"));
+        }
+        Ok(self)
+    }
+
+    pub(super) fn to_json(&self) -> Map<String, Value> {
+        // Texts, numbers and lists of them always have a JSON form.
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        }
+    }
+
+    /// The separator after the message at `position`, earlier messages counted.
+    pub(super) fn separator(&self, position: usize) -> &str {
+        self.seps.get(position % self.seps.len().max(1)).map_or("", String::as_str)
+    }
+}
+
+/// How messages become a prompt, by MLC's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// 0: names and separators.
+    Roles,
+    /// 1 or 2: the user's last text alone. What 1 means changed in August 2023, but both do the same.
+    Plain(u8),
+}
+
+impl Serialize for Style {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u8(match self {
+            Style::Roles => 0,
+            Style::Plain(number) => *number,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Style {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u8::deserialize(deserializer)? {
+            0 => Ok(Style::Roles),
+            number @ 1..=2 => Ok(Style::Plain(number)),
+            number => {
+                Err(serde::de::Error::custom(format!("unknown separator_style {number}, one of: 0, 1, 2")))
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Where a model's chat template comes from: Hugging Face's files, in Hugging Face's order.
+//!
+//! Reference: `PreTrainedTokenizerBase._from_pretrained` and `get_chat_template` of transformers 5.23.0.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use alloquy_core::{Error, ErrorKind, ModelInfo, Result};
+use serde_json::Value;
+
+pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+const CHAT_TEMPLATE_JINJA: &str = "chat_template.jinja";
+const ADDITIONAL: &str = "additional_chat_templates/";
+const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
+
+/// Every place that is looked at, for messages.
+pub(crate) const PLACES: &str =
+    "chat_template.jinja, additional_chat_templates/*.jinja, tokenizer_config.json, chat_template.json";
+
+/// The source of a model's chat template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TemplateSource {
+    /// What renders a conversation.
+    pub default: String,
+    /// What renders one with tools instead, where the model brings a template of that name.
+    pub tool_use: Option<String>,
+    /// The names of all templates the model brings; `default` alone when they have none.
+    pub names: Vec<String>,
+    /// Where it was found.
+    pub origin: TemplateOrigin,
+}
+
+/// Where a template comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TemplateOrigin {
+    /// The model's `chat_template.jinja`, with what stands in `additional_chat_templates/`.
+    ChatTemplateJinja,
+    /// `additional_chat_templates/` alone.
+    AdditionalTemplates,
+    /// `chat_template` in `tokenizer_config.json`: one text or a list of named ones.
+    TokenizerConfig,
+    /// `chat_template.json` of a processor.
+    ChatTemplateJson,
+    /// The model has none: its prompts are [plain text](crate::CompletionTemplate).
+    Completion,
+}
+
+impl fmt::Display for TemplateOrigin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::ChatTemplateJinja => CHAT_TEMPLATE_JINJA,
+            Self::AdditionalTemplates => ADDITIONAL,
+            Self::TokenizerConfig => TOKENIZER_CONFIG,
+            Self::ChatTemplateJson => CHAT_TEMPLATE_JSON,
+            Self::Completion => "plain text completion",
+        })
+    }
+}
+
+/// Finds the chat template that a model brings, or `None`.
+///
+/// The first of these that exists counts: `chat_template.jinja` together with `additional_chat_templates/`,
+/// the `chat_template` of `tokenizer_config.json`, that of `chat_template.json`.
+///
+/// # Errors
+/// [`ErrorKind::Model`] when a file is not JSON or its `chat_template` has another form than text or a list of
+/// named texts, [`ErrorKind::Template`] when several templates have names and none is called `default`.
+///
+/// ```
+/// use alloquy_core::ModelInfo;
+/// use alloquy_templates::{TemplateOrigin, sources};
+///
+/// let mut model = ModelInfo::default();
+/// assert!(sources::find(&model)?.is_none());
+/// model.files.insert("chat_template.jinja".into(), "{{ messages }}".into());
+/// assert_eq!(sources::find(&model)?.unwrap().origin, TemplateOrigin::ChatTemplateJinja);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+pub fn find(model: &ModelInfo) -> Result<Option<TemplateSource>> {
+    let from_files = files(model);
+    if !from_files.is_empty() {
+        let origin = match model.files.contains_key(CHAT_TEMPLATE_JINJA) {
+            true => TemplateOrigin::ChatTemplateJinja,
+            false => TemplateOrigin::AdditionalTemplates,
+        };
+        return choose(from_files, origin).map(Some);
+    }
+    for (file, origin) in [
+        (TOKENIZER_CONFIG, TemplateOrigin::TokenizerConfig),
+        (CHAT_TEMPLATE_JSON, TemplateOrigin::ChatTemplateJson),
+    ] {
+        if let Some(named) = in_json(model, file)? {
+            return choose(named, origin).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Templates in files of their own, by name.
+fn files(model: &ModelInfo) -> BTreeMap<String, String> {
+    let additional = model.files.iter().filter_map(|(file, text)| {
+        let name = file.strip_prefix(ADDITIONAL)?.strip_suffix(".jinja")?;
+        Some((name.to_owned(), text.clone()))
+    });
+    let mut named: BTreeMap<_, _> = additional.collect();
+    if let Some(text) = model.files.get(CHAT_TEMPLATE_JINJA) {
+        named.insert("default".to_owned(), text.clone());
+    }
+    named
+}
+
+fn in_json(model: &ModelInfo, file: &str) -> Result<Option<BTreeMap<String, String>>> {
+    let Some(json) = model.json(file)? else {
+        return Ok(None);
+    };
+    match json.get("chat_template") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some([("default".to_owned(), text.clone())].into())),
+        Some(Value::Array(entries)) => {
+            entries.iter().map(|entry| named(entry, file)).collect::<Result<_>>().map(Some)
+        }
+        Some(Value::Object(entries)) => {
+            let entries =
+                entries.iter().map(|(name, text)| Ok((name.clone(), as_text(text, file)?.to_owned())));
+            entries.collect::<Result<_>>().map(Some)
+        }
+        Some(other) => Err(malformed(other, file)),
+    }
+}
+
+fn named(entry: &Value, file: &str) -> Result<(String, String)> {
+    match (entry.get("name"), entry.get("template")) {
+        (Some(name), Some(text)) => Ok((as_text(name, file)?.to_owned(), as_text(text, file)?.to_owned())),
+        _ => Err(malformed(entry, file)),
+    }
+}
+
+fn as_text<'a>(value: &'a Value, file: &str) -> Result<&'a str> {
+    value.as_str().ok_or_else(|| malformed(value, file))
+}
+
+fn malformed(found: &Value, file: &str) -> Error {
+    let message =
+        format!("chat_template of {file} holds {found}, neither a text nor a list of {{name, template}}");
+    Error::new(ErrorKind::Model, message)
+}
+
+fn choose(mut named: BTreeMap<String, String>, origin: TemplateOrigin) -> Result<TemplateSource> {
+    let names: Vec<_> = named.keys().cloned().collect();
+    match named.remove("default") {
+        Some(default) => Ok(TemplateSource { default, tool_use: named.remove("tool_use"), names, origin }),
+        None => {
+            let message =
+                format!("none of the chat templates in {origin} is called \"default\", there are {names:?}");
+            Err(Error::new(ErrorKind::Template, message))
+        }
+    }
+}
