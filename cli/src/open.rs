@@ -1,28 +1,187 @@
 //! Models and stores from settings: the only place that knows which backends there are.
-use crate::{arguments::*, notes::Notes};
-use alloquy_core::*;
+
+use std::path::Path;
 use std::sync::Arc;
+
+use alloquy_core::{
+    ConversationStore, DataProcessor, Engine, Error, ErrorKind, Manager, ModelInfo, PromptTemplate, Result,
+    Round, SamplingOptions,
+};
+use alloquy_onnx::OnnxEngine;
+use alloquy_templates::{CompletionTemplate, ConversationTemplate, JinjaTemplate, TemplateOrigin};
+
+use crate::arguments::{ModelArguments, SamplingArguments};
+use crate::notes::Notes;
+use crate::progress::Progress;
+use crate::settings::data_folder;
+
+/// The family that takes replies as they are.
+const GENERIC: &str = "generic";
+
+/// A loaded model with its template and its processor.
+#[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) round: Round,
+    template: Template,
+    family: Family,
 }
+
+/// A template and where it came from.
+#[derive(Debug)]
+struct Template {
+    template: Arc<dyn PromptTemplate>,
+    origin: String,
+    /// The model brings no template and none was named.
+    missing: bool,
+    /// Texts that end a reply in this template's format.
+    stop: Vec<String>,
+}
+
+/// A processor and how it was chosen.
+#[derive(Debug)]
+struct Family {
+    processor: Arc<dyn DataProcessor>,
+    /// No family claims the model and none was named.
+    fallback: bool,
+}
+
 impl Model {
+    /// Makes a manager of this model.
     pub(crate) fn manager(
         &self,
         store: Arc<dyn ConversationStore>,
         sampling: &SamplingArguments,
     ) -> Result<Manager> {
-        Manager::over(Arc::new(self.round.clone())).store(store).sampling(sampling.options()).build()
+        let format = SamplingOptions { stop: self.template.stop.clone(), ..SamplingOptions::default() };
+        let sampling = sampling.options().or(&format);
+        Manager::over(Arc::new(self.round.clone())).store(store).sampling(sampling).build()
     }
+
+    /// Says which model this is, and what a person should know of it.
     pub(crate) fn introduce(&self, notes: Notes) {
-        notes.explain("x")
+        let (name, family) = (&self.round.model().name, self.family.processor.name());
+        notes.say(format_args!("{name}: family {family}, template from {}", self.template.origin));
+        if self.template.missing {
+            notes.say("this model brings no chat template: it goes on with your text, it does not answer");
+        }
+        if self.family.fallback {
+            notes.say("no family claims this model: its replies are read as plain text");
+        }
     }
 }
-pub(crate) async fn store(_url: Option<&str>) -> Result<Arc<dyn ConversationStore>> {
-    Ok(Arc::new(MemoryStore::default()))
+
+/// Loads the model for conversations.
+pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
+    let engine = engine(arguments, notes)?;
+    let template = template(arguments.template.as_deref(), engine.model())?;
+    let family = family(arguments.family.as_deref(), engine.model())?;
+    assemble(engine, template, family)
 }
-pub(crate) fn model(_: &ModelArguments, _notes: Notes) -> Result<Model> {
-    Err(Error::new(ErrorKind::Model, "no"))
+
+/// Loads the model for continuing texts: no chat template, no family.
+pub(crate) fn completion_model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
+    let engine = engine(arguments, notes)?;
+    let template = Arc::new(CompletionTemplate::of(engine.model())?);
+    let template =
+        Template { template, origin: "completion".to_owned(), missing: false, stop: Vec::new() };
+    let family = family(Some(GENERIC), engine.model())?;
+    assemble(engine, template, family)
 }
-pub(crate) fn completion_model(_: &ModelArguments, _notes: Notes) -> Result<Model> {
-    Err(Error::new(ErrorKind::Model, "no"))
+
+fn assemble(engine: Arc<dyn Engine>, template: Template, family: Family) -> Result<Model> {
+    let round = Round::builder(engine)
+        .shared_template(Arc::clone(&template.template))
+        .shared_processor(Arc::clone(&family.processor))
+        .build()?;
+    Ok(Model { round, template, family })
+}
+
+fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
+    let path = arguments.model.as_deref().ok_or_else(no_model)?;
+    let progress = Arc::new(Progress::new(notes));
+    progress.step(format!("loading {}", path.display()));
+    let heard = Arc::clone(&progress);
+    let mut builder = OnnxEngine::builder(path).on_event(move |event| heard.step(event.to_string()));
+    if let Some(provider) = &arguments.provider {
+        builder = builder.provider(provider);
+    }
+    if let Some(threads) = arguments.threads {
+        builder = builder.threads(threads);
+    }
+    Ok(Arc::new(builder.load()?))
+}
+
+fn no_model() -> Error {
+    let message = "no model is named: use --model DIR, ALLOQUY_MODEL, or model in the configuration file; \
+                   `alloquy models` lists those found";
+    Error::new(ErrorKind::Invalid, message)
+}
+
+/// A template by a file's path or by a name, else the model's own.
+fn template(named: Option<&str>, model: &ModelInfo) -> Result<Template> {
+    match named {
+        None => own_template(model),
+        Some(path) if Path::new(path).is_file() => template_file(path, model),
+        Some(name) => named_template(name, model),
+    }
+}
+
+fn own_template(model: &ModelInfo) -> Result<Template> {
+    let detected = alloquy_templates::detect(model)?;
+    let missing = detected.origin == TemplateOrigin::Completion;
+    Ok(Template {
+        template: Arc::from(detected.template),
+        origin: detected.origin.to_string(),
+        missing,
+        stop: Vec::new(),
+    })
+}
+
+fn template_file(path: &str, model: &ModelInfo) -> Result<Template> {
+    let source = std::fs::read_to_string(path).map_err(|source| {
+        Error::new(ErrorKind::Template, format!("template {path:?} cannot be read")).with_source(source)
+    })?;
+    let template = JinjaTemplate::from_source(source, alloquy_templates::special_tokens(model)?)?;
+    Ok(Template { template: Arc::new(template), origin: path.to_owned(), missing: false, stop: Vec::new() })
+}
+
+fn named_template(name: &str, model: &ModelInfo) -> Result<Template> {
+    let template = ConversationTemplate::named(name).map_err(|error| {
+        if error.is_not_found() { error.context(format!("{name:?} is no file, and")) } else { error }
+    })?;
+    let template = template.with_tokens_of(model)?;
+    let stop = template.stop_strings().to_vec();
+    Ok(Template { template: Arc::new(template), origin: format!("the known {name:?}"), missing: false, stop })
+}
+
+fn family(named: Option<&str>, model: &ModelInfo) -> Result<Family> {
+    match named {
+        Some(name) => Ok(Family { processor: alloquy_processors::named(name, model)?, fallback: false }),
+        None => {
+            let detected = alloquy_processors::detect(model);
+            Ok(Family { processor: detected.processor, fallback: detected.fallback })
+        }
+    }
+}
+
+/// Opens the store that a URL names, or the one in the user's data folder.
+pub(crate) async fn store(url: Option<&str>) -> Result<Arc<dyn ConversationStore>> {
+    match url {
+        Some(url) => alloquy_storage::open(url).await,
+        None => alloquy_storage::open(&usual_store()?).await,
+    }
+}
+
+/// Returns the URL of the store that is used unless another is named, and makes its folder.
+fn usual_store() -> Result<String> {
+    let folder = data_folder()?;
+    std::fs::create_dir_all(&folder).map_err(|source| {
+        Error::new(ErrorKind::Store, format!("data folder {folder:?} cannot be made")).with_source(source)
+    })?;
+    Ok(default_store(&folder))
+}
+
+/// Returns the URL of the store in a data folder.
+pub(crate) fn default_store(folder: &Path) -> String {
+    format!("sqlite:{}", folder.join("conversations.db").display())
 }
