@@ -202,6 +202,8 @@ pub struct ManagerBuilder {
 enum Source {
     Engine(RoundBuilder),
     Model(Arc<dyn ChatModel>),
+    /// A part of a round was set beside a model that is whole already.
+    Misplaced(&'static str),
 }
 
 impl ManagerBuilder {
@@ -216,21 +218,22 @@ impl ManagerBuilder {
         }
     }
 
-    fn round(mut self, change: impl FnOnce(RoundBuilder) -> RoundBuilder) -> Self {
-        if let Source::Engine(round) = self.source {
-            self.source = Source::Engine(change(round));
-        }
+    fn round(mut self, part: &'static str, change: impl FnOnce(RoundBuilder) -> RoundBuilder) -> Self {
+        self.source = match self.source {
+            Source::Engine(round) => Source::Engine(change(round)),
+            Source::Model(_) | Source::Misplaced(_) => Source::Misplaced(part),
+        };
         self
     }
 
-    /// Sets the chat template of the engine; a model that is whole already has its own.
+    /// Sets the chat template of the engine.
     pub fn template(self, template: impl PromptTemplate + 'static) -> Self {
-        self.round(|round| round.template(template))
+        self.round("template", |round| round.template(template))
     }
 
-    /// Sets the processor of the engine; a model that is whole already has its own.
+    /// Sets the processor of the engine.
     pub fn processor(self, processor: impl DataProcessor + 'static) -> Self {
-        self.round(|round| round.processor(processor))
+        self.round("processor", |round| round.processor(processor))
     }
 
     /// Keeps conversations in `store`; in memory unless set.
@@ -266,7 +269,8 @@ impl ManagerBuilder {
     /// Builds the manager.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a missing template or processor or bad sampling options, [`ErrorKind::Tool`]
+    /// [`ErrorKind::Invalid`] for a template or processor that is missing, or set beside a model that has its own,
+    /// and for bad sampling options, [`ErrorKind::Tool`]
     /// for tools whose names clash.
     pub fn build(self) -> Result<Manager> {
         self.sampling.validate()?;
@@ -275,6 +279,10 @@ impl ManagerBuilder {
         let model: Arc<dyn ChatModel> = match self.source {
             Source::Engine(round) => Arc::new(round.build()?),
             Source::Model(model) => model,
+            Source::Misplaced(part) => {
+                let message = format!("a {part} was set, but the model given to `over` has its own");
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
         };
         let parts = Parts {
             model,

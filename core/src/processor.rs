@@ -1,6 +1,7 @@
 //! A model family: what goes into its template, and how its replies are read.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use crate::Result;
 use crate::media::Media;
@@ -40,7 +41,7 @@ pub struct PromptSource<'a> {
 /// A processor is pure: no clock, no I/O, no state between calls. `prompt_parts` undoes whatever marks
 /// `template_input` put into texts, so that joining the parts' texts gives the unmarked prompt. Text of users,
 /// systems, tools and documents that spells a control token comes out as [`PromptPart::Literal`].
-/// [`laws::processor`](crate::laws::processor) checks all of it.
+/// [`laws::processor`](crate::laws::processor) checks all of it. An `Arc` of a processor is a processor.
 pub trait DataProcessor: Send + Sync + Debug {
     /// Returns the family's name, such as `qwen3`.
     fn name(&self) -> &str;
@@ -56,6 +57,28 @@ pub trait DataProcessor: Send + Sync + Debug {
 
     /// Returns texts that end a reply and are not part of it, for models without a token for that.
     fn stop_strings(&self) -> Vec<String>;
+}
+
+impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+        (**self).template_input(source)
+    }
+
+    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+        (**self).prompt_parts(rendered, source)
+    }
+
+    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
+        (**self).reply_parser(rendered, source)
+    }
+
+    fn stop_strings(&self) -> Vec<String> {
+        (**self).stop_strings()
+    }
 }
 
 /// A piece of a reply as it arrives.

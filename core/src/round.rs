@@ -64,21 +64,9 @@ impl RoundBuilder {
         self
     }
 
-    /// Sets a chat template chosen at run time.
-    pub fn shared_template(mut self, template: Arc<dyn PromptTemplate>) -> Self {
-        self.template = Some(template);
-        self
-    }
-
     /// Sets the processor.
     pub fn processor(mut self, processor: impl DataProcessor + 'static) -> Self {
         self.processor = Some(Arc::new(processor));
-        self
-    }
-
-    /// Sets a processor chosen at run time.
-    pub fn shared_processor(mut self, processor: Arc<dyn DataProcessor>) -> Self {
-        self.processor = Some(processor);
         self
     }
 

@@ -1,6 +1,7 @@
 //! A chat template: from messages as JSON to the text of a prompt.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -48,10 +49,21 @@ pub struct TemplateInput {
 /// Rendering is pure: the same input gives the same text (a clock, where a template asks for one, is given to
 /// the template when it is made). Message content is data and is never itself run as a template. A template
 /// that refuses a conversation gives [`ErrorKind::Template`](crate::ErrorKind::Template) with its own words.
+/// An `Arc` of a template is a template, so one chosen at run time goes wherever a known one does.
 pub trait PromptTemplate: Send + Sync + Debug {
     /// Renders the whole prompt.
     fn render(&self, input: &TemplateInput) -> Result<String>;
 
     /// Returns the digest of the template's source: the same digest renders alike.
     fn digest(&self) -> Digest;
+}
+
+impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
+    fn render(&self, input: &TemplateInput) -> Result<String> {
+        (**self).render(input)
+    }
+
+    fn digest(&self) -> Digest {
+        (**self).digest()
+    }
 }

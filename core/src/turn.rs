@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use futures::{Stream, StreamExt};
 use serde_json::{Map, Value};
+use tracing::Instrument;
 
 use crate::chat_model::{ChatModel, FinishReason, Reply, Request};
 use crate::message::{Message, Role, ToolCall, ToolResult};
@@ -141,7 +142,8 @@ impl Turn {
     pub(crate) fn start(parts: Arc<Parts>, start: Start) -> Self {
         let stop = StopSignal::default();
         let signal = stop.clone();
-        Self { run: Run::new(|emit| turn(parts, start, signal, emit)), stop }
+        let span = tracing::debug_span!("turn", conversation = %start.conversation);
+        Self { run: Run::new(|emit| turn(parts, start, signal, emit).instrument(span)), stop }
     }
 
     /// Ends the reply early and keeps what was said as a node; `finish` then returns it.
@@ -290,6 +292,7 @@ impl<'a> Line<'a> {
         match moved {
             Ok(()) => Ok(HeadMove::Moved),
             Err(error) if error.is_conflict() => {
+                tracing::debug!("another writer moved the head first: the reply is a branch");
                 Ok(HeadMove::Branched { head: self.parts.store.record(&self.record.id).await?.head })
             }
             Err(error) => Err(error),

@@ -305,3 +305,15 @@ fn added_messages_wait_for_an_answer_and_warming_computes_them() {
         assert_eq!((reply.text().as_str(), cache.reused, cache.forwarded), ("Hello!", warm.prompt, 1));
     });
 }
+
+#[test]
+fn a_manager_says_what_it_lacks_or_has_too_much() {
+    let engine = || Arc::new(ScriptedEngine::new(SCRIPT));
+    let errors = [
+        Manager::builder(engine()).build().unwrap_err(),
+        Manager::builder(engine()).template(TaggedTemplate).build().unwrap_err(),
+        Manager::over(Arc::new(EchoModel)).template(TaggedTemplate).build().unwrap_err(),
+        Manager::over(Arc::new(EchoModel)).tool(Clock).tool(Clock).build().unwrap_err(),
+    ];
+    insta::assert_debug_snapshot!(errors.map(|error| error.to_string()));
+}

@@ -1,2 +1,47 @@
-//! Chores.
-fn main() {}
+//! `cargo xtask NAME`: picks the chore.
+
+#![allow(clippy::print_stderr)] // a chore talks to a terminal
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use xtask::{Bench, Ci, Codegen, Conformance, Result, Setup, Tree, breaches, metadata, report, root, untidy};
+
+/// Chores of the workspace.
+#[derive(Debug, clap::Parser)]
+#[command(name = "cargo xtask")]
+enum Chore {
+    Bench(Bench),
+    Ci(Ci),
+    Codegen(Codegen),
+    Conformance(Conformance),
+    /// Finds imports that the table of layers forbids.
+    Layers,
+    Setup(Setup),
+    /// Finds what breaks the house rules that no compiler checks.
+    Tidy,
+}
+
+impl Chore {
+    fn run(self) -> Result {
+        match self {
+            Chore::Bench(bench) => bench.run(),
+            Chore::Ci(ci) => ci.run(),
+            Chore::Codegen(codegen) => codegen.run(),
+            Chore::Conformance(conformance) => conformance.run(),
+            Chore::Layers => xtask::report_breaches(&breaches(&metadata()?)),
+            Chore::Setup(setup) => setup.run(),
+            Chore::Tidy => report("tidy", &untidy(&Tree::read(&root())?)),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match Chore::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

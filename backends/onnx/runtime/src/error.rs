@@ -104,9 +104,5 @@ pub(crate) fn io_error<'a>(
     action: &'static str,
     path: &'a Path,
 ) -> impl FnOnce(io::Error) -> LocateError + 'a {
-    move |source| LocateError::Io {
-        action,
-        path: path.to_owned(),
-        source,
-    }
+    move |source| LocateError::Io { action, path: path.to_owned(), source }
 }

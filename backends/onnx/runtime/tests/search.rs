@@ -1,12 +1,7 @@
 //! The order of the search, and what is said when it ends without a library. Each search runs in a process of
 //! its own, because the environment belongs to the process.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    clippy::print_stderr
-)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, clippy::print_stderr)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -27,15 +22,8 @@ fn child() {
     let Ok(policy) = std::env::var("TEST_POLICY") else {
         return;
     };
-    let policy = if policy == "never" {
-        Policy::Never
-    } else {
-        Policy::Fetch
-    };
-    match Locator::new()
-        .policy(policy)
-        .locate(|event| println!("event: {event}"))
-    {
+    let policy = if policy == "never" { Policy::Never } else { Policy::Fetch };
+    match Locator::new().policy(policy).locate(|event| println!("event: {event}")) {
         Ok(library) => println!("found: {:?} {}", library.origin, library.path.display()),
         Err(error) => println!("error: {error}"),
     }
@@ -43,37 +31,25 @@ fn child() {
 
 /// Runs a copy of this test program, in `bin/` of `root`, so that the executable's surroundings are ours.
 fn search(root: &Path, policy: &str, variables: &[(&str, &Path)]) -> String {
-    let executable = root
-        .join("bin")
-        .join(std::env::current_exe().unwrap().file_name().unwrap());
+    let executable = root.join("bin").join(std::env::current_exe().unwrap().file_name().unwrap());
     std::fs::create_dir_all(root.join("bin")).unwrap();
     if !executable.exists() {
         std::fs::copy(std::env::current_exe().unwrap(), &executable).unwrap();
     }
     let mut child = Command::new(executable);
     child.args(["--exact", "child", "--nocapture"]).current_dir(root);
-    child
-        .env("TEST_POLICY", policy)
-        .env("ALLOQUY_CACHE", root.join("cache"));
+    child.env("TEST_POLICY", policy).env("ALLOQUY_CACHE", root.join("cache"));
     // No Python: what this machine has installed must not decide.
-    child
-        .env("PATH", root.join("bin"))
-        .env_remove("ORT_DYLIB_PATH")
-        .env_remove("ALLOQUY_OFFLINE");
+    child.env("PATH", root.join("bin")).env_remove("ORT_DYLIB_PATH").env_remove("ALLOQUY_OFFLINE");
     answer(&child.envs(variables.iter().copied()).output().unwrap())
 }
 
 fn answer(output: &Output) -> String {
     let printed = String::from_utf8_lossy(&output.stdout);
-    let mut lines = printed.lines().filter_map(|line| {
-        line.find("found: ")
-            .or(line.find("error: "))
-            .map(|at| &line[at..])
-    });
-    lines
-        .next_back()
-        .unwrap_or_else(|| panic!("no answer in {printed:?}"))
-        .to_owned()
+    let mut lines = printed
+        .lines()
+        .filter_map(|line| line.find("found: ").or(line.find("error: ")).map(|at| &line[at..]));
+    lines.next_back().unwrap_or_else(|| panic!("no answer in {printed:?}")).to_owned()
 }
 
 fn put(folder: &Path, name: &str) -> PathBuf {
@@ -88,30 +64,15 @@ fn the_places_are_searched_in_order() {
     let root = root.path().canonicalize().unwrap();
     let wheel = Wheel::pinned(alloquy_onnx_runtime::Gpu::None).unwrap();
     let cached = put(&root.join("cache/onnxruntime").join(wheel.version), wheel.library);
-    assert_eq!(
-        search(&root, "never", &[]),
-        format!("found: Cache {}", cached.display())
-    );
+    assert_eq!(search(&root, "never", &[]), format!("found: Cache {}", cached.display()));
     let library = put(&root.join("lib"), LIBRARY);
     let found = search(&root, "never", &[]);
     assert!(found.starts_with("found: Executable"), "{found}");
-    assert_eq!(
-        Path::new(&found["found: Executable ".len()..])
-            .canonicalize()
-            .unwrap(),
-        library
-    );
+    assert_eq!(Path::new(&found["found: Executable ".len()..]).canonicalize().unwrap(), library);
     let beside = put(&root.join("bin"), LIBRARY);
-    assert_eq!(
-        search(&root, "never", &[]),
-        format!("found: Executable {}", beside.display())
-    );
+    assert_eq!(search(&root, "never", &[]), format!("found: Executable {}", beside.display()));
     let variable = put(&root.join("elsewhere"), "any name.so");
-    let found = search(
-        &root,
-        "never",
-        &[("ORT_DYLIB_PATH", Path::new("elsewhere/any name.so"))],
-    );
+    let found = search(&root, "never", &[("ORT_DYLIB_PATH", Path::new("elsewhere/any name.so"))]);
     assert_eq!(found, format!("found: Variable {}", variable.display()));
 }
 
@@ -120,10 +81,7 @@ fn an_option_stands_before_everything() {
     let root = tempfile::tempdir().unwrap();
     let named = put(root.path(), "named.so");
     let library = Locator::new().library(&named).locate(|_| {}).unwrap();
-    assert_eq!(
-        (library.path, library.origin),
-        (named, alloquy_onnx_runtime::Origin::Option)
-    );
+    assert_eq!((library.path, library.origin), (named, alloquy_onnx_runtime::Origin::Option));
 }
 
 #[test]
@@ -131,10 +89,7 @@ fn a_variable_that_names_nothing_is_an_error() {
     let root = tempfile::tempdir().unwrap();
     let missing = root.path().join("missing.so");
     let said = search(root.path(), "fetch", &[("ORT_DYLIB_PATH", &missing)]);
-    assert_eq!(
-        said,
-        format!("error: ORT_DYLIB_PATH names {missing:?}, which is not a file")
-    );
+    assert_eq!(said, format!("error: ORT_DYLIB_PATH names {missing:?}, which is not a file"));
 }
 
 #[test]
@@ -149,10 +104,7 @@ fn without_a_library_the_one_command_is_named() {
         never.starts_with("error: no onnx runtime library was found and none may be fetched; run"),
         "{never}"
     );
-    assert!(
-        !root.path().join("cache").exists(),
-        "a search that may not fetch writes nothing"
-    );
+    assert!(!root.path().join("cache").exists(), "a search that may not fetch writes nothing");
 }
 
 #[test]

@@ -1,0 +1,41 @@
+//! Family: Vicuna
+//! Models: Llama models whose conversation template or chat template is Vicuna's
+//! Replies: text; `</s>` ends them. Tokenizers that treat it as text are why it is a stop text too.
+
+use alloquy_core::ModelInfo;
+use serde_json::Value;
+
+use crate::family::{Family, is_one_of};
+
+pub(crate) static FAMILY: Family = Family {
+    name: "vicuna",
+    detect: |model| {
+        is_llama(model) && (named_by_conversation_template(model) || printed_by_chat_template(model))
+    },
+    // MLC's conversation template `vicuna_v1.1`, `stop_str`.
+    stops: &["</s>"],
+    ..Family::PLAIN
+};
+
+fn is_llama(model: &ModelInfo) -> bool {
+    is_one_of(model, &["LlamaForCausalLM"], &["llama"])
+}
+
+/// MLC models name their conversation template: as text, or in an object with a name.
+fn named_by_conversation_template(model: &ModelInfo) -> bool {
+    // A damaged file says nothing here; whoever needs it reports it.
+    let config = model.json("mlc-chat-config.json").ok().flatten().unwrap_or_default();
+    ["conv_template", "conv_config"].iter().any(|key| {
+        let template = config.get(key).unwrap_or(&Value::Null);
+        let name = template.as_str().or_else(|| template.get("name")?.as_str());
+        name.is_some_and(|name| name.starts_with("vicuna"))
+    })
+}
+
+/// Vicuna's turns begin with `USER:` and `ASSISTANT:`.
+fn printed_by_chat_template(model: &ModelInfo) -> bool {
+    let config = model.json("tokenizer_config.json").ok().flatten().unwrap_or_default();
+    let file = model.files.get("chat_template.jinja").map(String::as_str);
+    let template = file.or_else(|| config.get("chat_template")?.as_str());
+    template.is_some_and(|text| text.contains("USER:") && text.contains("ASSISTANT:"))
+}

@@ -1,0 +1,233 @@
+//! Keeps text from becoming a control token: marks before a template renders it, literal parts afterwards.
+//! Knows the shape of a template's input, not how it came about.
+//!
+//! Only when a text contains the text of a control token is anything marked. The mark is one private-use
+//! character that no text of the conversation contains, and it stands *inside* the token's text, behind its
+//! first character: `<|im_end|>` becomes `<M|im_end|>`. So
+//!
+//! * a template that strips white space strips what it would have stripped without the mark;
+//! * whatever a template does to the text, what it prints is no control token any more;
+//! * nothing has to be balanced: a template that cuts a text short leaves nothing open.
+//!
+//! Afterwards every marked place that still reads as a control token becomes [`PromptPart::Literal`]. Templates
+//! that print a list or an object write the mark as Python's `repr` or ASCII JSON does; that is understood.
+//!
+//! What it cannot see: a control token that a template puts together from pieces, such as `'<' + name + '>'`.
+
+use std::collections::BTreeSet;
+use std::mem;
+
+use alloquy_core::{Error, ErrorKind, ModelInfo, PromptPart, Result, TemplateInput};
+use serde_json::Value;
+
+use crate::family::Family;
+use crate::specials::Specials;
+
+/// Which texts must stay text.
+#[derive(Debug)]
+pub(crate) struct Literals {
+    specials: Specials,
+    /// What the model itself may write: its history keeps these as the tokens they were.
+    spoken: BTreeSet<&'static str>,
+}
+
+/// Whose text it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Voice {
+    /// The model's own: thoughts, replies, calls.
+    Model,
+    /// Anybody else's.
+    Other,
+}
+
+impl Literals {
+    /// Takes the control tokens from what the model says of itself.
+    pub(crate) fn new(family: &Family, model: &ModelInfo) -> Self {
+        let specials = model.specials.iter().chain(&model.bos).map(|special| special.text.as_str());
+        let markers = family.spans.iter().flat_map(|span| [span.open, span.close]);
+        Self {
+            specials: Specials::new(specials.filter(|text| !family.ordinary.contains(text))),
+            spoken: markers.chain(family.tags.iter().copied()).collect(),
+        }
+    }
+
+    /// Marks every text of `input` that contains a control token's text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] when a conversation uses up every character that could mark.
+    pub(crate) fn protect(&self, input: &mut TemplateInput) -> Result<()> {
+        if let Some(mark) = self.mark(input)? {
+            each_text(input, &mut |voice, text| {
+                let starts = self.starts(voice, text);
+                if !starts.is_empty() {
+                    *text = mark.put(text, &starts);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Undoes [`Literals::protect`] in what was rendered from `input`, which is given as it was before.
+    ///
+    /// # Errors
+    /// As [`Literals::protect`].
+    pub(crate) fn cut(&self, rendered: &str, input: &mut TemplateInput) -> Result<Vec<PromptPart>> {
+        let Some(mark) = self.mark(input)? else {
+            return Ok(vec![PromptPart::Text(rendered.to_owned())]);
+        };
+        let (text, starts) = mark.take(rendered);
+        let (mut parts, mut done) = (Vec::new(), 0);
+        for start in starts {
+            let marked = text.get(start..).unwrap_or_default();
+            // Inside a token that is cut out already, or no longer one: the template changed it.
+            let Some(special) = self.specials.beginning(marked).next().filter(|_| start >= done) else {
+                continue;
+            };
+            push_text(&mut parts, text.get(done..start));
+            parts.push(PromptPart::Literal(special.to_owned()));
+            done = start + special.len();
+        }
+        push_text(&mut parts, text.get(done..));
+        Ok(parts)
+    }
+
+    /// Chooses the mark; `None` when there is nothing to mark.
+    fn mark(&self, input: &mut TemplateInput) -> Result<Option<Mark>> {
+        let (mut needed, mut used) = (false, BTreeSet::new());
+        each_text(input, &mut |voice, text| {
+            needed |= !self.starts(voice, text).is_empty();
+            used.extend(text.chars().filter(|symbol| *symbol >= MARKS.0));
+        });
+        if !needed {
+            return Ok(None);
+        }
+        let free = (MARKS.0..=MARKS.1).rev().find(|symbol| !used.contains(symbol));
+        let mark = free.ok_or_else(|| {
+            let message =
+                "the conversation uses every private-use character of plane 16: none is left to mark with";
+            Error::new(ErrorKind::Unsupported, message)
+        })?;
+        Ok(Some(Mark::new(mark, input)))
+    }
+
+    /// Returns where a control token's text begins that must stay text.
+    fn starts(&self, voice: Voice, text: &str) -> Vec<usize> {
+        let begins = |(start, _): &(usize, char)| {
+            let mut found = self.specials.beginning(text.get(*start..).unwrap_or_default());
+            found.any(|special| voice == Voice::Other || !self.spoken.contains(special))
+        };
+        text.char_indices().filter(begins).map(|(start, _)| start).collect()
+    }
+}
+
+fn push_text(parts: &mut Vec<PromptPart>, text: Option<&str>) {
+    if let Some(text) = text.filter(|text| !text.is_empty()) {
+        parts.push(PromptPart::Text(text.to_owned()));
+    }
+}
+
+/// The private-use characters of plane 16, which fonts of icons hardly use; taken from the end.
+const MARKS: (char, char) = ('\u{100000}', '\u{10FFFD}');
+
+/// A character that marks, and the ways it may be printed.
+#[derive(Debug)]
+struct Mark {
+    symbol: char,
+    spellings: Vec<String>,
+}
+
+impl Mark {
+    fn new(symbol: char, input: &mut TemplateInput) -> Self {
+        let mut spellings = vec![symbol.to_string(), python_escape(symbol), json_escape(symbol)];
+        // Somebody who writes an escape out means its letters: those are then never taken for the mark.
+        each_text(input, &mut |_, text| spellings.retain(|spelling| !text.contains(spelling.as_str())));
+        Self { symbol, spellings }
+    }
+
+    /// Puts the mark behind the character at each of `starts`.
+    fn put(&self, text: &str, starts: &[usize]) -> String {
+        let mut marked = String::with_capacity(text.len() + 4 * starts.len());
+        for (index, symbol) in text.char_indices() {
+            marked.push(symbol);
+            if starts.binary_search(&index).is_ok() {
+                marked.push(self.symbol);
+            }
+        }
+        marked
+    }
+
+    /// Takes the marks out, and returns where the characters before them stand.
+    fn take(&self, marked: &str) -> (String, Vec<usize>) {
+        let places = self.spellings.iter().flat_map(|spelling| marked.match_indices(spelling.as_str()));
+        let mut places: Vec<_> = places.collect();
+        places.sort_unstable();
+        let (mut text, mut starts, mut done) = (String::with_capacity(marked.len()), Vec::new(), 0);
+        for (place, spelling) in places {
+            text += marked.get(done..place).unwrap_or_default();
+            starts.extend(text.char_indices().next_back().map(|(start, _)| start));
+            done = place + spelling.len();
+        }
+        text += marked.get(done..).unwrap_or_default();
+        (text, starts)
+    }
+}
+
+/// How Python's `repr` prints a character without a glyph beyond the first plane.
+fn python_escape(symbol: char) -> String {
+    format!("\\U{:08x}", u32::from(symbol))
+}
+
+/// How JSON in ASCII prints it: as two halves.
+fn json_escape(symbol: char) -> String {
+    symbol.encode_utf16(&mut [0; 2]).iter().map(|half| format!("\\u{half:04x}")).collect()
+}
+
+type Visit<'a> = dyn FnMut(Voice, &mut String) + 'a;
+
+/// Visits every text that a template may print and that people, tools or the model wrote.
+fn each_text(input: &mut TemplateInput, visit: &mut Visit<'_>) {
+    for message in input.messages.iter_mut().filter_map(Value::as_object_mut) {
+        let model = message.get("role").is_some_and(|role| role == "assistant");
+        let voice = if model { Voice::Model } else { Voice::Other };
+        for (key, value) in message.iter_mut().filter(|(key, _)| *key != "role") {
+            let voice = if key == "name" { Voice::Other } else { voice };
+            each_text_of(value, voice, visit);
+        }
+    }
+    for value in input.tools.iter_mut().chain(&mut input.documents).flatten() {
+        each_text_of(value, Voice::Other, visit);
+    }
+    // A host that sets `bos_token` and the like means the token.
+    for (_, value) in input.extra.iter_mut().filter(|(key, _)| !key.ends_with("_token")) {
+        each_text_of(value, Voice::Other, visit);
+    }
+}
+
+fn each_text_of(value: &mut Value, voice: Voice, visit: &mut Visit<'_>) {
+    match value {
+        Value::String(text) => visit(voice, text),
+        Value::Array(values) => values.iter_mut().for_each(|value| each_text_of(value, voice, visit)),
+        Value::Object(fields) => {
+            let visited = mem::take(fields).into_iter().map(|field| visited(field, voice, visit));
+            *fields = visited.collect();
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The words that templates look for; a vocabulary that has them as added tokens does not change them.
+const KEYS: [&str; 9] =
+    ["type", "text", "function", "id", "name", "description", "parameters", "arguments", "properties"];
+const KINDS: [&str; 5] = ["text", "image", "audio", "video", "function"];
+
+/// Templates print keys too, those of a tool's parameters for one.
+fn visited((mut key, mut value): (String, Value), voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
+    let kind = key == "type" && value.as_str().is_some_and(|kind| KINDS.contains(&kind));
+    if !KEYS.contains(&key.as_str()) {
+        visit(voice, &mut key);
+    }
+    if !kind {
+        each_text_of(&mut value, voice, visit);
+    }
+    (key, value)
+}

@@ -1,0 +1,288 @@
+//! Reads a reply as it arrives: text, thoughts, tool calls. Knows spans of text, not tokens or templates.
+//!
+//! White space around markers belongs to the markers, as templates print it back: line breaks at both ends of a
+//! thought; those that begin the text after a thought; the one before a call, and those between a call and the
+//! next, or the end. So a reply `<think>\n2 + 2\n</think>\n\n4.` is the thought `2 + 2` and the text `4.`.
+
+mod call_ids;
+mod markers;
+mod transcript;
+
+use alloquy_core::{Delta, Ending, Malformed, Message, PromptSource, ReplyParser, ToolCall};
+
+use crate::calls::{Call, CallSyntax};
+use crate::family::{Holds, Span};
+use call_ids::CallIds;
+use markers::{first_marker, hold_from};
+use transcript::Transcript;
+
+/// Reads the replies of a family that is data.
+#[derive(Debug)]
+pub(crate) struct FamilyParser {
+    /// The spans to look for.
+    spans: Vec<&'static Span>,
+    state: State,
+    /// What has arrived and is not settled.
+    held: String,
+    /// No more text will come.
+    ended: bool,
+    transcript: Transcript,
+    ids: CallIds,
+}
+
+/// What the held text belongs to.
+#[derive(Clone, Debug)]
+enum State {
+    Text(Before),
+    Thinking { close: &'static str, begun: bool },
+    Call(OpenCall),
+}
+
+/// What stands directly before the text that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Before {
+    /// Text, or nothing.
+    Text,
+    /// A thought.
+    Thought,
+    /// A call, readable or not.
+    Call,
+}
+
+/// A call whose end has not come.
+#[derive(Clone, Debug)]
+struct OpenCall {
+    span: &'static Span,
+    syntax: &'static CallSyntax,
+    /// The line breaks before it, for the case that it cannot be read.
+    separator: String,
+    /// How much of the held text has no closing marker.
+    searched: usize,
+}
+
+impl FamilyParser {
+    /// Starts reading the reply to `rendered`, which may have opened or closed a thought already.
+    pub(crate) fn new(spans: &'static [Span], rendered: &str, source: PromptSource<'_>) -> Self {
+        let offered = !source.preface.tools.is_empty();
+        let counts = |span: &&Span| offered || matches!(span.holds, Holds::Thinking);
+        Self {
+            state: opening_state(spans, rendered, source),
+            spans: spans.iter().filter(counts).collect(),
+            held: String::new(),
+            ended: false,
+            transcript: Transcript::default(),
+            ids: CallIds::after(source),
+        }
+    }
+
+    /// Reads on until nothing more can be settled.
+    fn read(&mut self) {
+        while match self.state.clone() {
+            State::Text(before) => self.read_text(before),
+            State::Thinking { close, begun } => self.read_thought(close, begun),
+            State::Call(call) => self.read_call(call),
+        } {}
+    }
+
+    /// Reads text up to the next span. Like its siblings, says whether there is more to read.
+    fn read_text(&mut self, before: Before) -> bool {
+        if self.drops_breaks(before) {
+            self.drop_leading_breaks();
+        }
+        let markers = || self.spans.iter().map(|span| span.open);
+        let hold = self.hold_from(markers());
+        // A marker that another, longer one may still swallow has to wait for it.
+        let found = first_marker(&self.held, markers()).filter(|(at, _)| *at < hold);
+        let Some((at, open)) = found else {
+            let settled = self.text_before_breaks(before, hold);
+            let text = self.take(settled);
+            self.settle_text(&text, before);
+            return false;
+        };
+        let text = self.take(at);
+        self.held.drain(..open.len());
+        if let Some(span) = self.spans.iter().copied().find(|span| span.open == open) {
+            self.open(span, &text, before);
+        }
+        true
+    }
+
+    /// Line breaks at the beginning of the reply's text, behind a thought or a call, are not text.
+    fn drops_breaks(&self, before: Before) -> bool {
+        before != Before::Text && !self.transcript.has_text()
+    }
+
+    fn drop_leading_breaks(&mut self) {
+        let breaks = self.held.len() - self.held.trim_start_matches('\n').len();
+        self.held.drain(..breaks);
+    }
+
+    /// How much of the first `hold` bytes is text whatever follows: line breaks may lead to a call.
+    fn text_before_breaks(&self, before: Before, hold: usize) -> usize {
+        let text = self.held.get(..hold).unwrap_or_default();
+        let words = text.trim_end_matches('\n').len();
+        let calls = self.spans.iter().any(|span| matches!(span.holds, Holds::Calls(_)));
+        match (calls, self.ended) {
+            (true, false) => words,
+            (true, true) if before == Before::Call && words == 0 => 0,
+            _ => hold,
+        }
+    }
+
+    fn settle_text(&mut self, text: &str, before: Before) {
+        if !text.is_empty() {
+            self.transcript.text(text);
+            self.state = State::Text(Before::Text);
+        } else if self.ended && before == Before::Call {
+            self.held.clear();
+        }
+    }
+
+    /// Begins `span`, with what stands between the last one and this.
+    fn open(&mut self, span: &'static Span, text: &str, before: Before) {
+        self.state = match span.holds {
+            Holds::Thinking => {
+                self.transcript.text(text);
+                State::Thinking { close: span.close, begun: false }
+            }
+            Holds::Calls(syntax) => {
+                let breaks_only = before == Before::Call && text.trim_matches('\n').is_empty();
+                let words = if breaks_only { "" } else { text.strip_suffix('\n').unwrap_or(text) };
+                self.transcript.text(words);
+                let separator = text.get(words.len()..).unwrap_or_default().to_owned();
+                State::Call(OpenCall { span, syntax, separator, searched: 0 })
+            }
+        };
+    }
+
+    fn read_thought(&mut self, close: &'static str, begun: bool) -> bool {
+        if !begun {
+            self.drop_leading_breaks();
+        }
+        self.state = State::Thinking { close, begun: begun || !self.held.is_empty() };
+        if let Some(at) = self.held.find(close) {
+            let thought = self.take(at);
+            self.transcript.thinking(thought.trim_end_matches('\n'));
+            self.held.drain(..close.len());
+            self.state = State::Text(Before::Thought);
+            return true;
+        }
+        let hold = self.hold_from([close]);
+        let settled = match self.ended {
+            true => hold,
+            false => self.held.get(..hold).unwrap_or_default().trim_end_matches('\n').len(),
+        };
+        let thought = self.take(settled);
+        self.transcript.thinking(&thought);
+        false
+    }
+
+    fn read_call(&mut self, mut call: OpenCall) -> bool {
+        let close = call.span.close;
+        while let Some(at) = self.held.get(call.searched..).and_then(|rest| rest.find(close)) {
+            let end = call.searched + at;
+            call.searched = end + close.len();
+            if !(call.syntax.quotes)(self.held.get(..end).unwrap_or_default()) {
+                self.close(&call, end);
+                return true;
+            }
+        }
+        let searched = self.held.floor_char_boundary((self.held.len() + 1).saturating_sub(close.len()));
+        call.searched = call.searched.max(searched);
+        if self.ended {
+            return self.end_inside(&call);
+        }
+        self.state = State::Call(call);
+        false
+    }
+
+    /// Ends a call at the closing marker `end` bytes on.
+    fn close(&mut self, call: &OpenCall, end: usize) {
+        let body = |end: usize| self.held.get(..end).unwrap_or_default();
+        let (end, read) = match (call.syntax.read)(body(end)) {
+            Ok(calls) => (end, Ok(calls)),
+            // Unreadable, so what looked like a quotation was none: the first closing marker was meant.
+            Err(_) => {
+                let first = self.held.find(call.span.close).unwrap_or(end);
+                (first, (call.syntax.read)(body(first)))
+            }
+        };
+        let body = self.take(end);
+        self.held.drain(..call.span.close.len());
+        match read {
+            Ok(calls) => self.add_calls(calls),
+            Err(reason) => {
+                let raw = format!("{}{}{body}{}", call.separator, call.span.open, call.span.close);
+                self.transcript.malformed(Malformed { raw, reason });
+            }
+        }
+        self.state = State::Text(Before::Call);
+    }
+
+    /// The reply ended inside a call: it may be whole, or a quotation that never ended hid its closing marker.
+    fn end_inside(&mut self, call: &OpenCall) -> bool {
+        if let Ok(calls) = (call.syntax.read)(&self.held) {
+            self.add_calls(calls);
+        } else if let Some(end) = self.held.find(call.span.close) {
+            self.close(call, end);
+            return true;
+        } else {
+            let raw = format!("{}{}{}", call.separator, call.span.open, self.held);
+            self.transcript.malformed(Malformed { raw, reason: "the reply ended inside a call".to_owned() });
+        }
+        self.held.clear();
+        self.state = State::Text(Before::Call);
+        false
+    }
+
+    fn add_calls(&mut self, calls: Vec<Call>) {
+        for call in calls {
+            self.transcript.call(ToolCall::new(self.ids.next(), call.name, call.arguments));
+        }
+    }
+
+    /// Where the end of the held text begins that may become one of `markers`.
+    fn hold_from(&self, markers: impl IntoIterator<Item = &'static str>) -> usize {
+        match self.ended {
+            true => self.held.len(),
+            false => hold_from(&self.held, markers),
+        }
+    }
+
+    fn take(&mut self, length: usize) -> String {
+        let rest = self.held.split_off(length);
+        std::mem::replace(&mut self.held, rest)
+    }
+}
+
+impl ReplyParser for FamilyParser {
+    fn push(&mut self, text: &str) -> Vec<Delta> {
+        self.held += text;
+        self.read();
+        self.transcript.take_deltas()
+    }
+
+    fn finish(mut self: Box<Self>) -> (Vec<Delta>, Message) {
+        self.ended = true;
+        self.read();
+        (self.transcript.take_deltas(), self.transcript.into_message())
+    }
+}
+
+/// What a reply begins in: templates open a thought for the model, or close one for it. A message that is to be
+/// continued may have opened one itself.
+fn opening_state(spans: &[Span], rendered: &str, source: PromptSource<'_>) -> State {
+    let prompt = rendered.trim_end();
+    let said = source.path.last().filter(|_| source.ending == Ending::Continue).map(Message::text);
+    let thoughts = spans.iter().filter(|span| matches!(span.holds, Holds::Thinking));
+    for span in thoughts {
+        let unclosed = |text: &String| text.rfind(span.open) > text.rfind(span.close);
+        if prompt.ends_with(span.open) || said.as_ref().is_some_and(unclosed) {
+            return State::Thinking { close: span.close, begun: false };
+        }
+        if prompt.ends_with(span.close) {
+            return State::Text(Before::Thought);
+        }
+    }
+    State::Text(Before::Text)
+}

@@ -1,0 +1,64 @@
+//! What a reply has become so far: deltas to hand out, and the parts that they join to.
+
+use alloquy_core::{Delta, Malformed, Message, Part, Role, ToolCall};
+
+/// Deltas and parts of one reply. Empty text leaves no trace.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    deltas: Vec<Delta>,
+    parts: Vec<Part>,
+}
+
+impl Transcript {
+    pub(super) fn text(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match self.deltas.last_mut() {
+            Some(Delta::Text(last)) => last.push_str(text),
+            _ => self.deltas.push(Delta::Text(text.to_owned())),
+        }
+        match self.parts.last_mut() {
+            Some(Part::Text(last)) => last.push_str(text),
+            _ => self.parts.push(Part::Text(text.to_owned())),
+        }
+    }
+
+    pub(super) fn thinking(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match self.deltas.last_mut() {
+            Some(Delta::Thinking(last)) => last.push_str(text),
+            _ => self.deltas.push(Delta::Thinking(text.to_owned())),
+        }
+        match self.parts.last_mut() {
+            Some(Part::Thinking(last)) => last.push_str(text),
+            _ => self.parts.push(Part::Thinking(text.to_owned())),
+        }
+    }
+
+    pub(super) fn call(&mut self, call: ToolCall) {
+        self.deltas.push(Delta::ToolCall(call.clone()));
+        self.parts.push(Part::ToolCall(call));
+    }
+
+    pub(super) fn malformed(&mut self, malformed: Malformed) {
+        self.deltas.push(Delta::Malformed(malformed.clone()));
+        self.parts.push(Part::Malformed(malformed));
+    }
+
+    /// Says whether the reply has text.
+    pub(super) fn has_text(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Text(_)))
+    }
+
+    /// Returns what is new since the last time.
+    pub(super) fn take_deltas(&mut self) -> Vec<Delta> {
+        std::mem::take(&mut self.deltas)
+    }
+
+    pub(super) fn into_message(self) -> Message {
+        Message::new(Role::Assistant, self.parts)
+    }
+}

@@ -1,0 +1,52 @@
+//! A family at work: the data of a family and the control tokens of a model, as a data processor.
+
+use alloquy_core::{
+    DataProcessor, Error, ErrorKind, ModelInfo, PromptPart, PromptSource, ReplyParser, Result, TemplateInput,
+};
+
+use crate::family::Family;
+use crate::input;
+use crate::literal::Literals;
+use crate::parser::FamilyParser;
+
+/// The processor of every family that is data.
+#[derive(Debug)]
+pub(crate) struct FamilyProcessor {
+    family: &'static Family,
+    literals: Literals,
+}
+
+impl FamilyProcessor {
+    pub(crate) fn new(family: &'static Family, model: &ModelInfo) -> Self {
+        Self { family, literals: Literals::new(family, model) }
+    }
+}
+
+impl DataProcessor for FamilyProcessor {
+    fn name(&self) -> &str {
+        self.family.name
+    }
+
+    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+        let mut input = input::template_input(source)?;
+        self.literals.protect(&mut input)?;
+        Ok(input)
+    }
+
+    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+        let mut messages = source.preface.messages.iter().chain(source.path);
+        if messages.any(|message| message.media().next().is_some()) {
+            let message = format!("family {:?} reads text, not pictures or sounds", self.family.name);
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        self.literals.cut(rendered, &mut input::template_input(source)?)
+    }
+
+    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
+        Box::new(FamilyParser::new(self.family.spans, rendered, source))
+    }
+
+    fn stop_strings(&self) -> Vec<String> {
+        self.family.stops.iter().map(|stop| (*stop).to_owned()).collect()
+    }
+}

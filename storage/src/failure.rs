@@ -1,0 +1,99 @@
+//! What goes wrong inside this crate, and what it means to the caller.
+
+use std::fmt::Display;
+
+use alloquy_core::{ConversationId, Error, ErrorKind, NodeId};
+
+/// The sentences of every store stand here, so that all of them fail alike.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    #[error("conversation {:?} does not exist", .0.as_str())]
+    NoConversation(ConversationId),
+    #[error("conversation {:?} exists already", .0.as_str())]
+    Exists(ConversationId),
+    #[error("new conversation {:?} has a head but no nodes", .0.as_str())]
+    HeadWithoutNodes(ConversationId),
+    #[error("the head of conversation {:?} has moved", .0.as_str())]
+    HeadMoved(ConversationId),
+    #[cfg(feature = "sqlite")]
+    #[error("node {0} does not exist")]
+    NoNode(NodeId),
+    #[cfg(feature = "sqlite")]
+    #[error("node {0} exists with other content")]
+    OtherContent(NodeId),
+    #[error("cannot be written as JSON that reads back the same")]
+    NotJson(#[source] serde_json::Error),
+    #[error("cannot be written as JSON that reads back the same, some value changes")]
+    Inexact,
+    #[error("{what} is damaged: {reason}")]
+    Damaged { what: String, reason: String },
+    #[error("{what} has format {found}, but this version reads formats up to {known}")]
+    Newer { what: String, found: u64, known: u64 },
+    #[cfg(feature = "sqlite")]
+    #[error("it is a database of another program, not a conversation store")]
+    Foreign,
+    #[error("cannot {action} {path:?}")]
+    Disk { action: &'static str, path: std::path::PathBuf, source: std::io::Error },
+    #[cfg(feature = "sqlite")]
+    #[error("SQLite refused")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("the thread of the store has ended")]
+    Ended,
+    #[error(transparent)]
+    Core(#[from] Error),
+}
+
+impl Failure {
+    pub(crate) fn damaged(what: impl Into<String>, reason: impl Display) -> Self {
+        let (what, reason) = (what.into(), format!("{reason}"));
+        Self::Damaged { what, reason }
+    }
+
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NoConversation(_) => ErrorKind::NotFound,
+            Self::Exists(_) | Self::HeadMoved(_) => ErrorKind::Conflict,
+            Self::HeadWithoutNodes(_) | Self::NotJson(_) | Self::Inexact => ErrorKind::Invalid,
+            Self::Damaged { .. } => ErrorKind::Corrupt,
+            Self::Newer { .. } => ErrorKind::Unsupported,
+            Self::Disk { .. } | Self::Ended => ErrorKind::Store,
+            Self::Core(error) => error.kind(),
+            #[cfg(feature = "sqlite")]
+            Self::NoNode(_) => ErrorKind::NotFound,
+            #[cfg(feature = "sqlite")]
+            Self::OtherContent(_) => ErrorKind::Conflict,
+            #[cfg(feature = "sqlite")]
+            Self::Foreign => ErrorKind::Unsupported,
+            #[cfg(feature = "sqlite")]
+            Self::Sqlite(source) => sqlite_kind(source),
+        }
+    }
+}
+
+#[cfg(feature = "sqlite")]
+fn sqlite_kind(source: &rusqlite::Error) -> ErrorKind {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    match source {
+        rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..) => {
+            ErrorKind::Corrupt
+        }
+        other => match other.sqlite_error_code() {
+            Some(DatabaseCorrupt | NotADatabase) => ErrorKind::Corrupt,
+            _ => ErrorKind::Store,
+        },
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        let error = Error::new(failure.kind(), failure.to_string());
+        match failure {
+            Failure::Core(error) => error,
+            Failure::Disk { source, .. } => error.with_source(source),
+            Failure::NotJson(source) => error.with_source(source),
+            #[cfg(feature = "sqlite")]
+            Failure::Sqlite(source) => error.with_source(source),
+            _ => error,
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Blobs: a file each, named by digest. Knows no conversation.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alloquy_core::Digest;
+
+use super::disk;
+use crate::failure::Failure;
+
+/// Writes bytes under their digest, unless they are there; writers take turns.
+pub(super) fn put(folder: &Path, bytes: &[u8]) -> Result<Digest, Failure> {
+    let digest = Digest::of(bytes);
+    let path = path(folder, digest);
+    let known = disk::read_from(&path, 0)?;
+    match known.as_deref() == Some(bytes) {
+        // Whoever wrote it may have been stopped before the name was on the disk.
+        true => disk::sync_whole(&path)?,
+        false => {
+            disk::create_folder(path.parent().unwrap_or(folder))?;
+            disk::write_whole(&path, bytes)?;
+        }
+    }
+    Ok(digest)
+}
+
+/// Reads the bytes under a digest; `None` when there are none.
+pub(super) fn get(folder: &Path, digest: Digest) -> Result<Option<Arc<[u8]>>, Failure> {
+    let path = path(folder, digest);
+    match disk::read_from(&path, 0)? {
+        Some(bytes) if Digest::of(&bytes) != digest => {
+            Err(Failure::damaged(format!("{path:?}"), "its bytes have another digest"))
+        }
+        bytes => Ok(bytes.map(Arc::from)),
+    }
+}
+
+/// `blobs/ba/ba7816bf…`: folders of a 256th each.
+fn path(folder: &Path, digest: Digest) -> PathBuf {
+    let name = digest.to_string();
+    folder.join(format!("{name:.2}")).join(name)
+}

@@ -1,0 +1,79 @@
+//! One line of a log: an entry and a checksum that also covers every line before it. Knows no file.
+
+use alloquy_core::{ConversationRecord, Digest, Node, NodeId};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The format that this version writes, and the newest that it reads.
+pub(super) const FORMAT: u64 = 1;
+
+/// What a line says.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Entry {
+    /// The conversation begins; always the first line, and only there.
+    Created { format: u64, record: Box<ConversationRecord> },
+    /// Nodes are appended, parents before children.
+    Nodes(Vec<Node>),
+    /// The head moves.
+    Head(Option<NodeId>),
+}
+
+/// How far a log has been read. Offset and checksum together tell one beginning of a log from every other one,
+/// because each checksum covers the one before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    /// Bytes.
+    pub(super) offset: u64,
+    /// Lines.
+    pub(super) line: usize,
+    checksum: String,
+}
+
+/// What follows the entry in a line: `,"0123456789abcdef"]` and a line feed.
+pub(super) const TRAILER: usize = 21;
+
+/// How many hexadecimal digits of the SHA-256 are kept.
+const CHECKSUM: usize = 16;
+
+impl Position {
+    /// Returns the line that says `entry`, written as JSON, at this position, and the position after it.
+    pub(super) fn seal(&self, entry: &str) -> (String, Position) {
+        let checksum = checksum(&self.checksum, entry);
+        let line = format!("[{entry},\"{checksum}\"]\n");
+        let next = self.after(&line, checksum);
+        (line, next)
+    }
+
+    /// Returns the entry of the line at this position and the position after it, or what is wrong with the line.
+    pub(super) fn unseal<'a>(&self, line: &'a [u8]) -> Result<(&'a str, Position), &'static str> {
+        let line = str::from_utf8(line).map_err(|_| "it is not UTF-8")?;
+        let entry = line.len().checked_sub(TRAILER).and_then(|end| line.get(1..end));
+        let entry = entry.ok_or("it is too short")?;
+        let (sealed, next) = self.seal(entry);
+        match sealed == line {
+            true => Ok((entry, next)),
+            false => Err("its checksum does not match"),
+        }
+    }
+
+    /// Returns the last bytes before this position.
+    pub(super) fn trailer(&self) -> String {
+        format!(",\"{}\"]\n", self.checksum)
+    }
+
+    fn after(&self, line: &str, checksum: String) -> Position {
+        Position { offset: self.offset + line.len() as u64, line: self.line + 1, checksum }
+    }
+}
+
+fn checksum(previous: &str, entry: &str) -> String {
+    let digest = Digest::of(format!("{previous}{entry}").as_bytes());
+    format!("{:.CHECKSUM$}", digest.to_string())
+}
+
+/// Reads the format from the first line of a log, whatever else a newer version may have changed there.
+pub(super) fn format(first_line: &[u8]) -> Option<u64> {
+    let line: Value = serde_json::from_slice(first_line).ok()?;
+    line.pointer("/0/created/format")?.as_u64()
+}

@@ -1,0 +1,174 @@
+//! The log of a conversation, and what it says so far. Knows one file, and neither locks nor other conversations.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use alloquy_core::{ConversationRecord, ConversationSummary, Node, NodeId, Tree};
+
+use super::disk;
+use super::line::{self, Entry, FORMAT, Position, TRAILER};
+use crate::failure::Failure;
+use crate::json::{decode, encode};
+
+/// A conversation as its log says, up to a position.
+#[derive(Debug)]
+pub(super) struct Log {
+    path: PathBuf,
+    pub(super) position: Position,
+    pub(super) record: ConversationRecord,
+    pub(super) tree: Tree,
+}
+
+impl Log {
+    /// Writes the log of a new conversation; the caller has made sure that there is none.
+    pub(super) fn create(path: &Path, record: ConversationRecord) -> Result<(), Failure> {
+        let record = Box::new(record);
+        let entry = encode(&Entry::Created { format: FORMAT, record })?;
+        let (line, _) = Position::default().seal(&entry);
+        disk::write_whole(path, line.as_bytes())
+    }
+
+    /// Reads a log from its beginning; `None` when there is none.
+    ///
+    /// Another process may cut a torn line meanwhile, and what is read then looks damaged. An error is certain only
+    /// while no other process writes.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, Failure> {
+        let Some(bytes) = disk::read_from(path, 0)? else {
+            return Ok(None);
+        };
+        let (first, rest) = split_line(&bytes);
+        let mut log = Self::begin(path, first)?;
+        log.extend(rest)?;
+        Ok(Some(log))
+    }
+
+    /// Says whether a log still ends at a position.
+    pub(super) fn ends_at(path: &Path, position: &Position) -> Result<bool, Failure> {
+        let last = position.offset.saturating_sub(TRAILER as u64);
+        let bytes = disk::read_from(path, last)?;
+        Ok(bytes.as_deref() == Some(position.trailer().as_bytes()))
+    }
+
+    /// Reads what was appended since, and says whether this is still the log that was read before.
+    pub(super) fn catch_up(&mut self) -> Result<bool, Failure> {
+        let known = self.position.offset.saturating_sub(TRAILER as u64);
+        let bytes = disk::read_from(&self.path, known)?.unwrap_or_default();
+        match bytes.strip_prefix(self.position.trailer().as_bytes()) {
+            Some(rest) => self.extend(rest).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Appends nodes, all or none; returns when they are on the disk, those too that were there before.
+    ///
+    /// What the tree refuses leaves the log as it was; after another error it must be read again.
+    pub(super) fn append(&mut self, nodes: &[Node]) -> Result<(), Failure> {
+        let mut known = HashSet::new();
+        let is_new = |node: &&Node| self.tree.node(node.id).is_err() && known.insert(node.id);
+        let new: Vec<Node> = nodes.iter().filter(is_new).cloned().collect();
+        self.tree.insert_all(nodes)?;
+        match new.is_empty() {
+            true => disk::sync(&self.path),
+            false => self.write(&Entry::Nodes(new)),
+        }
+    }
+
+    /// Moves the head; returns when that is on the disk.
+    ///
+    /// A head that has moved or a missing node leave the log as it was; after another error it must be read again.
+    pub(super) fn set_head(&mut self, from: Option<NodeId>, to: Option<NodeId>) -> Result<(), Failure> {
+        if let Some(node) = to {
+            self.tree.node(node)?;
+        }
+        if self.record.head != from {
+            return Err(Failure::HeadMoved(self.record.id.clone()));
+        }
+        self.write(&Entry::Head(to))?;
+        self.record.head = to;
+        Ok(())
+    }
+
+    /// Describes the conversation in a line.
+    pub(super) fn summary(&self) -> ConversationSummary {
+        let last = self.tree.walk().map(|(_, node)| node.id).max();
+        ConversationSummary {
+            record: self.record.clone(),
+            nodes: self.tree.len(),
+            updated: last.map_or(self.record.created, NodeId::created),
+        }
+    }
+
+    fn write(&mut self, entry: &Entry) -> Result<(), Failure> {
+        let (line, next) = self.position.seal(&encode(entry)?);
+        disk::append_at(&self.path, self.position.offset, line.as_bytes())?;
+        self.position = next;
+        Ok(())
+    }
+
+    fn begin(path: &Path, first: &[u8]) -> Result<Self, Failure> {
+        let what = || place(path, 1);
+        match line::format(first) {
+            Some(found) if found > FORMAT => {
+                Err(Failure::Newer { what: format!("{path:?}"), found, known: FORMAT })
+            }
+            _ => {
+                let unsealed = Position::default().unseal(first);
+                let (entry, position) = unsealed.map_err(|reason| Failure::damaged(what(), reason))?;
+                let Entry::Created { record, .. } = decode(entry.as_bytes(), what)? else {
+                    return Err(Failure::damaged(what(), "it does not say how the conversation began"));
+                };
+                Ok(Self { path: path.to_owned(), position, record: *record, tree: Tree::default() })
+            }
+        }
+    }
+
+    fn extend(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (line, after) = split_line(rest);
+            match self.apply(line) {
+                Err(_) if after.is_empty() && is_torn(line) => break,
+                outcome => outcome?,
+            }
+            rest = after;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, line: &[u8]) -> Result<(), Failure> {
+        let what = || place(&self.path, self.position.line + 1);
+        let damaged = |reason: String| Failure::damaged(what(), reason);
+        let (entry, next) = self.position.unseal(line).map_err(|reason| damaged(reason.to_owned()))?;
+        match decode(entry.as_bytes(), what)? {
+            Entry::Created { .. } => return Err(damaged("the conversation begins again".to_owned())),
+            Entry::Nodes(nodes) => {
+                let inserted = self.tree.insert_all(&nodes);
+                inserted.map_err(|error| Failure::damaged(place(&self.path, next.line), error))?;
+            }
+            Entry::Head(head) => {
+                self.tree.path(head).map_err(|error| damaged(error.to_string()))?;
+                self.record.head = head;
+            }
+        }
+        self.position = next;
+        Ok(())
+    }
+}
+
+/// Splits after the first line feed.
+fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let end = bytes.iter().position(|&byte| byte == b'\n');
+    bytes.split_at(end.map_or(bytes.len(), |end| end + 1))
+}
+
+/// Says whether a last line that cannot be read was being written when its writer or the machine stopped: either
+/// its end is missing, or there are zeros in it. Zeros are what reads from blocks that a file was given but that
+/// were not written; no entry holds one.
+fn is_torn(line: &[u8]) -> bool {
+    line.last() != Some(&b'\n') || line.contains(&0)
+}
+
+/// Names a line for an error.
+fn place(path: &Path, line: usize) -> String {
+    format!("line {line} of {path:?}")
+}

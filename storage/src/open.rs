@@ -1,0 +1,115 @@
+//! Which store a URL names.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alloquy_core::{ConversationStore, Error, ErrorKind, MemoryStore, Result};
+
+/// Opens the store that a URL names, and creates it where there is none.
+///
+/// | URL | store |
+/// |---|---|
+/// | `memory:` | [`MemoryStore`] |
+/// | `file:PATH` | files in the folder `PATH` |
+/// | `sqlite:PATH` | the SQLite database `PATH` |
+/// | `sqlite::memory:` | a SQLite database in memory |
+/// | `PATH.db`, `PATH.sqlite`, `PATH.sqlite3` | the SQLite database at that path |
+///
+/// A path is taken as it is, without percent-encoding; `//` in front of it is dropped, so that
+/// `sqlite:///var/chats.db` is `/var/chats.db`.
+///
+/// ```
+/// # pollster::block_on(async {
+/// let store = alloquy_storage::open("sqlite::memory:").await?;
+/// assert_eq!(store.count().await?, 0);
+/// assert!(alloquy_storage::open("chats").await.is_err());
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] for a URL of no known form, [`ErrorKind::Unsupported`] for a store that this build leaves
+/// out or that a newer version wrote, and those of opening.
+pub async fn open(url: &str) -> Result<Arc<dyn ConversationStore>> {
+    match place(url)? {
+        Place::Memory => Ok(Arc::new(MemoryStore::default())),
+        Place::Folder(path) => folder(path).await,
+        Place::Database(path) => database(path).await,
+        Place::DatabaseInMemory => database_in_memory().await,
+    }
+}
+
+enum Place {
+    Memory,
+    Folder(PathBuf),
+    Database(PathBuf),
+    DatabaseInMemory,
+}
+
+fn place(url: &str) -> Result<Place> {
+    let path = |rest: &str| match rest.strip_prefix("//").unwrap_or(rest) {
+        "" => Err(unknown(url)),
+        path => Ok(PathBuf::from(path)),
+    };
+    match url.split_once(':') {
+        Some(("memory", "")) => Ok(Place::Memory),
+        Some(("sqlite", ":memory:")) => Ok(Place::DatabaseInMemory),
+        Some(("file", rest)) => path(rest).map(Place::Folder),
+        Some(("sqlite", rest)) => path(rest).map(Place::Database),
+        // One letter is a drive, as in `C:\chats.db`.
+        Some((scheme, _)) if scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+            Err(unknown(url))
+        }
+        _ if is_database(Path::new(url)) => Ok(Place::Database(url.into())),
+        _ => Err(unknown(url)),
+    }
+}
+
+fn is_database(path: &Path) -> bool {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+    matches!(extension.as_deref(), Some("db" | "sqlite" | "sqlite3"))
+}
+
+fn unknown(url: &str) -> Error {
+    let forms =
+        "memory:, file:PATH, sqlite:PATH, sqlite::memory:, or a path that ends in .db, .sqlite or .sqlite3";
+    Error::new(ErrorKind::Invalid, format!("{url:?} names no store, use one of: {forms}"))
+}
+
+#[cfg(feature = "file")]
+async fn folder(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::FileStore::open(path).await?))
+}
+
+#[cfg(feature = "sqlite")]
+async fn database(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::SqliteStore::open(path).await?))
+}
+
+#[cfg(feature = "sqlite")]
+async fn database_in_memory() -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::SqliteStore::in_memory().await?))
+}
+
+#[cfg(not(feature = "file"))]
+async fn folder(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
+    Err(left_out("file", &path))
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn database(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
+    Err(left_out("sqlite", &path))
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn database_in_memory() -> Result<Arc<dyn ConversationStore>> {
+    Err(left_out("sqlite", Path::new(":memory:")))
+}
+
+#[cfg(not(all(feature = "file", feature = "sqlite")))]
+fn left_out(feature: &str, path: &Path) -> Error {
+    let message =
+        format!("{path:?} needs the feature {feature:?} of alloquy-storage, which this build leaves out");
+    Error::new(ErrorKind::Unsupported, message)
+}

@@ -1,0 +1,62 @@
+//! Whose database it is, which version its tables have, and how durable it is.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::failure::Failure;
+
+/// The bytes `Allq`: `file` and other tools tell a conversation store by it.
+const APPLICATION: i64 = 0x416c_6c71;
+
+const FORMAT: i64 = 1;
+
+/// Writers wait for each other by polling, so a crowd of them may keep one waiting for long; this is far beyond any
+/// transaction of this store.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Makes a connection ready: refuses what is not ours, and creates the tables in an empty database.
+pub(super) fn prepare(connection: &mut Connection) -> Result<(), Failure> {
+    connection.busy_timeout(PATIENCE)?;
+    // Before the first pragma that writes, so that a refused database is left as it was.
+    is_empty(connection)?;
+    set_pragmas(connection)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if is_empty(&transaction)? {
+        transaction.execute_batch(include_str!("schema.sql"))?;
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", FORMAT)?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// Says whether the database has no tables yet; an error unless it is empty or ours.
+fn is_empty(connection: &Connection) -> Result<bool, Failure> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let application = number("PRAGMA application_id")?;
+    let version = number("PRAGMA user_version")?;
+    match (application, version) {
+        (APPLICATION, FORMAT) => Ok(false),
+        (APPLICATION, newer) => Err(Failure::Newer {
+            what: "it".to_owned(),
+            found: newer.unsigned_abs(),
+            known: FORMAT.unsigned_abs(),
+        }),
+        (0, 0) if number("SELECT count(*) FROM sqlite_schema")? == 0 => Ok(true),
+        _ => Err(Failure::Foreign),
+    }
+}
+
+/// * WAL: readers and the writer do not wait for each other.
+/// * `synchronous` FULL: with NORMAL, a WAL loses the last commits when the power fails, and these were
+///   acknowledged. `fullfsync` does the same where `fsync` alone does not reach the disk (macOS).
+fn set_pragmas(connection: &Connection) -> Result<(), Failure> {
+    // Answers with the mode: a database in memory has no log, and a file system without shared memory keeps the
+    // rollback journal, which is as durable.
+    connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "checkpoint_fullfsync", true)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(())
+}

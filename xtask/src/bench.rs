@@ -1,0 +1,68 @@
+//! Runs benchmarks. The list comes from cargo, so a new one needs no line here.
+
+use crate::{Error, Result, command, metadata};
+
+/// Runs the benchmarks of the workspace: all of them, or those that are named.
+#[derive(Debug, clap::Args)]
+pub struct Bench {
+    /// The benchmarks to run.
+    names: Vec<String>,
+    /// Lists the benchmarks.
+    #[arg(long)]
+    list: bool,
+}
+
+/// A benchmark: the crate it measures, and its name.
+struct Benchmark {
+    package: String,
+    name: String,
+}
+
+impl Bench {
+    /// Runs the benchmarks, one after the other.
+    ///
+    /// # Errors
+    /// When a name is unknown, or a benchmark fails.
+    pub fn run(&self) -> Result {
+        let benchmarks = benchmarks()?;
+        if self.list {
+            list(&benchmarks);
+            return Ok(());
+        }
+        let unknown = self.names.iter().find(|name| !benchmarks.iter().any(|known| known.name == **name));
+        if let Some(name) = unknown {
+            let known: Vec<_> = benchmarks.iter().map(|known| known.name.as_str()).collect();
+            return Err(Error::new(format!("unknown benchmark {name:?}, one of: {}", known.join(", "))));
+        }
+        let wanted = |benchmark: &&Benchmark| self.names.is_empty() || self.names.contains(&benchmark.name);
+        benchmarks.iter().filter(wanted).try_for_each(Benchmark::run)
+    }
+}
+
+impl Benchmark {
+    fn run(&self) -> Result {
+        command::run(&mut command::cargo(&["bench", "--package", &self.package, "--bench", &self.name]))
+    }
+}
+
+fn benchmarks() -> Result<Vec<Benchmark>> {
+    let metadata = metadata()?;
+    let of_package = |package: &cargo_metadata::Package| {
+        let benches = package.targets.iter().filter(|target| target.is_bench());
+        let benchmark = |target: &cargo_metadata::Target| Benchmark {
+            package: package.name.to_string(),
+            name: target.name.clone(),
+        };
+        benches.map(benchmark).collect::<Vec<_>>()
+    };
+    Ok(metadata.workspace_packages().into_iter().flat_map(of_package).collect())
+}
+
+fn list(benchmarks: &[Benchmark]) {
+    for benchmark in benchmarks {
+        println!("{:<20}  {}", benchmark.name, benchmark.package);
+    }
+    if benchmarks.is_empty() {
+        println!("no crate has benchmarks yet");
+    }
+}

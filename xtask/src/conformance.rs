@@ -1,0 +1,103 @@
+//! Runs a suite of cases that lies outside the repository. Knows which test runs which suite; not what a case is.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Error, Result, Totals, command, metadata};
+
+/// Runs a suite of cases and ends with `N passed, M failed`.
+#[derive(Debug, clap::Args)]
+pub struct Conformance {
+    /// The suite; without one, lists them.
+    name: Option<String>,
+    /// The folder `cases`, which has a folder for each suite.
+    #[arg(long, value_name = "DIR", requires = "name")]
+    cases: Option<PathBuf>,
+}
+
+/// A test that reads its cases from `cases/NAME` below the folder that `ALLOQUY_SHARED` names, and prints each that
+/// fails. Where it prints a line `N passed, M failed`, those are its cases; otherwise each test counts as one.
+struct Suite {
+    name: &'static str,
+    package: &'static str,
+    test: &'static str,
+    about: &'static str,
+}
+
+/// Every suite, sorted by name.
+const SUITES: &[Suite] = &[Suite {
+    name: "templates",
+    package: "alloquy-templates",
+    test: "corpus",
+    about: "public chat templates, compared with what Hugging Face renders",
+}];
+
+impl Conformance {
+    /// Runs the suite.
+    ///
+    /// # Errors
+    /// When the suite is unknown, its folder is missing, or a case failed.
+    pub fn run(&self) -> Result {
+        let suites = suites()?;
+        let Some(name) = &self.name else {
+            list(&suites);
+            return Ok(());
+        };
+        let suite = suites.iter().find(|suite| suite.name == name);
+        let suite =
+            suite.ok_or_else(|| Error::new(format!("unknown suite {name:?}, one of: {}", names(&suites))))?;
+        suite.run(&shared_folder(self.cases.as_deref(), name)?)
+    }
+}
+
+impl Suite {
+    fn run(&self, shared: &Path) -> Result {
+        let line = format!("cargo test --package {} --test {} -- --nocapture 2>&1", self.package, self.test);
+        let (printed, ended) = command::tee(command::shell(&line).env("ALLOQUY_SHARED", shared))?;
+        if let Some(skipped) = printed.lines().find(|line| line.starts_with("Skipping")) {
+            return Err(Error::new(format!("cases are missing: {skipped}")));
+        }
+        let totals = Totals::of_last_line(&printed).unwrap_or_else(|| Totals::of_cargo_test(&printed));
+        println!("{totals}");
+        match totals {
+            Totals { passed: 0, failed: 0 } => Err(Error::new("no case was run")),
+            Totals { failed: 0, .. } => ended,
+            _ => Err(Error::new(format!("{} of {} failed", totals.failed, totals.count()))),
+        }
+    }
+}
+
+/// The suites whose test is there.
+fn suites() -> Result<Vec<&'static Suite>> {
+    let metadata = metadata()?;
+    let is_there = |suite: &&Suite| {
+        let packages = metadata.workspace_packages();
+        let mut packages = packages.iter().filter(|package| package.name == suite.package);
+        packages
+            .any(|package| package.targets.iter().any(|target| target.is_test() && target.name == suite.test))
+    };
+    Ok(SUITES.iter().filter(is_there).collect())
+}
+
+/// The folder in which `cases`, with a folder for the suite, lies.
+fn shared_folder(cases: Option<&Path>, suite: &str) -> Result<PathBuf> {
+    let cases = cases.ok_or_else(|| Error::new("say where the cases are: --cases DIR"))?;
+    let cases = std::path::absolute(cases)?;
+    let is_cases = cases.ends_with("cases") && cases.join(suite).is_dir();
+    let shared = cases.parent().filter(|_| is_cases);
+    shared
+        .map(Path::to_owned)
+        .ok_or_else(|| Error::new(format!("{cases:?} is not a folder `cases` with a folder {suite:?} in it")))
+}
+
+fn list(suites: &[&Suite]) {
+    for suite in suites {
+        println!("{:<10}  {}", suite.name, suite.about);
+    }
+    if suites.is_empty() {
+        println!("no suite is there yet");
+    }
+}
+
+fn names(suites: &[&Suite]) -> String {
+    suites.iter().map(|suite| suite.name).collect::<Vec<_>>().join(", ")
+}

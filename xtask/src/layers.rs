@@ -1,0 +1,182 @@
+//! Who may import whom. Knows folders and what cargo says of imports; not code.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, Metadata, NodeDep, Package, PackageId};
+
+use crate::{Error, Result};
+
+/// Which members a folder's crate may import: the first line that fits counts. A crate may always import what stands
+/// in a folder of its own.
+const MEMBERS: [(&str, &[&str]); 8] = [
+    ("backends/onnx/runtime", &[]),
+    ("backends/", &["core"]),
+    ("cli", &["backends/", "core", "processors", "storage", "templates"]),
+    ("core", &[]),
+    ("processors", &["core"]),
+    ("storage", &["core"]),
+    ("templates", &["core"]),
+    // Chores must build when members do not, so they import only what looks for a shared library and imports none.
+    ("xtask", &["backends/onnx/runtime"]),
+];
+
+/// Crates from elsewhere, and the only folders that may import them.
+const ELSEWHERE: [(&[&str], &[&str]); 4] = [
+    (&["minijinja"], &["templates"]),
+    (&["ort", "tokenizers"], &["backends/onnx"]),
+    (&["image", "ndarray", "symphonia"], &["backends/", "processors"]),
+    (
+        &["hyper", "object_store", "reqwest", "rusqlite", "sqlx", "tokio", "tokio-postgres"],
+        &["backends/openai", "cli", "storage"],
+    ),
+];
+
+/// Crates that stand nowhere below these folders, however long the way.
+const NOWHERE_BELOW: (&[&str], &[&str]) =
+    (&["hyper", "reqwest", "tokio"], &["core", "processors", "templates"]);
+
+/// Returns a sentence for every import that the table forbids, sorted.
+pub fn breaches(metadata: &Metadata) -> Vec<String> {
+    let members = members(metadata);
+    let mut breaches = BTreeSet::new();
+    for (folder, package) in &members {
+        breaches.extend(unknown_folder(folder));
+        breaches.extend(among_members(folder, package, &members));
+        breaches.extend(from_elsewhere(folder, package));
+        breaches.extend(somewhere_below(folder, package, metadata));
+    }
+    breaches.into_iter().collect()
+}
+
+type Members<'a> = BTreeMap<String, &'a Package>;
+
+/// The members by folder, relative to the root.
+fn members(metadata: &Metadata) -> Members<'_> {
+    let folder = |package: &Package| {
+        let folder = package.manifest_path.parent()?;
+        let folder = folder.strip_prefix(&metadata.workspace_root).ok()?;
+        Some(folder.as_str().replace('\\', "/"))
+    };
+    let packages = metadata.workspace_packages().into_iter();
+    packages.filter_map(|package| Some((folder(package)?, package))).collect()
+}
+
+/// Says whether `folder` is `pattern`, or, for a pattern that ends in `/`, stands below it.
+fn stands_in(folder: &str, pattern: &str) -> bool {
+    match pattern.strip_suffix('/') {
+        Some(_) => folder.starts_with(pattern),
+        None => folder == pattern,
+    }
+}
+
+fn stands_in_any(folder: &str, patterns: &[&str]) -> bool {
+    patterns.iter().any(|pattern| stands_in(folder, pattern))
+}
+
+fn rule_of(folder: &str) -> Option<&'static [&'static str]> {
+    let rule = MEMBERS.iter().find(|(pattern, _)| stands_in(folder, pattern));
+    rule.map(|(_, may)| *may)
+}
+
+fn unknown_folder(folder: &str) -> Option<String> {
+    let sentence = || format!("{folder}: this folder has no line in the table of xtask/src/layers.rs");
+    rule_of(folder).is_none().then(sentence)
+}
+
+/// Imports among members count in tests too: a test that needs a sibling belongs to whoever wires the two.
+fn among_members(folder: &str, package: &Package, members: &Members<'_>) -> Vec<String> {
+    let may = rule_of(folder).unwrap_or_default();
+    let is_nested = |other: &str| other.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let imports = |other: &Package| package.dependencies.iter().any(|import| import.name == *other.name);
+    let forbidden = members.iter().filter(|(other, imported)| {
+        let may = *other == folder || stands_in_member(other, may) || is_nested(other);
+        !may && imports(imported)
+    });
+    forbidden
+        .map(|(other, _)| {
+            format!("{folder}: must not import {other}; of the members it may import {}", listed(may))
+        })
+        .collect()
+}
+
+/// As [`stands_in_any`], but a crate inside a backend's folder is that backend's alone.
+fn stands_in_member(other: &str, may: &[&str]) -> bool {
+    let is_inner = other.split('/').count() > 2;
+    may.contains(&other) || !is_inner && stands_in_any(other, may)
+}
+
+fn from_elsewhere(folder: &str, package: &Package) -> Vec<String> {
+    let imports = package.dependencies.iter().filter(|import| import.kind != DependencyKind::Development);
+    let forbidden = imports.filter_map(|import| {
+        let (_, only) = ELSEWHERE.iter().find(|(crates, _)| is_one_of(&import.name, crates))?;
+        let sentence = || format!("{folder}: must not import {}; only {} may", import.name, listed(only));
+        (!stands_in_any(folder, only)).then(sentence)
+    });
+    forbidden.collect()
+}
+
+/// Says whether `name` is one of `crates` or a part of one, as symphonia-core is.
+fn is_one_of(name: &str, crates: &[&str]) -> bool {
+    let is_part_of =
+        |whole: &str| name.strip_prefix(whole).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    crates.iter().any(|whole| is_part_of(whole))
+}
+
+fn somewhere_below(folder: &str, package: &Package, metadata: &Metadata) -> Vec<String> {
+    let (crates, folders) = NOWHERE_BELOW;
+    if !stands_in_any(folder, folders) {
+        return Vec::new();
+    }
+    let found = below(&package.id, metadata);
+    let found = metadata.packages.iter().filter(|package| found.contains(&package.id));
+    found
+        .filter(|package| crates.contains(&package.name.as_str()))
+        .map(|package| {
+            format!("{folder}: {} stands somewhere below it; `cargo tree -p` shows the way", package.name)
+        })
+        .collect()
+}
+
+/// Every package that a build of `start` needs.
+fn below<'a>(start: &'a PackageId, metadata: &'a Metadata) -> BTreeSet<&'a PackageId> {
+    let nodes = metadata.resolve.iter().flat_map(|resolve| &resolve.nodes);
+    let nodes: BTreeMap<_, _> = nodes.map(|node| (&node.id, node)).collect();
+    let mut found = BTreeSet::new();
+    let mut pending = vec![start];
+    while let Some(id) = pending.pop() {
+        if !found.insert(id) {
+            continue;
+        }
+        let imports = nodes.get(id).into_iter().flat_map(|node| &node.deps);
+        pending.extend(imports.filter(|import| is_built(import)).map(|import| &import.pkg));
+    }
+    found
+}
+
+fn is_built(import: &NodeDep) -> bool {
+    import.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
+}
+
+fn listed(folders: &[&str]) -> String {
+    match folders {
+        [] => "none".to_owned(),
+        folders => folders.join(", ").replace("/,", "/*,"),
+    }
+}
+
+/// Prints the breaches.
+///
+/// # Errors
+/// When there are any.
+pub fn report_breaches(breaches: &[String]) -> Result {
+    for breach in breaches {
+        println!("{breach}");
+    }
+    match breaches.len() {
+        0 => {
+            println!("layers: every import is allowed");
+            Ok(())
+        }
+        several => Err(Error::new(format!("layers: {several} imports are not allowed"))),
+    }
+}

@@ -1,0 +1,34 @@
+//! Chores of the workspace, one file each. Knows the tree of files and cargo; not what the crates do.
+
+#![allow(clippy::print_stdout, clippy::print_stderr)] // a chore talks to a terminal
+
+mod bench;
+mod ci;
+mod codegen;
+mod command;
+mod conformance;
+mod error;
+mod finding;
+mod layers;
+mod links;
+mod readme;
+mod setup;
+mod tidy;
+mod totals;
+mod tree;
+mod workspace;
+
+pub use bench::Bench;
+pub use ci::Ci;
+pub use codegen::{Codegen, families_page, readme_with_examples};
+pub use conformance::Conformance;
+pub use error::{Error, Result};
+pub use finding::{Finding, report};
+pub use layers::{breaches, report_breaches};
+pub use links::broken_links;
+pub use readme::command_named;
+pub use setup::Setup;
+pub use tidy::untidy;
+pub use totals::Totals;
+pub use tree::{File, Tree};
+pub use workspace::{metadata, root};

@@ -1,0 +1,36 @@
+//! House rules that no compiler checks, a function each over the tree of files. Knows texts, not syntax: the code is
+//! formatted by rustfmt, so indentation tells where a function ends.
+
+mod functions;
+mod invariants;
+mod manifests;
+mod prose;
+mod registries;
+mod sources;
+
+use crate::{Finding, Tree};
+
+type Rule = fn(&Tree) -> Vec<Finding>;
+
+/// Every rule.
+const RULES: [Rule; 12] = [
+    functions::long_functions,
+    invariants::invariants,
+    manifests::described,
+    manifests::lints_inherited,
+    prose::foreign_hosts,
+    prose::home_paths,
+    prose::licences,
+    prose::whitespace,
+    registries::families,
+    sources::headers,
+    sources::long_files,
+    sources::prints,
+];
+
+/// Returns whatever breaks a rule, sorted by place.
+pub fn untidy(tree: &Tree) -> Vec<Finding> {
+    let mut findings: Vec<_> = RULES.iter().flat_map(|rule| rule(tree)).collect();
+    findings.sort_unstable();
+    findings
+}

@@ -1,0 +1,82 @@
+//! Invariants of the architecture that show in the words of a file. docs/architecture.md explains each.
+
+use super::sources::code;
+use crate::{File, Finding, Tree};
+
+/// Words that only some files of a folder may write.
+struct Invariant {
+    words: &'static [&'static str],
+    folder: &'static str,
+    only_in: &'static [&'static str],
+    sentence: &'static str,
+}
+
+const INVARIANTS: [Invariant; 7] = [
+    Invariant {
+        words: &["std::env", "std::fs", "std::net", "std::process"],
+        folder: "core/src/",
+        only_in: &[],
+        sentence: "core does no I/O",
+    },
+    Invariant {
+        words: &["thread::Builder", "thread::scope", "thread::spawn"],
+        folder: "core/src/",
+        only_in: &["core/src/generator.rs"],
+        sentence: "the one thread of an engine is the generator's",
+    },
+    Invariant {
+        words: &[".prompt_parts(", ".reply_parser(", ".template_input("],
+        folder: "core/src/",
+        // processor.rs hands the calls of an `Arc` on.
+        only_in: &["core/src/processor.rs", "core/src/round.rs"],
+        sentence: "only the round knows the order template, processor, session",
+    },
+    Invariant {
+        words: &["Node::new("],
+        folder: "core/src/",
+        // A chat adds what the host itself says, which is no turn.
+        only_in: &["core/src/manager.rs", "core/src/turn.rs"],
+        sentence: "only turns make nodes",
+    },
+    Invariant {
+        words: &["common_prefix("],
+        folder: "core/src/",
+        only_in: &["core/src/prompt.rs", "core/src/slots.rs"],
+        sentence: "what is reused is decided in slots.rs alone",
+    },
+    Invariant {
+        words: &["std::env", "std::fs", "std::net", "std::process"],
+        folder: "processors/src/",
+        only_in: &[],
+        sentence: "a processor does no I/O",
+    },
+    Invariant {
+        words: &["Instant::now(", "SystemTime::now(", "Timestamp::now(", "Zoned::now("],
+        folder: "processors/src/",
+        only_in: &[],
+        sentence: "a processor reads no clock",
+    },
+];
+
+/// What stands in for the real thing, and what checks it, may do more.
+const STAND_INS: [&str; 2] = ["core/src/laws", "core/src/testing"];
+
+/// Finds words in files that must not write them.
+pub(super) fn invariants(tree: &Tree) -> Vec<Finding> {
+    let is_stand_in = |file: &File| STAND_INS.iter().any(|path| file.path.starts_with(path));
+    let files = tree.files.iter().filter(|file| file.is_a(&["rs"]) && !is_stand_in(file));
+    files.flat_map(|file| INVARIANTS.iter().flat_map(|invariant| invariant.broken_by(file))).collect()
+}
+
+impl Invariant {
+    fn broken_by(&self, file: &File) -> Vec<Finding> {
+        if !file.path.starts_with(self.folder) || self.only_in.contains(&file.path.as_str()) {
+            return Vec::new();
+        }
+        let found = |line: &str| self.words.iter().find(|words| line.contains(**words));
+        let breaches = code(file).filter_map(|(number, line)| Some((number, found(line)?)));
+        breaches
+            .map(|(number, words)| Finding::new(&file.path, number, format!("`{words}`: {}", self.sentence)))
+            .collect()
+    }
+}

@@ -1,0 +1,53 @@
+//! Manifests: every member says what it is, and inherits the lints of the workspace.
+
+use crate::{File, Finding, Tree};
+
+/// What `[package]` must have.
+const KEYS: [&str; 5] = ["description", "license", "edition", "rust-version", "version"];
+
+fn members(tree: &Tree) -> impl Iterator<Item = &File> {
+    tree.files.iter().filter(|file| {
+        let is_manifest = file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml");
+        is_manifest && !file.is_below("fixtures") && section(file, "package").is_some()
+    })
+}
+
+/// Finds members whose `[package]` lacks one of [`KEYS`].
+pub(super) fn described(tree: &Tree) -> Vec<Finding> {
+    let missing = |file: &File| {
+        let (line, package) = section(file, "package").unwrap_or((1, Vec::new()));
+        let has = |key: &str| package.iter().any(|entry| is_set(entry, key));
+        let missing = KEYS.into_iter().filter(|key| !has(key));
+        let finding = |key| Finding::new(&file.path, line, format!("`[package]` has no `{key}`"));
+        missing.map(finding).collect::<Vec<_>>()
+    };
+    members(tree).flat_map(missing).collect()
+}
+
+/// Finds members without `[lints] workspace = true`.
+pub(super) fn lints_inherited(tree: &Tree) -> Vec<Finding> {
+    let inherits =
+        |file: &&File| section(file, "lints").is_some_and(|(_, lints)| lints.contains(&"workspace = true"));
+    let finding = |file: &File| {
+        Finding::new(
+            &file.path,
+            1,
+            "the lints of the workspace are not inherited: add `[lints]` with `workspace = true`",
+        )
+    };
+    members(tree).filter(|file| !inherits(file)).map(finding).collect()
+}
+
+fn is_set(entry: &str, key: &str) -> bool {
+    let end = entry.strip_prefix(key).unwrap_or_default().trim_start();
+    end.starts_with('=') || end.starts_with(".workspace")
+}
+
+/// The line of a section's heading, and what stands below it.
+fn section<'a>(file: &'a File, name: &str) -> Option<(usize, Vec<&'a str>)> {
+    let heading = format!("[{name}]");
+    let mut lines = file.lines().skip_while(|(_, line)| *line != heading);
+    let (number, _) = lines.next()?;
+    let entries = lines.map(|(_, line)| line).take_while(|line| !line.starts_with('['));
+    Some((number, entries.collect()))
+}
