@@ -57,6 +57,17 @@ impl Position {
         }
     }
 
+    /// Says whether a last line that cannot be read was being written when its writer or the machine stopped: its
+    /// end is missing, or there are zeros in it. Zeros are what reads from blocks that a file was given but that were
+    /// not written; no entry holds one.
+    pub(super) fn is_torn(&self, line: &[u8]) -> bool {
+        match line.split_last() {
+            Some((b'\n', _)) | None => line.contains(&0),
+            // A whole line whose line feed alone is wrong was acknowledged: that is damage.
+            Some((_, whole)) => self.unseal(&[whole, b"\n"].concat()).is_err(),
+        }
+    }
+
     /// Returns the last bytes before this position.
     pub(super) fn trailer(&self) -> String {
         format!(",\"{}\"]\n", self.checksum)

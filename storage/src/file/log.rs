@@ -127,7 +127,7 @@ impl Log {
         while !rest.is_empty() {
             let (line, after) = split_line(rest);
             match self.apply(line) {
-                Err(_) if after.is_empty() && is_torn(line) => break,
+                Err(_) if after.is_empty() && self.position.is_torn(line) => break,
                 outcome => outcome?,
             }
             rest = after;
@@ -159,13 +159,6 @@ impl Log {
 fn split_line(bytes: &[u8]) -> (&[u8], &[u8]) {
     let end = bytes.iter().position(|&byte| byte == b'\n');
     bytes.split_at(end.map_or(bytes.len(), |end| end + 1))
-}
-
-/// Says whether a last line that cannot be read was being written when its writer or the machine stopped: either
-/// its end is missing, or there are zeros in it. Zeros are what reads from blocks that a file was given but that
-/// were not written; no entry holds one.
-fn is_torn(line: &[u8]) -> bool {
-    line.last() != Some(&b'\n') || line.contains(&0)
 }
 
 /// Names a line for an error.

@@ -1,0 +1,37 @@
+//! What the stores of this crate do, through their public faces alone.
+#![cfg(all(feature = "file", feature = "sqlite"))]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test may panic
+
+mod damage;
+mod laws;
+mod model;
+mod open;
+mod processes;
+mod sizes;
+
+use std::cell::Cell;
+use std::path::PathBuf;
+
+use alloquy_core::{Message, Node, NodeId};
+use tempfile::TempDir;
+
+/// Names fresh places in a folder that ends with the test.
+struct Places {
+    folder: TempDir,
+    used: Cell<usize>,
+}
+
+impl Places {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), used: Cell::new(0) }
+    }
+
+    fn next(&self) -> PathBuf {
+        self.used.set(self.used.get() + 1);
+        self.folder.path().join(self.used.get().to_string())
+    }
+}
+
+fn say(parent: Option<NodeId>, text: impl Into<String>) -> Node {
+    Node::new(parent, Message::user(text))
+}

@@ -1,0 +1,58 @@
+//! Which store a URL opens.
+
+use alloquy_core::ErrorKind;
+use alloquy_storage::open;
+use pollster::block_on;
+
+use crate::Places;
+
+#[test]
+fn urls_name_stores() {
+    let places = Places::new();
+    let (folder, database) = (places.next(), places.next());
+    let (folder, database) = (folder.to_str().unwrap(), database.to_str().unwrap());
+    let urls = [
+        ("memory:".to_owned(), "MemoryStore"),
+        (format!("file:{folder}"), "FileStore"),
+        (format!("file://{folder}"), "FileStore"),
+        (format!("sqlite:{database}"), "SqliteStore"),
+        (format!("sqlite://{database}"), "SqliteStore"),
+        (format!("{database}.db"), "SqliteStore"),
+        (format!("{database}.sqlite"), "SqliteStore"),
+        (format!("{database}.SQLite3"), "SqliteStore"),
+        ("sqlite::memory:".to_owned(), "SqliteStore"),
+    ];
+    for (url, name) in urls {
+        let store = block_on(open(&url)).unwrap();
+        let debug = format!("{store:?}");
+        assert!(debug.starts_with(name), "{url} opens {debug}");
+        assert_eq!(block_on(store.count()).unwrap(), 0);
+    }
+}
+
+#[test]
+fn other_urls_are_told_the_forms() {
+    let urls =
+        ["", "chats", "memory:x", "file:", "file://", "sqlite:", "postgres://host/x.db", "/tmp/chats.txt"];
+    for url in urls {
+        let error = block_on(open(url)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{url}");
+        let message = error.to_string();
+        assert!(message.contains(&format!("{url:?}")), "{message}");
+        let forms = ["memory:", "file:PATH", "sqlite:PATH", "sqlite::memory:", ".sqlite3"];
+        assert!(forms.iter().all(|form| message.contains(form)), "{message}");
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    let places = Places::new();
+    let file = places.next();
+    std::fs::write(&file, "not a folder").unwrap();
+    let inside = file.join("chats");
+    for scheme in ["file", "sqlite"] {
+        let error = block_on(open(&format!("{scheme}:{}", inside.display()))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Store, "{error:#}");
+        assert!(format!("{error:#}").contains(&format!("{inside:?}")), "{error:#}");
+    }
+}

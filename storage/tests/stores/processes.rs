@@ -1,0 +1,165 @@
+//! Several processes on one place, and processes that are killed while they write.
+
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, NodeId, Preface, Tree};
+use alloquy_storage::open;
+use pollster::block_on;
+
+use crate::{Places, say};
+
+/// What a child is told: the store, and how many times it moves the head before it ends.
+const URL: &str = "ALLOQUY_STORAGE_TEST_URL";
+const MOVES: &str = "ALLOQUY_STORAGE_TEST_MOVES";
+
+#[test]
+fn four_processes_on_one_folder() {
+    four_processes("file");
+}
+
+#[test]
+fn four_processes_on_one_database() {
+    four_processes("sqlite");
+}
+
+#[test]
+fn killed_writers_of_files_lose_nothing_acknowledged() {
+    killed_writers("file");
+}
+
+#[test]
+fn killed_writers_of_a_database_lose_nothing_acknowledged() {
+    killed_writers("sqlite");
+}
+
+/// Appends below the head and moves the head there, and says on its output what was acknowledged.
+#[test]
+#[ignore = "the other tests start it as a process of its own"]
+fn child() {
+    let Ok(url) = std::env::var(URL) else {
+        return println!("skipped: {URL} is not set, the other tests set it");
+    };
+    let moves: usize = std::env::var(MOVES).unwrap().parse().unwrap();
+    block_on(async {
+        let store = open(&url).await.unwrap();
+        let mut moved = 0;
+        while moved < moves {
+            moved += usize::from(turn(store.as_ref()).await);
+        }
+    });
+}
+
+async fn turn(store: &dyn ConversationStore) -> bool {
+    let head = store.record(&id()).await.unwrap().head;
+    let node = say(head, "from a child");
+    store.append(&id(), std::slice::from_ref(&node)).await.unwrap();
+    acknowledge("node", node.id);
+    match store.set_head(&id(), head, Some(node.id)).await {
+        Ok(()) => {
+            acknowledge("head", node.id);
+            true
+        }
+        Err(error) if error.is_conflict() => false,
+        Err(error) => panic!("{error:#}"),
+    }
+}
+
+fn acknowledge(what: &str, id: NodeId) {
+    let mut output = std::io::stdout();
+    writeln!(output, "{what} {id}").unwrap();
+    output.flush().unwrap();
+}
+
+fn four_processes(scheme: &str) {
+    let places = Places::new();
+    let url = create(scheme, &places.next());
+    let children: Vec<Child> = (0..4).map(|_| start(&url, 100)).collect();
+    let mut said = Said::default();
+    for mut child in children {
+        said.read(child.stdout.take().unwrap());
+        assert!(child.wait().unwrap().success());
+    }
+    let (record, tree) = load(&url);
+    // Each move of the head went below the one before it, so a lost one would shorten the path.
+    assert_eq!(tree.path(record.head).unwrap().len(), 400);
+    assert_eq!(said.heads.len(), 400);
+    assert_eq!(said.nodes.len(), tree.len());
+    said.check(&tree);
+}
+
+fn killed_writers(scheme: &str) {
+    let places = Places::new();
+    let url = create(scheme, &places.next());
+    let mut said = Said::default();
+    for kill in 0..20 {
+        let mut child = start(&url, usize::MAX);
+        // From before the first write to a hundred turns: the times only need to differ.
+        std::thread::sleep(Duration::from_micros(5_000 + kill * kill * 137));
+        child.kill().unwrap();
+        said.read(child.stdout.take().unwrap());
+        assert!(!child.wait().unwrap().success());
+        let (record, tree) = load(&url);
+        said.check(&tree);
+        let path: Vec<NodeId> = tree.path(record.head).unwrap().iter().map(|node| node.id).collect();
+        assert!(said.heads.iter().all(|head| path.contains(head)), "a move of the head is lost");
+    }
+    assert!(said.heads.len() > 20, "only {} turns were acknowledged", said.heads.len());
+    let store = block_on(open(&url)).unwrap();
+    assert!(block_on(turn(store.as_ref())), "the store stays writable");
+}
+
+/// What children acknowledged.
+#[derive(Default)]
+struct Said {
+    nodes: HashSet<NodeId>,
+    heads: HashSet<NodeId>,
+}
+
+impl Said {
+    fn read(&mut self, output: ChildStdout) {
+        for line in BufReader::new(output).lines() {
+            let line = line.unwrap();
+            // The test harness says things of its own, and a killed child may end within a line.
+            match line.split_once(' ').map(|(what, id)| (what, id.parse())) {
+                Some(("node", Ok(id))) => self.nodes.insert(id),
+                Some(("head", Ok(id))) => self.heads.insert(id),
+                _ => continue,
+            };
+        }
+    }
+
+    fn check(&self, tree: &Tree) {
+        let lost = self.nodes.iter().filter(|&&id| tree.node(id).is_err()).count();
+        assert_eq!(lost, 0, "of {} acknowledged nodes", self.nodes.len());
+    }
+}
+
+fn start(url: &str, moves: usize) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "processes::child", "--ignored", "--nocapture"])
+        .env(URL, url)
+        .env(MOVES, moves.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn id() -> ConversationId {
+    "shared".parse().unwrap()
+}
+
+fn create(scheme: &str, path: &Path) -> String {
+    let url = format!("{scheme}:{}", path.display());
+    let store: Arc<dyn ConversationStore> = block_on(open(&url)).unwrap();
+    block_on(store.create(&ConversationRecord::new(id(), Preface::default()))).unwrap();
+    url
+}
+
+fn load(url: &str) -> (ConversationRecord, Tree) {
+    block_on(async { open(url).await.unwrap().load(&id()).await.unwrap() })
+}

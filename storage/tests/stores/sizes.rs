@@ -1,0 +1,67 @@
+//! What a turn writes does not grow with the tree.
+
+use std::path::Path;
+
+use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, Preface};
+use alloquy_storage::{FileStore, SqliteStore};
+use pollster::block_on;
+
+use crate::{Places, say};
+
+async fn fill(store: &dyn ConversationStore, id: &ConversationId, turns: usize) {
+    let mut head = store.record(id).await.unwrap().head;
+    for _ in 0..turns {
+        let node = say(head, "a message of always the same length");
+        store.append(id, std::slice::from_ref(&node)).await.unwrap();
+        store.set_head(id, head, Some(node.id)).await.unwrap();
+        head = Some(node.id);
+    }
+}
+
+async fn create(store: &dyn ConversationStore) -> ConversationId {
+    let record = ConversationRecord::new("sizes".parse().unwrap(), Preface::default());
+    store.create(&record).await.unwrap();
+    record.id
+}
+
+fn bytes_in(path: &Path) -> u64 {
+    match path.is_dir() {
+        true => std::fs::read_dir(path).unwrap().map(|entry| bytes_in(&entry.unwrap().path())).sum(),
+        false => path.metadata().unwrap().len(),
+    }
+}
+
+#[test]
+fn files_grow_by_the_same_bytes_each_turn() {
+    let places = Places::new();
+    let store = block_on(FileStore::open(places.next())).unwrap();
+    let id = block_on(create(&store));
+    let mut sizes = Vec::new();
+    for _ in 0..4 {
+        block_on(fill(&store, &id, 100));
+        sizes.push(bytes_in(store.path()));
+    }
+    let grown: Vec<u64> = sizes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // The first node has no parent to name; all later turns are alike.
+    assert_eq!(grown, [grown[0]; 3]);
+    assert!(grown[0] < 100 * 600, "{} bytes a turn", grown[0] / 100);
+}
+
+#[test]
+fn a_database_grows_in_proportion() {
+    let places = Places::new();
+    let path = places.next();
+    let mut sizes = Vec::new();
+    for turns in [200, 800] {
+        let store = block_on(SqliteStore::open(&path)).unwrap();
+        let id = match block_on(store.count()).unwrap() {
+            0 => block_on(create(&store)),
+            _ => "sizes".parse().unwrap(),
+        };
+        block_on(fill(&store, &id, turns));
+        drop(store);
+        // Closing puts the write-ahead log into the database.
+        sizes.push(bytes_in(&path));
+    }
+    assert!(sizes[1] < sizes[0] * 5, "{sizes:?}");
+}
