@@ -143,6 +143,21 @@ impl SamplingArguments {
     }
 }
 
+impl From<SamplingOptions> for SamplingArguments {
+    fn from(options: SamplingOptions) -> Self {
+        // Through text: 0.6 as f32 is 0.6000000238 as f64, which nobody wrote.
+        let widened = |value: f32| value.to_string().parse().unwrap_or(f64::from(value));
+        Self {
+            temperature: options.temperature.map(widened),
+            top_k: options.top_k,
+            top_p: options.top_p.map(widened),
+            seed: options.seed,
+            max_tokens: options.max_tokens,
+            stop: options.stop,
+        }
+    }
+}
+
 /// Where conversations are kept.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]

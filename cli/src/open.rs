@@ -10,6 +10,8 @@ use alloquy_core::{
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::{CompletionTemplate, ConversationTemplate, JinjaTemplate, TemplateOrigin};
 
+use serde_json::Value;
+
 use crate::arguments::{ModelArguments, SamplingArguments};
 use crate::notes::Notes;
 use crate::progress::Progress;
@@ -17,6 +19,9 @@ use crate::settings::data_folder;
 
 /// The family that takes replies as they are.
 const GENERIC: &str = "generic";
+
+/// Where MLC's descriptions name a conversation template.
+const CONVERSATION_CONFIG: &str = "mlc-chat-config.json";
 
 /// A loaded model with its template and its processor.
 #[derive(Debug)]
@@ -126,8 +131,14 @@ fn template(named: Option<&str>, model: &ModelInfo) -> Result<Template> {
     }
 }
 
+/// The model's Jinja template, else the conversation template that its description names, else none.
 fn own_template(model: &ModelInfo) -> Result<Template> {
     let detected = alloquy_templates::detect(model)?;
+    if detected.origin == TemplateOrigin::Completion
+        && let Some(template) = conversation_template(model)?
+    {
+        return conversation(template, model, CONVERSATION_CONFIG);
+    }
     let missing = detected.origin == TemplateOrigin::Completion;
     Ok(Template {
         template: Arc::from(detected.template),
@@ -146,12 +157,33 @@ fn template_file(path: &str, model: &ModelInfo) -> Result<Template> {
 }
 
 fn named_template(name: &str, model: &ModelInfo) -> Result<Template> {
-    let template = ConversationTemplate::named(name).map_err(|error| {
-        if error.is_not_found() { error.context(format!("{name:?} is no file, and")) } else { error }
+    let template = ConversationTemplate::named(name);
+    let template = template.map_err(|error| match error.is_not_found() {
+        true => error.context(format!("template {name:?} is no file")),
+        false => error,
     })?;
+    conversation(template, model, &format!("the known {name:?}"))
+}
+
+fn conversation(template: ConversationTemplate, model: &ModelInfo, origin: &str) -> Result<Template> {
     let template = template.with_tokens_of(model)?;
     let stop = template.stop_strings().to_vec();
-    Ok(Template { template: Arc::new(template), origin: format!("the known {name:?}"), missing: false, stop })
+    Ok(Template { template: Arc::new(template), origin: origin.to_owned(), missing: false, stop })
+}
+
+/// The template that an MLC description names, with the fields that it changes.
+fn conversation_template(model: &ModelInfo) -> Result<Option<ConversationTemplate>> {
+    let Some(config) = model.json(CONVERSATION_CONFIG)? else {
+        return Ok(None);
+    };
+    let Some(name) = config.get("conv_template").and_then(Value::as_str) else {
+        return Ok(None);
+    };
+    let template = ConversationTemplate::named(name)?;
+    match config.get("conv_config") {
+        Some(changes) => template.overridden(&changes.to_string()).map(Some),
+        None => Ok(Some(template)),
+    }
 }
 
 fn family(named: Option<&str>, model: &ModelInfo) -> Result<Family> {
@@ -184,4 +216,26 @@ fn usual_store() -> Result<String> {
 /// Returns the URL of the store in a data folder.
 pub(crate) fn default_store(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("conversations.db").display())
+}
+
+/// What the description files of a model say; its weights are not read.
+#[derive(Debug)]
+pub(crate) struct Description {
+    pub(crate) info: ModelInfo,
+    pub(crate) family: String,
+    pub(crate) template: String,
+    pub(crate) layout: &'static str,
+}
+
+/// Reads the description files of a model.
+pub(crate) fn describe(folder: &Path) -> Result<Description> {
+    let info = alloquy_onnx::describe(folder)?;
+    let family = family(None, &info)?.processor.name().to_owned();
+    let template = alloquy_templates::detect(&info)?.origin.to_string();
+    let layout = match () {
+        () if info.files.contains_key("genai_config.json") => "genai",
+        () if folder.join("onnx").is_dir() => "transformers.js",
+        () => "optimum",
+    };
+    Ok(Description { info, family, template, layout })
 }

@@ -16,6 +16,9 @@ use serde_json::{Map, Value};
 
 use crate::arguments::Settable;
 
+/// The name of the file of lines that were typed, in the data folder.
+pub(crate) const HISTORY_FILE: &str = "history.txt";
+
 /// Where a value came from, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {

@@ -16,7 +16,7 @@ use crate::notes::Notes;
 use crate::open;
 use crate::printer::{LineEnd, printer};
 use crate::repl::{AfterError, Lines, Piped, Repl, Typed};
-use crate::settings::data_folder;
+use crate::settings::{HISTORY_FILE, data_folder};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -82,6 +82,6 @@ fn history_file(history: &HistoryArguments) -> Result<Option<PathBuf>, Failure> 
     match (history.no_history, &history.history_file) {
         (true, _) => Ok(None),
         (false, Some(file)) => Ok(Some(file.clone())),
-        (false, None) => Ok(Some(data_folder()?.join("history.txt"))),
+        (false, None) => Ok(Some(data_folder()?.join(HISTORY_FILE))),
     }
 }

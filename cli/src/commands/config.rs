@@ -1,14 +1,16 @@
 //! `alloquy config`: which settings are in force, and why.
 
+use std::collections::BTreeMap;
+
 use alloquy_core::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use crate::arguments::{Settable, variable};
+use crate::arguments::{SamplingArguments, Settable};
 use crate::failure::Failure;
 use crate::open;
-use crate::settings::{Origin, data_folder, entries, keys};
+use crate::settings::{HISTORY_FILE, Origin, data_folder, entries, keys};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,8 +46,6 @@ struct Shown {
     key: String,
     value: Value,
     origin: Origin,
-    /// The flag, variable or file that it came from.
-    place: String,
 }
 
 impl Config {
@@ -64,27 +64,40 @@ fn shown(context: &Context, given: &Settable) -> Result<Vec<Shown>> {
     let settled = context.settings.settle(given)?;
     let (values, defaults) = (entries(&settled)?, defaults(&settled)?);
     let show = |key: String| {
-        let value = values.get(&key).filter(|value| !value.is_null());
-        let origin = context.settings.origin(&key);
-        match (value, defaults.get(&key)) {
-            (Some(value), _) => Shown { value: value.clone(), place: place(context, origin, &key), origin, key },
-            (None, Some((value, origin))) => {
-                Shown { value: value.clone(), place: String::new(), origin: *origin, key }
-            }
-            (None, None) => Shown { value: Value::Null, place: String::new(), origin: Origin::Default, key },
-        }
+        let value = values.get(&key).filter(|value| !value.is_null()).cloned();
+        let given = value.map(|value| (value, context.settings.origin(&key)));
+        let default = || defaults.get(&key).cloned().unwrap_or((Value::Null, Origin::Default));
+        let (value, origin) = given.unwrap_or_else(default);
+        Shown { key, value, origin }
     };
     Ok(keys::<Settable>().into_iter().map(show).collect())
 }
 
 /// What holds where nothing was given: what the model's makers recommend, and this program's own choices.
-fn defaults(settled: &Settable) -> Result<Map2> {
-    let mut defaults = Map2::new();
+fn defaults(settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
+    let mut defaults = BTreeMap::new();
     let folder = data_folder()?;
+    let history = folder.join(HISTORY_FILE).display().to_string();
     defaults.insert("store".to_owned(), (open::default_store(&folder).into(), Origin::Default));
-    let history = folder.join("history.txt").display().to_string();
     defaults.insert("history-file".to_owned(), (history.into(), Origin::Default));
+    if let Some(model) = &settled.model.model {
+        let makers = SamplingArguments::from(open::describe(model)?.info.sampling);
+        let recommended = entries(&makers)?.into_iter().filter(|(_, value)| !value.is_null());
+        defaults.extend(recommended.map(|(key, value)| (key, (value, Origin::Model))));
+    }
     Ok(defaults)
 }
 
-type Map2 = std::collections::BTreeMap<String, (Value, Origin)>;
+fn line(shown: &Shown) -> String {
+    let value = match &shown.value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    format!("{:13} {:11} {value}\n", shown.key, shown.origin.to_string())
+}
+
+fn value(shown: &Shown) -> (String, Value) {
+    let origin = shown.origin.to_string();
+    (shown.key.clone(), json!({"value": shown.value, "origin": origin}))
+}
