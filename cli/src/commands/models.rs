@@ -111,16 +111,55 @@ fn found(path: PathBuf) -> Found {
     Found { path, description }
 }
 
+/// The columns of the table.
+const HEADER: [&str; 6] = ["NAME", "FAMILY", "CONTEXT", "LAYOUT", "TEMPLATE", "FOLDER"];
+
 fn table(found: &[Found]) -> String {
-    let rows: Vec<_> = found.iter().map(row).collect();
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<_> = (0..HEADER.len()).map(width).collect();
-    let line = |row: &[String]| {
-        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+    if found.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<_> = std::iter::once(HEADER.map(str::to_owned)).chain(found.iter().map(row)).collect();
+    let widths = widths(&rows);
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
-    rows.iter().map(|row| line(row)).collect()
+    rows.iter().map(line).collect()
+}
+
+fn widths(rows: &[[String; 6]]) -> [usize; 6] {
+    std::array::from_fn(|column| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    })
+}
+
+fn row(found: &Found) -> [String; 6] {
+    let path = found.path.display().to_string();
+    match &found.description {
+        Ok(Description { info, family, template, layout }) => {
+            let context = info.context_length.to_string();
+            [info.name.clone(), family.clone(), context, (*layout).to_owned(), template.clone(), path]
+        }
+        Err(error) => {
+            let name = found.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let dashes = || "-".to_owned();
+            [name, dashes(), dashes(), dashes(), format!("problem: {error:#}"), path]
+        }
+    }
+}
+
+fn value(found: &Found) -> Value {
+    let path = found.path.display().to_string();
+    match &found.description {
+        Ok(Description { info, family, template, layout }) => json!({
+            "name": info.name,
+            "family": family,
+            "context": info.context_length,
+            "layout": layout,
+            "template": template,
+            "path": path,
+        }),
+        Err(error) => json!({"path": path, "problem": format!("{error:#}")}),
+    }
 }
