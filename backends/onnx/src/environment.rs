@@ -1,10 +1,10 @@
 //! The one environment of ONNX Runtime that a process may have. Knows no model.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_onnx_runtime::{Event, Locator};
+use alloquy_onnx_runtime::{Event, Library, Locator};
 use ort::environment::Environment;
 use ort::logging::LogLevel;
 
@@ -16,7 +16,7 @@ static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
 #[derive(Clone)]
 struct Loaded {
     environment: Environment,
-    library: PathBuf,
+    library: Library,
 }
 
 /// Returns the environment; the first call finds the library and loads it.
@@ -27,10 +27,16 @@ pub(crate) fn environment(locator: &Locator, on_event: &mut dyn FnMut(Event)) ->
     if let Some(loaded) = loaded.as_ref() {
         return same_library(loaded, locator).map(|()| loaded.environment.clone());
     }
-    let library = locator.locate(on_event).map_err(not_located)?.path;
-    let environment = load(&library)?;
+    let library = locator.locate(on_event).map_err(not_located)?;
+    let environment = load(&library.path)?;
     *loaded = Some(Loaded { environment: environment.clone(), library });
     Ok(environment)
+}
+
+/// Returns the library that was loaded, if one was.
+pub(crate) fn loaded_library() -> Option<Library> {
+    let loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    loaded.as_ref().map(|loaded| loaded.library.clone())
 }
 
 fn same_library(loaded: &Loaded, locator: &Locator) -> Result<()> {
@@ -38,19 +44,19 @@ fn same_library(loaded: &Loaded, locator: &Locator) -> Result<()> {
         return Ok(());
     };
     let named = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
-    match named == loaded.library {
+    match named == loaded.library.path {
         true => Ok(()),
         false => Err(Error::new(
             ErrorKind::Backend,
             format!(
                 "onnx runtime is already loaded from {:?}, {named:?} cannot be loaded too",
-                loaded.library
+                loaded.library.path
             ),
         )),
     }
 }
 
-fn load(library: &PathBuf) -> Result<Environment> {
+fn load(library: &Path) -> Result<Environment> {
     let unusable = |source| {
         let message =
             format!("{library:?} cannot be used as onnx runtime, of which at least version 1.23 is needed");

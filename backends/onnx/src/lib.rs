@@ -27,10 +27,14 @@ mod kv;
 mod layout;
 mod model_info;
 mod providers;
+mod runtime;
 mod session;
+mod summary;
 mod tokenizer;
 
 pub use alloquy_onnx_runtime::{Event, Gpu, Library, LocateError, Locator, Origin, Policy};
 pub use decoder::Waiting;
 pub use engine::{OnnxEngine, OnnxEngineBuilder};
+pub use runtime::{Runtime, inspect_runtime};
+pub use summary::describe;
 pub use tokenizer::HuggingFaceTokenizer;

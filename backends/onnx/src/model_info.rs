@@ -56,15 +56,25 @@ pub(crate) fn model_info(
     vocabulary: usize,
 ) -> Result<ModelInfo> {
     let facts = Facts { description, tokenizer, vocabulary };
+    let mut info = described(name, files, description)?;
+    info.bos = facts.bos();
+    info.stop_tokens = facts.stop_tokens()?;
+    info.specials = tokenizer.specials().to_vec();
+    info.vocabulary = vocabulary;
+    Ok(info)
+}
+
+/// Collects what the description files say by themselves.
+pub(crate) fn described(
+    name: String,
+    files: BTreeMap<String, String>,
+    description: &Description,
+) -> Result<ModelInfo> {
     let mut info = ModelInfo::default();
     info.architecture = description.text(ARCHITECTURE).map(str::to_owned);
     info.model_type = description.text(MODEL_TYPE).map(str::to_owned);
     info.context_length = context_length(description)?;
-    info.bos = facts.bos();
-    info.stop_tokens = facts.stop_tokens()?;
     info.sampling = sampling(description)?;
-    info.specials = tokenizer.specials().to_vec();
-    info.vocabulary = vocabulary;
     info.files = files;
     info.name = name;
     Ok(info)

@@ -48,9 +48,14 @@ pub(crate) fn provider(name: &str) -> Result<Vec<ExecutionProviderDispatch>> {
     }
 }
 
-fn unknown(name: &str) -> Error {
+/// Returns the names of those that this build knows and the loaded library has.
+pub(crate) fn available() -> Vec<&'static str> {
     let available = PROVIDERS.iter().filter(|provider| (provider.is_available)().unwrap_or(false));
-    let available: Vec<_> = available.map(|provider| provider.name).collect();
+    available.map(|provider| provider.name).collect()
+}
+
+fn unknown(name: &str) -> Error {
+    let available = available();
     let message = format!(
         "execution provider {name:?} is not available in this build with this onnx runtime, one of: {}",
         available.join(", ")
