@@ -63,8 +63,8 @@ pub(crate) fn print(error: &Error) {
     }
 }
 
-/// Causes often repeat what stands before them: each is said once.
-fn one_line(error: &Error) -> String {
+/// Returns an error with its causes on one line. They often repeat what stands before them: each is said once.
+pub(crate) fn one_line(error: &Error) -> String {
     let mut sentence = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {

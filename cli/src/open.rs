@@ -7,7 +7,7 @@ use alloquy_core::{
     ConversationStore, DataProcessor, Engine, Error, ErrorKind, Manager, ModelInfo, PromptTemplate, Result,
     Round, SamplingOptions,
 };
-use alloquy_onnx::OnnxEngine;
+use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
 use alloquy_templates::{CompletionTemplate, ConversationTemplate, JinjaTemplate, TemplateOrigin};
 
 use serde_json::Value;
@@ -62,10 +62,16 @@ impl Model {
         Manager::over(Arc::new(self.round.clone())).store(store).sampling(sampling).build()
     }
 
+    /// Returns the name, the family, the template's origin and the context on one line.
+    pub(crate) fn summary(&self) -> String {
+        let ModelInfo { name, context_length, .. } = self.round.model();
+        let (family, origin) = (self.family.processor.name(), &self.template.origin);
+        format!("{name}: family {family}, template from {origin}, context {context_length}")
+    }
+
     /// Says which model this is, and what a person should know of it.
     pub(crate) fn introduce(&self, notes: Notes) {
-        let (name, family) = (&self.round.model().name, self.family.processor.name());
-        notes.say(format_args!("{name}: family {family}, template from {}", self.template.origin));
+        notes.say(self.summary());
         if self.template.missing {
             notes.say("this model brings no chat template: it goes on with your text, it does not answer");
         }
@@ -87,16 +93,15 @@ pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
 pub(crate) fn completion_model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     let engine = engine(arguments, notes)?;
     let template = Arc::new(CompletionTemplate::of(engine.model())?);
-    let template =
-        Template { template, origin: "completion".to_owned(), missing: false, stop: Vec::new() };
+    let template = Template { template, origin: "completion".to_owned(), missing: false, stop: Vec::new() };
     let family = family(Some(GENERIC), engine.model())?;
     assemble(engine, template, family)
 }
 
 fn assemble(engine: Arc<dyn Engine>, template: Template, family: Family) -> Result<Model> {
     let round = Round::builder(engine)
-        .shared_template(Arc::clone(&template.template))
-        .shared_processor(Arc::clone(&family.processor))
+        .template(Arc::clone(&template.template))
+        .processor(Arc::clone(&family.processor))
         .build()?;
     Ok(Model { round, template, family })
 }
@@ -114,6 +119,24 @@ fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
         builder = builder.threads(threads);
     }
     Ok(Arc::new(builder.load()?))
+}
+
+/// Says which library of ONNX Runtime is loaded and what it can compute on; nothing is fetched.
+pub(crate) fn runtime(arguments: &ModelArguments) -> Result<String> {
+    let locator = Locator::new().policy(Policy::Never);
+    let locator = match arguments.provider.as_deref() {
+        Some("cuda") => locator.gpu(Gpu::Cuda),
+        _ => locator,
+    };
+    let runtime = alloquy_onnx::inspect_runtime(&locator)?;
+    let (path, providers) = (runtime.library.path.display(), runtime.providers.join(", "));
+    Ok(format!("{} at {path}, computes on: {providers}", version(&runtime.build)))
+}
+
+/// The version in what ONNX Runtime says of its build, such as `git-branch=rel-1.31.1`; else all of it.
+fn version(build: &str) -> &str {
+    let branch = build.split_once("git-branch=rel-").map(|(_, rest)| rest);
+    branch.and_then(|rest| rest.split(',').next()).unwrap_or(build)
 }
 
 fn no_model() -> Error {
@@ -202,6 +225,14 @@ pub(crate) async fn store(url: Option<&str>) -> Result<Arc<dyn ConversationStore
         Some(url) => alloquy_storage::open(url).await,
         None => alloquy_storage::open(&usual_store()?).await,
     }
+}
+
+/// Opens a store and says what is in it.
+pub(crate) async fn inspect_store(url: Option<&str>) -> Result<String> {
+    let named =
+        url.map_or_else(|| data_folder().map(|folder| default_store(&folder)), |url| Ok(url.to_owned()))?;
+    let count = store(url).await?.count().await?;
+    Ok(format!("{named}, {count} conversations"))
 }
 
 /// Returns the URL of the store that is used unless another is named, and makes its folder.
