@@ -230,7 +230,7 @@ pub(crate) struct Settable {
 #[command(next_help_heading = "Conversation")]
 pub(crate) struct WhichConversation {
     /// Go on with the conversation that was last updated
-    #[arg(short, long = "continue", conflicts_with = "conversation", env = "ALLOQUY_CONTINUE")]
+    #[arg(short = 'c', long = "continue", conflicts_with = "conversation", env = "ALLOQUY_CONTINUE")]
     pub(crate) last: bool,
 
     /// Go on with this conversation

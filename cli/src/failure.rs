@@ -69,7 +69,8 @@ pub(crate) fn one_line(error: &Error) -> String {
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         let text = error.to_string();
-        if !sentence.contains(&text) {
+        let gist = text.rsplit(": ").next().unwrap_or(&text);
+        if !sentence.contains(gist) {
             sentence = format!("{sentence}: {text}");
         }
         cause = error.source();

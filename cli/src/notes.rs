@@ -87,11 +87,4 @@ impl Notes {
             let _ = writeln!(stderr(), "{}{note}{}", self.style.start(), self.style.end());
         }
     }
-
-    /// Says a line if the caller wants to know how things came about.
-    pub(crate) fn explain(self, note: impl Display) {
-        if self.loudness >= Loudness::Verbose {
-            self.say(note);
-        }
-    }
 }

@@ -130,13 +130,7 @@ pub(crate) fn runtime(arguments: &ModelArguments) -> Result<String> {
     };
     let runtime = alloquy_onnx::inspect_runtime(&locator)?;
     let (path, providers) = (runtime.library.path.display(), runtime.providers.join(", "));
-    Ok(format!("{} at {path}, computes on: {providers}", version(&runtime.build)))
-}
-
-/// The version in what ONNX Runtime says of its build, such as `git-branch=rel-1.31.1`; else all of it.
-fn version(build: &str) -> &str {
-    let branch = build.split_once("git-branch=rel-").map(|(_, rest)| rest);
-    branch.and_then(|rest| rest.split(',').next()).unwrap_or(build)
+    Ok(format!("onnx runtime {} at {path}, computes on {providers}", runtime.version))
 }
 
 fn no_model() -> Error {
