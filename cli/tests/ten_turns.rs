@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, ChatModel, Chat, Ending, Engine, Manager, Preface, Request, Round, SamplingOptions, TurnReply,
+    Ask, Chat, ChatModel, Ending, Engine, Manager, Preface, Request, Round, SamplingOptions, TurnReply,
 };
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
@@ -43,9 +43,19 @@ impl Diary {
         let usage = reply.reply.usage;
         let address = tree.address(Some(reply.node)).unwrap();
         writeln!(self.lines, "## {what} → {address}").unwrap();
-        writeln!(self.lines, "prompt {}, reused {}, forwarded {}", cache.prompt, cache.reused, cache.forwarded).unwrap();
+        writeln!(
+            self.lines,
+            "prompt {}, reused {}, forwarded {}",
+            cache.prompt, cache.reused, cache.forwarded
+        )
+        .unwrap();
         writeln!(self.lines, "first difference {:?}", cache.first_difference).unwrap();
-        writeln!(self.lines, "reply {} tokens, {:?}: {:?}", usage.reply, reply.reply.finish, reply.reply.tokens).unwrap();
+        writeln!(
+            self.lines,
+            "reply {} tokens, {:?}: {:?}",
+            usage.reply, reply.reply.finish, reply.reply.tokens
+        )
+        .unwrap();
         assert_eq!(cache.forwarded, cache.prompt - cache.reused);
         self.prompt().await;
         reply
@@ -65,7 +75,12 @@ impl Diary {
         let line = |(depth, node): (usize, &alloquy_core::Node)| {
             let mark = if head == Some(node.id) { " ◀" } else { "" };
             let address = tree.address(Some(node.id)).unwrap();
-            format!("{}{address} {}: {:?}{mark}\n", "  ".repeat(depth), node.message.role, node.message.text())
+            format!(
+                "{}{address} {}: {:?}{mark}\n",
+                "  ".repeat(depth),
+                node.message.role,
+                node.message.text()
+            )
         };
         tree.walk().map(line).collect()
     }
@@ -91,7 +106,9 @@ fn ten_turns_with_branches_an_edit_and_a_switch() {
         let first = diary.take("1 ask", chat.send("What is a noun?")).await;
         let second = diary.take("2 go on", chat.send("And a verb?")).await;
         diary.take("3 go on", chat.send("Give me three of each.")).await;
-        diary.take("4 edit the second question", chat.edit(second.answers().unwrap(), "And an adverb?")).await;
+        diary
+            .take("4 edit the second question", chat.edit(second.answers().unwrap(), "And an adverb?"))
+            .await;
         diary.take("5 go on in the new branch", chat.send("Why so many?")).await;
         diary.take("6 another answer", chat.regenerate(Ask::default())).await;
         chat.goto(chat.resolve("0.0.0.0.0.0").await.unwrap()).await.unwrap();
@@ -111,9 +128,7 @@ fn ten_turns_with_branches_an_edit_and_a_switch() {
 fn a_thousand_dropped_streams_never_break_the_next_turn() {
     let Some(round) = round() else { return };
     block_on(async {
-        let fresh = |text: &str| {
-            Request::new(Preface::default(), vec![text.into()]).sampling(six())
-        };
+        let fresh = |text: &str| Request::new(Preface::default(), vec![text.into()]).sampling(six());
         let texts = ["What is a noun?", "What is a verb?", "Name three rivers."];
         let mut expected = Vec::new();
         for text in texts {

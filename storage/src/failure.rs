@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use alloquy_core::{ConversationId, Error, ErrorKind, NodeId};
+use alloquy_core::{ConversationId, Error, ErrorKind};
 
 /// The sentences of every store stand here, so that all of them fail alike.
 #[derive(Debug, thiserror::Error)]
@@ -17,10 +17,10 @@ pub(crate) enum Failure {
     HeadMoved(ConversationId),
     #[cfg(feature = "sqlite")]
     #[error("node {0} does not exist")]
-    NoNode(NodeId),
+    NoNode(alloquy_core::NodeId),
     #[cfg(feature = "sqlite")]
     #[error("node {0} exists with other content")]
-    OtherContent(NodeId),
+    OtherContent(alloquy_core::NodeId),
     #[error("cannot be written as JSON that reads back the same")]
     NotJson(#[source] serde_json::Error),
     #[error("cannot be written as JSON that reads back the same, some value changes")]
@@ -32,6 +32,7 @@ pub(crate) enum Failure {
     #[cfg(feature = "sqlite")]
     #[error("it is a database of another program, not a conversation store")]
     Foreign,
+    #[cfg(feature = "file")]
     #[error("cannot {action} {path:?}")]
     Disk { action: &'static str, path: std::path::PathBuf, source: std::io::Error },
     #[cfg(feature = "sqlite")]
@@ -56,7 +57,9 @@ impl Failure {
             Self::HeadWithoutNodes(_) | Self::NotJson(_) | Self::Inexact => ErrorKind::Invalid,
             Self::Damaged { .. } => ErrorKind::Corrupt,
             Self::Newer { .. } => ErrorKind::Unsupported,
-            Self::Disk { .. } | Self::Ended => ErrorKind::Store,
+            Self::Ended => ErrorKind::Store,
+            #[cfg(feature = "file")]
+            Self::Disk { .. } => ErrorKind::Store,
             Self::Core(error) => error.kind(),
             #[cfg(feature = "sqlite")]
             Self::NoNode(_) => ErrorKind::NotFound,
@@ -89,6 +92,7 @@ impl From<Failure> for Error {
         let error = Error::new(failure.kind(), failure.to_string());
         match failure {
             Failure::Core(error) => error,
+            #[cfg(feature = "file")]
             Failure::Disk { source, .. } => error.with_source(source),
             Failure::NotJson(source) => error.with_source(source),
             #[cfg(feature = "sqlite")]

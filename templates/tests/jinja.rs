@@ -1,5 +1,8 @@
 //! Every Jinja fixture against the conversation beside it: `tests/fixtures/jinja/*.jinja`.
 
+// Helpers of tests count as tests.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
+
 use alloquy_core::{Ending, PromptTemplate, TemplateInput};
 use alloquy_templates::{Clock, JinjaTemplate};
 use serde_json::{Value, json};
@@ -84,7 +87,7 @@ fn a_conversation_has_messages_that_are_objects() {
 }
 
 /// Continues `content` as the last message of a template that prints it through `printed`.
-fn continued(printed: &str, content: Value) -> String {
+fn continued(printed: &str, content: &Value) -> String {
     let source =
         format!("{{% for message in messages %}}<{{{{ message.role }}}}>{printed}<end>\n{{% endfor %}}");
     let mut input = TemplateInput { ending: Ending::Continue, ..TemplateInput::default() };
@@ -99,23 +102,23 @@ fn the_last_message_goes_on() {
     let plain = "{{ message.content }}";
     let trimmed = "{{ message.content | trim }}";
     let parts = "{{ message.content if message.content is string else message.content[0].text }}";
-    assert_eq!(continued(plain, json!("Sure, here ")), format!("{user}Sure, here "));
-    assert_eq!(continued(trimmed, json!("Sure, here ")), format!("{user}Sure, here"));
-    assert_eq!(continued(plain, json!("")), user);
+    assert_eq!(continued(plain, &json!("Sure, here ")), format!("{user}Sure, here "));
+    assert_eq!(continued(trimmed, &json!("Sure, here ")), format!("{user}Sure, here"));
+    assert_eq!(continued(plain, &json!("")), user);
     assert_eq!(
-        continued(parts, json!([{"type": "text", "text": "Sure "}, {"type": "image"}])),
+        continued(parts, &json!([{"type": "text", "text": "Sure "}, {"type": "image"}])),
         format!("{user}Sure ")
     );
     assert_eq!(
-        continued(plain, json!("CONTINUE_FINAL_MESSAGE_TAG x")),
+        continued(plain, &json!("CONTINUE_FINAL_MESSAGE_TAG x")),
         format!("{user}CONTINUE_FINAL_MESSAGE_TAG x")
     );
 }
 
 #[test]
 fn what_cannot_go_on_is_an_error() {
-    insta::assert_snapshot!(continued("{{ message.content | upper }}", json!("Sure")), @r#"Template: the chat template does not print the last message "Sure" as it is, so it cannot be continued"#);
-    insta::assert_snapshot!(continued("", json!("Sure")), @r#"Template: the chat template does not print the last message "Sure" as it is, so it cannot be continued"#);
-    insta::assert_snapshot!(continued("", json!([{"type": "image"}])), @"Invalid: the last message has no text to continue");
-    insta::assert_snapshot!(continued("", Value::Null), @"Invalid: the last message has no text to continue");
+    insta::assert_snapshot!(continued("{{ message.content | upper }}", &json!("Sure")), @r#"Template: the chat template does not print the last message "Sure" as it is, so it cannot be continued"#);
+    insta::assert_snapshot!(continued("", &json!("Sure")), @r#"Template: the chat template does not print the last message "Sure" as it is, so it cannot be continued"#);
+    insta::assert_snapshot!(continued("", &json!([{"type": "image"}])), @"Invalid: the last message has no text to continue");
+    insta::assert_snapshot!(continued("", &Value::Null), @"Invalid: the last message has no text to continue");
 }

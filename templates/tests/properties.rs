@@ -1,5 +1,8 @@
 //! What holds for every conversation.
 
+// Helpers of tests count as tests.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
+
 use alloquy_core::{Ending, PromptTemplate, TemplateInput};
 use alloquy_templates::{Clock, JinjaTemplate};
 use proptest::prelude::*;

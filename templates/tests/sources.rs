@@ -1,6 +1,9 @@
 //! Which template a model gets, from which of its files.
 
-use alloquy_core::{ErrorKind, ModelInfo, PromptTemplate, SpecialToken, TemplateInput};
+// Helpers of tests count as tests.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
+
+use alloquy_core::{ErrorKind, ModelInfo, SpecialToken, TemplateInput};
 use alloquy_templates::sources::find;
 use alloquy_templates::{JinjaTemplate, TemplateOrigin, detect, special_tokens};
 use serde_json::{Value, json};

@@ -43,6 +43,8 @@ struct Tables {
     /// The normalizer and the pre-tokenizer without what they do at the start of a text.
     middle: Steps,
     specials: Vec<SpecialToken>,
+    /// What the model gives for characters that it cannot write.
+    unknown: Option<TokenId>,
     decoding: Decoding,
 }
 
@@ -69,6 +71,14 @@ struct File {
     pre_tokenizer: Value,
     #[serde(default)]
     decoder: Value,
+    model: Unknown,
+}
+
+/// What a model gives for characters that it cannot write, by text or by number.
+#[derive(Deserialize)]
+struct Unknown {
+    unk_token: Option<String>,
+    unk_id: Option<TokenId>,
 }
 
 impl HuggingFaceTokenizer {
@@ -90,8 +100,15 @@ impl HuggingFaceTokenizer {
         let middle = without_start(steps);
         let middle = serde_json::from_value(middle).map_err(|error| unreadable(error.into()))?;
         let decoding = Decoding::read(&file.decoder)?;
-        let specials = added_tokens(&tokenizer);
-        Ok(Self { tables: Arc::new(Tables { tokenizer, middle, specials, decoding }) })
+        let unknown = file.model.unk_token.and_then(|text| tokenizer.token_to_id(&text));
+        let tables = Tables {
+            specials: added_tokens(&tokenizer),
+            unknown: unknown.or(file.model.unk_id),
+            tokenizer,
+            middle,
+            decoding,
+        };
+        Ok(Self { tables: Arc::new(tables) })
     }
 
     /// Returns how many tokens there are, added ones included.
@@ -193,6 +210,9 @@ impl Tables {
                 continue;
             };
             let spelled = text.get(start..end).unwrap_or_default();
+            if Some(token) == self.unknown && !spelled.contains(&special.text) {
+                continue;
+            }
             let second = spelled.char_indices().nth(1).map(|(index, _)| start + index);
             if second.is_some() {
                 return Ok(second);

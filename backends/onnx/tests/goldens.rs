@@ -4,8 +4,9 @@
 
 mod common;
 
-use alloquy_core::{Engine, Piece, decode, laws};
-use common::{Golden, continued, feed, golden, greedy, load, models};
+use alloquy_core::{Cancel, Engine, ErrorKind, Media, Piece, Unit, decode, laws};
+use alloquy_onnx::OnnxEngine;
+use common::{Golden, continued, feed, golden, greedy, load, models, units};
 
 /// Exports of models with random weights, with the file that says what they must say.
 const EXPORTS: [(&str, &str); 7] = [
@@ -125,5 +126,87 @@ fn quantized_exports_run_and_obey_the_laws() {
         eprintln!("{name}");
         // int4 kernels round activations block by block, and a block depends on how many tokens are fed at once.
         laws::session::all(&load(&models, name), &prompt, 0.1);
+    }
+}
+
+/// 600 tokens without a pattern: a linear congruential sequence (Park and Miller's multiplier).
+fn long_prompt() -> Vec<u32> {
+    let next = |seed: &u64| Some(seed * 48_271 % 2_147_483_647);
+    let numbers = std::iter::successors(Some(1_u64), next);
+    numbers.skip(5).take(600).map(|number| 20 + (number % 490) as u32).collect()
+}
+
+fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
+    assert_eq!(left.len(), right.len());
+    left.iter().zip(right).map(|(left, right)| (left - right).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn a_cache_that_grows_and_one_that_was_large_at_once_agree_across_layouts() {
+    let Some(models) = models() else { return };
+    let prompt = long_prompt();
+    for names in [
+        ["tiny/genai-qwen3-fp32", "tiny/optimum-qwen3"],
+        ["tiny/genai-gemma3-fp32-windowed", "tiny/optimum-gemma3"],
+    ] {
+        let engines = names.map(|name| load(&models, name));
+        let wanted = feed(engines[1].open().unwrap().as_mut(), &prompt, prompt.len());
+        for engine in &engines {
+            let mut session = engine.open().unwrap();
+            for chunk in [100, 1, prompt.len()] {
+                session.truncate(0).unwrap();
+                let mut fresh = engine.open().unwrap();
+                for session in [session.as_mut(), fresh.as_mut()] {
+                    let difference = largest_difference(&feed(session, &prompt, chunk), &wanted);
+                    assert!(difference < 1e-4, "{names:?} in chunks of {chunk}: {difference}");
+                }
+            }
+            let mut fork = session.fork().unwrap();
+            fork.truncate(300).unwrap();
+            let difference = largest_difference(&feed(fork.as_mut(), &prompt[300..], 128), &wanted);
+            assert!(difference < 1e-4, "{names:?}, forked: {difference}");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_cancelled_half_way_can_be_gone_on_with() {
+    let Some(models) = models() else { return };
+    let prompt = units(&long_prompt().repeat(3));
+    for name in ["tiny/genai-gemma3-fp32", "tiny/optimum-gemma3"] {
+        let engine = OnnxEngine::builder(models.join(name)).threads(1).prefill_chunk(1).load().unwrap();
+        let mut session = engine.open().unwrap();
+        let cancel = Cancel::default();
+        let canceller = std::thread::spawn({
+            let cancel = cancel.clone();
+            move || {
+                std::thread::sleep(std::time::Duration::from_millis(30));
+                cancel.cancel();
+            }
+        });
+        let error = session.forward(&prompt, &cancel).unwrap_err();
+        canceller.join().unwrap();
+        assert!(error.is_cancelled(), "{name}: {error:#}");
+        let held = session.resident();
+        assert!(held < prompt.len(), "{name}: {held}");
+        let end = (held + 20).min(prompt.len());
+        let logits = session.forward(&prompt[held..end], &Cancel::default()).unwrap().to_vec();
+        let mut fresh = engine.open().unwrap();
+        let wanted = fresh.forward(&prompt[..end], &Cancel::default()).unwrap();
+        assert!(largest_difference(&logits, wanted) < 1e-4, "{name}");
+    }
+}
+
+#[test]
+fn media_and_unknown_tokens_are_refused_and_change_nothing() {
+    let Some(models) = models() else { return };
+    let engine = load(&models, STORIES[0]);
+    let mut session = engine.open().unwrap();
+    feed(session.as_mut(), &[1, 403], 2);
+    let picture = Unit::Media(Media::new("image/png", b"x".to_vec()));
+    let refused = [(picture, ErrorKind::Unsupported), (Unit::Token(512), ErrorKind::Invalid)];
+    for (unit, kind) in refused {
+        let error = session.forward(&[Unit::Token(407), unit], &Cancel::default()).unwrap_err();
+        assert_eq!((error.kind(), session.resident()), (kind, 2), "{error}");
     }
 }

@@ -91,6 +91,9 @@ fn a_log_cut_anywhere_is_a_prefix() {
         assert_eq!((tree.len(), tree.path(record.head).unwrap().len()), (nodes, above), "cut at {cut}");
         let next = say(record.head, "next");
         block_on(store.append(&id(), std::slice::from_ref(&next))).unwrap();
+        let written = fs::read(&sample.log).unwrap();
+        let feeds = written.iter().filter(|&&byte| byte == b'\n').count();
+        assert_eq!((feeds, written.last()), (lines + 1, Some(&b'\n')), "the torn line is cut away");
         let again = block_on(FileStore::open(&sample.root)).unwrap();
         let (_, tree) = block_on(again.load(&id())).unwrap();
         assert_eq!((tree.len(), tree.node(next.id).unwrap()), (nodes + 1, &next), "cut at {cut}");

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, NodeId, Preface, Tree};
+use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, ErrorKind, NodeId, Preface, Tree};
 use alloquy_storage::open;
 use pollster::block_on;
 
@@ -113,6 +113,53 @@ fn killed_writers(scheme: &str) {
     assert!(block_on(turn(store.as_ref())), "the store stays writable");
 }
 
+/// A file may not grow beyond a limit here, which is what a full disk looks like; it needs a Unix shell.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_loses_nothing_acknowledged() {
+    for scheme in ["file", "sqlite"] {
+        let places = Places::new();
+        let url = create(scheme, &places.next());
+        let script = r#"trap "" XFSZ; ulimit -f 1024; exec "$0" "$@""#;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).arg(std::env::current_exe().unwrap());
+        let mut child = run(&mut shell, "processes::child_on_a_full_disk", &url, usize::MAX);
+        let mut said = Said::default();
+        said.read(child.stdout.take().unwrap());
+        assert!(child.wait().unwrap().success(), "{scheme}");
+        let (record, tree) = load(&url);
+        said.check(&tree);
+        // Not one node more: the failed call changed nothing.
+        assert_eq!((said.nodes.len(), said.heads.len()), (tree.len(), tree.len()), "{scheme}");
+        assert_eq!(tree.path(record.head).unwrap().len(), tree.len(), "{scheme}");
+        assert!(tree.len() > 10, "{scheme}");
+    }
+}
+
+/// Writes until the disk is full, and checks that the store answers as before then.
+#[test]
+#[ignore = "another test starts it as a process of its own"]
+fn child_on_a_full_disk() {
+    let Ok(url) = std::env::var(URL) else {
+        return println!("skipped: {URL} is not set, another test sets it");
+    };
+    block_on(async {
+        let store = open(&url).await.unwrap();
+        let error = loop {
+            let before = store.load(&id()).await.unwrap();
+            let node = say(before.0.head, "x".repeat(16_384));
+            if let Err(error) = store.append(&id(), std::slice::from_ref(&node)).await {
+                assert_eq!(store.load(&id()).await.unwrap(), before);
+                break error;
+            }
+            acknowledge("node", node.id);
+            store.set_head(&id(), before.0.head, Some(node.id)).await.unwrap();
+            acknowledge("head", node.id);
+        };
+        assert_eq!(error.kind(), ErrorKind::Store, "{error:#}");
+    });
+}
+
 /// What children acknowledged.
 #[derive(Default)]
 struct Said {
@@ -140,13 +187,12 @@ impl Said {
 }
 
 fn start(url: &str, moves: usize) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "processes::child", "--ignored", "--nocapture"])
-        .env(URL, url)
-        .env(MOVES, moves.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
+    run(&mut Command::new(std::env::current_exe().unwrap()), "processes::child", url, moves)
+}
+
+fn run(command: &mut Command, test: &str, url: &str, moves: usize) -> Child {
+    let command = command.args(["--exact", test, "--ignored", "--nocapture"]);
+    command.env(URL, url).env(MOVES, moves.to_string()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 fn id() -> ConversationId {

@@ -1,8 +1,8 @@
-//! What a turn writes does not grow with the tree.
+//! What a turn writes does not grow with the tree, and what is kept in memory does not grow with the store.
 
 use std::path::Path;
 
-use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, Preface};
+use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, Preface, Query};
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
 
@@ -64,4 +64,26 @@ fn a_database_grows_in_proportion() {
         sizes.push(bytes_in(&path));
     }
     assert!(sizes[1] < sizes[0] * 5, "{sizes:?}");
+}
+
+#[test]
+fn more_conversations_than_are_kept_in_memory() {
+    let places = Places::new();
+    let store = block_on(FileStore::open(places.next())).unwrap();
+    let ids: Vec<ConversationId> = (0..600).map(|number| format!("chat {number}").parse().unwrap()).collect();
+    block_on(async {
+        for id in &ids {
+            store.create(&ConversationRecord::new(id.clone(), Preface::default())).await.unwrap();
+            fill(&store, id, 1).await;
+        }
+        for id in ids.iter().rev() {
+            fill(&store, id, 1).await;
+        }
+        let listed = store.list(&Query::default()).await.unwrap();
+        assert_eq!(listed.len(), 600);
+        assert!(listed.iter().all(|summary| summary.nodes == 2));
+        for id in &ids {
+            assert_eq!(store.load(id).await.unwrap().1.len(), 2);
+        }
+    });
 }
