@@ -529,6 +529,6 @@ impl Chat {
     /// Those of the store.
     pub async fn request(&self) -> Result<Request> {
         let request = self.parts.request(&self.record().await?.preface, &self.history().await?);
-        Ok(Request { ending: Ending::Closed, ..request })
+        Ok(request.ending(Ending::Closed))
     }
 }

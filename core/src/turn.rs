@@ -252,7 +252,7 @@ impl<'a> Line<'a> {
         let mut request = self.parts.request(&self.record.preface, &self.path);
         request.preface.extra.extend(start.extra.clone());
         request.sampling = start.sampling.clone().or(&request.sampling);
-        Request { stop: stop.clone(), ..request }
+        request.stop(stop.clone())
     }
 
     fn reply_node(&self, reply: &Reply) -> Node {
