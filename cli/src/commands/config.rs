@@ -19,7 +19,7 @@ Examples:
   alloquy config show --json | jq '.settings.model'
 
 A configuration file is TOML, and its keys are the names of flags:
-  model = \"/home/me/models/qwen3-0.6b\"
+  model = \"/models/qwen3-0.6b\"
   system = \"Be brief.\"
   temperature = 0.7
   stop = [\"USER:\"]
