@@ -43,6 +43,20 @@ impl Request {
         self.sampling = sampling;
         self
     }
+
+    /// Sets how the prompt ends.
+    #[must_use]
+    pub fn ending(mut self, ending: Ending) -> Self {
+        self.ending = ending;
+        self
+    }
+
+    /// Listens to a signal that ends the reply early.
+    #[must_use]
+    pub fn stop(mut self, stop: StopSignal) -> Self {
+        self.stop = stop;
+        self
+    }
 }
 
 /// Why a reply ended.

@@ -136,8 +136,7 @@ impl Conversation {
 
     fn request(&self, said: &[Message], ending: Ending) -> Request {
         let path = self.history.iter().chain(said).cloned().collect();
-        let request = Request::new(self.preface.clone(), path).sampling(self.sampling.clone());
-        Request { ending, ..request }
+        Request::new(self.preface.clone(), path).sampling(self.sampling.clone()).ending(ending)
     }
 }
 

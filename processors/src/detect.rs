@@ -1,5 +1,8 @@
 //! Which family a model belongs to. Knows the table of families, not what they do.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use alloquy_core::{DataProcessor, Error, ErrorKind, ModelInfo, Result};
@@ -32,7 +35,7 @@ pub struct Detected {
 /// assert_eq!((unknown.processor.name(), unknown.fallback), ("generic", true));
 /// ```
 pub fn detect(model: &ModelInfo) -> Detected {
-    let claiming = FAMILIES.into_iter().find(|family| (family.detect)(model));
+    let claiming = FAMILIES.iter().copied().find(|family| (family.detect)(model));
     let family = claiming.unwrap_or(&FALLBACK);
     Detected { processor: processor(family, model), fallback: claiming.is_none() }
 }
@@ -49,11 +52,11 @@ pub fn detect(model: &ModelInfo) -> Detected {
 /// assert_eq!(processor.name(), "vicuna");
 ///
 /// let error = alloquy_processors::named("qwen9", &ModelInfo::default()).unwrap_err();
-/// assert_eq!(error.to_string(), "unknown family \"qwen9\", one of: gemma3, generic, qwen3, vicuna");
+/// assert!(error.to_string().starts_with("unknown family \"qwen9\", one of: "));
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub fn named(name: &str, model: &ModelInfo) -> Result<Arc<dyn DataProcessor>> {
-    let known = FAMILIES.into_iter().find(|family| family.name == name);
+    let known = FAMILIES.iter().copied().find(|family| family.name == name);
     let family = known.ok_or_else(|| {
         let names: Vec<_> = families().collect();
         let message = format!("unknown family {name:?}, one of: {}", names.join(", "));

@@ -15,7 +15,7 @@ pub(crate) struct Family {
     pub(crate) spans: &'static [Span],
     /// Further tags that the model itself writes, and that its history therefore keeps as they are.
     pub(crate) tags: &'static [&'static str],
-    /// Added tokens that are ordinary text for this family.
+    /// Added tokens that are ordinary text for this family, unless they begin or end a text.
     pub(crate) ordinary: &'static [&'static str],
     /// Texts that end a reply, for models without a token for that.
     pub(crate) stops: &'static [&'static str],

@@ -4,6 +4,31 @@
 //! tokens, and reads replies piece by piece: thoughts, text, tool calls. It does no I/O and does not render,
 //! encode or sample. [`detect`] finds the family of a model, [`named`] takes one by name.
 //!
+//! ```
+//! use alloquy_core::{Ending, Message, ModelInfo, Preface, PromptPart, PromptSource, SpecialToken};
+//!
+//! let mut model = ModelInfo::default();
+//! model.model_type = Some("qwen3".to_owned());
+//! model.specials = vec![SpecialToken { text: "<|im_end|>".to_owned(), id: 7 }];
+//! let processor = alloquy_processors::detect(&model).processor;
+//!
+//! let (preface, path) = (Preface::default(), [Message::user("What is <|im_end|>?")]);
+//! let source = PromptSource { preface: &preface, path: &path, ending: Ending::Answer };
+//! let input = processor.template_input(source)?;
+//! // A chat template would render the input; this prints the one message.
+//! let rendered = format!("{}<|im_end|>", input.messages[0]["content"].as_str().unwrap_or_default());
+//! let parts = processor.prompt_parts(&rendered, source)?;
+//! assert_eq!(parts[1], PromptPart::Literal("<|im_end|>".to_owned()));
+//! assert_eq!(parts[2], PromptPart::Text("?<|im_end|>".to_owned()));
+//!
+//! let mut parser = processor.reply_parser(&rendered, source);
+//! parser.push("<think>\nA control token.\n</think>\n\nIt ends a turn.");
+//! let (_, message) = parser.finish();
+//! assert_eq!(message.thinking().as_deref(), Some("A control token."));
+//! assert_eq!(message.text(), "It ends a turn.");
+//! # Ok::<(), alloquy_core::Error>(())
+//! ```
+//!
 //! The modules are listed in the order in which a request meets them: choosing a family, what the template is
 //! given, what the prompt is cut into, what the reply becomes.
 

@@ -17,7 +17,7 @@
 use std::collections::BTreeSet;
 use std::mem;
 
-use alloquy_core::{Error, ErrorKind, ModelInfo, PromptPart, Result, TemplateInput};
+use alloquy_core::{Error, ErrorKind, ModelInfo, PromptPart, Result, SpecialToken, TemplateInput};
 use serde_json::Value;
 
 use crate::family::Family;
@@ -27,26 +27,30 @@ use crate::specials::Specials;
 #[derive(Debug)]
 pub(crate) struct Literals {
     specials: Specials,
-    /// What the model itself may write: its history keeps these as the tokens they were.
+    /// What the model itself may write: its replies keep these as the tokens they were.
     spoken: BTreeSet<&'static str>,
 }
 
 /// Whose text it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Voice {
-    /// The model's own: thoughts, replies, calls.
+    /// What the model replies. Its thoughts and calls stand in fields of their own, and it is the template that
+    /// puts tags around those.
     Model,
-    /// Anybody else's.
+    /// Anything else.
     Other,
 }
 
 impl Literals {
     /// Takes the control tokens from what the model says of itself.
     pub(crate) fn new(family: &Family, model: &ModelInfo) -> Self {
-        let specials = model.specials.iter().chain(&model.bos).map(|special| special.text.as_str());
+        let ordinary = |special: &SpecialToken| {
+            family.ordinary.contains(&special.text.as_str()) && !model.stop_tokens.contains(&special.id)
+        };
+        let specials = model.specials.iter().filter(|special| !ordinary(special)).chain(&model.bos);
         let markers = family.spans.iter().flat_map(|span| [span.open, span.close]);
         Self {
-            specials: Specials::new(specials.filter(|text| !family.ordinary.contains(text))),
+            specials: Specials::new(specials.map(|special| special.text.as_str())),
             spoken: markers.chain(family.tags.iter().copied()).collect(),
         }
     }
@@ -188,9 +192,8 @@ type Visit<'a> = dyn FnMut(Voice, &mut String) + 'a;
 fn each_text(input: &mut TemplateInput, visit: &mut Visit<'_>) {
     for message in input.messages.iter_mut().filter_map(Value::as_object_mut) {
         let model = message.get("role").is_some_and(|role| role == "assistant");
-        let voice = if model { Voice::Model } else { Voice::Other };
         for (key, value) in message.iter_mut().filter(|(key, _)| *key != "role") {
-            let voice = if key == "name" { Voice::Other } else { voice };
+            let voice = if model && key == "content" { Voice::Model } else { Voice::Other };
             each_text_of(value, voice, visit);
         }
     }
@@ -230,4 +233,94 @@ fn visited((mut key, mut value): (String, Value), voice: Voice, visit: &mut Visi
         each_text_of(&mut value, voice, visit);
     }
     (key, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use alloquy_core::{ModelInfo, PromptPart, SpecialToken, TemplateInput};
+    use serde_json::json;
+
+    use super::{Literals, MARKS, json_escape, python_escape};
+    use crate::families::FALLBACK;
+    use crate::family::Family;
+
+    fn model(specials: &[&str]) -> ModelInfo {
+        let mut model = ModelInfo::default();
+        let special = |(id, text): (u32, &&str)| SpecialToken { text: (*text).to_owned(), id };
+        model.specials = (0..).zip(specials).map(special).collect();
+        model
+    }
+
+    fn input(text: &str) -> TemplateInput {
+        let messages = vec![json!({"role": "user", "content": text})];
+        TemplateInput { messages, ..TemplateInput::default() }
+    }
+
+    /// What becomes of a user's `text` when the template does `print` to it.
+    fn parts(literals: &Literals, text: &str, print: impl Fn(&str) -> String) -> Vec<PromptPart> {
+        let mut marked = input(text);
+        literals.protect(&mut marked).unwrap();
+        let rendered = print(marked.messages[0]["content"].as_str().unwrap());
+        literals.cut(&rendered, &mut input(text)).unwrap()
+    }
+
+    fn text(text: &str) -> PromptPart {
+        PromptPart::Text(text.to_owned())
+    }
+
+    fn literal(text: &str) -> PromptPart {
+        PromptPart::Literal(text.to_owned())
+    }
+
+    #[test]
+    fn escaped_marks_are_understood() {
+        let literals = Literals::new(&FALLBACK, &model(&["<end>"]));
+        for escape in [python_escape, json_escape] {
+            let print = |text: &str| format!("['{}']", text.replace(MARKS.1, &escape(MARKS.1)));
+            assert_eq!(parts(&literals, "a<end>b", print), [text("['a"), literal("<end>"), text("b']")]);
+        }
+        assert_eq!(
+            (python_escape('\u{10FFFD}').as_str(), json_escape('\u{10FFFD}').as_str()),
+            ("\\U0010fffd", "\\udbff\\udffd")
+        );
+    }
+
+    #[test]
+    fn what_a_template_breaks_up_is_no_control_token() {
+        let literals = Literals::new(&FALLBACK, &model(&["<end>"]));
+        let first_four = |text: &str| text.chars().take(4).collect();
+        assert_eq!(parts(&literals, "<end>", first_four), [text("<en")]);
+        assert_eq!(parts(&literals, "<end>", str::to_uppercase), [text("<END>")]);
+        assert_eq!(parts(&literals, "a <end>", |text| text.replace("<", "&lt;")), [text("a &lt;end>")]);
+    }
+
+    #[test]
+    fn the_longest_of_nested_tokens_is_one_part() {
+        let literals = Literals::new(&FALLBACK, &model(&["<e>", "x<e>", "<e>y", "é"]));
+        assert_eq!(parts(&literals, "x<e>y", str::to_owned), [literal("x<e>"), text("y")]);
+        assert_eq!(parts(&literals, "<e>y<e>", str::to_owned), [literal("<e>y"), literal("<e>")]);
+        assert_eq!(parts(&literals, " é", |text| text.trim().to_owned()), [literal("é")]);
+    }
+
+    #[test]
+    fn ordinary_tokens_are_marked_only_where_they_begin_or_end_a_text() {
+        static FAMILY: Family = Family { ordinary: &["<b>", "<s>", "</s>"], ..Family::PLAIN };
+        let mut model = model(&["<b>", "<s>", "</s>"]);
+        model.bos = model.specials.get(1).cloned();
+        model.stop_tokens = vec![2];
+        let literals = Literals::new(&FAMILY, &model);
+        assert_eq!(
+            parts(&literals, "<b><s></s>", str::to_owned),
+            [text("<b>"), literal("<s>"), literal("</s>")]
+        );
+    }
+
+    #[test]
+    fn a_conversation_that_leaves_no_mark_is_refused() {
+        let literals = Literals::new(&FALLBACK, &model(&["<end>"]));
+        let every: String = (MARKS.0..=MARKS.1).collect();
+        assert!(literals.protect(&mut input(&every)).is_ok());
+        let error = literals.protect(&mut input(&(every + "<end>"))).unwrap_err();
+        insta::assert_snapshot!(error, @"the conversation uses every private-use character of plane 16: none is left to mark with");
+    }
 }

@@ -8,12 +8,14 @@ mod continuation;
 mod environment;
 mod fault;
 mod filters;
+mod guards;
 mod input;
 mod json;
 mod limits;
 mod number;
 mod python;
 mod source;
+mod tags;
 
 use std::fmt;
 use std::io;
@@ -130,7 +132,7 @@ impl JinjaTemplate {
             template.render_captured_to(Serde(variables), &mut output).map(drop)
         })?;
         match rendered {
-            Ok(()) => Ok(String::from_utf8_lossy(&output.text).into_owned()),
+            Ok(()) => Ok(output.into_text()),
             Err(_) if output.full => Err(Fault::Output(output.limit)),
             Err(error) => Err(Fault::of_engine(error, self.limits.steps)),
         }
@@ -258,6 +260,14 @@ struct Output {
     text: Vec<u8>,
     limit: usize,
     full: bool,
+}
+
+impl Output {
+    /// The engine writes whole texts, so the bytes are one; the fallback is for the type alone.
+    fn into_text(self) -> String {
+        String::from_utf8(self.text)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
 }
 
 impl io::Write for Output {

@@ -2,6 +2,7 @@
 
 mod examples;
 mod families;
+mod layers;
 
 use std::fs;
 
@@ -9,8 +10,9 @@ use crate::{Error, File, Result, Tree, root};
 
 pub use examples::readme_with_examples;
 pub use families::families_page;
+pub use layers::architecture_with_layers;
 
-/// Writes what is generated: the page of families, and the examples that the README shows.
+/// Writes what is generated: the page of families, the tables of layers, and the examples in the README.
 #[derive(Debug, clap::Args)]
 pub struct Codegen {
     /// Compares instead of writing.
@@ -31,31 +33,30 @@ impl Codegen {
     }
 }
 
-fn generated() -> Result<Vec<File>> {
-    let tree = Tree::read(&root())?;
-    Ok(vec![families_page(&tree)?, readme_with_examples(&tree)?])
-}
+/// Whatever is generated, each from the tree of files.
+const PAGES: [fn(&Tree) -> Result<File>; 3] = [architecture_with_layers, families_page, readme_with_examples];
 
+/// Writes each page that can be written; one that cannot is no reason to leave the others stale.
 fn write() -> Result {
-    for File { path, text } in generated()? {
+    let tree = Tree::read(&root())?;
+    let written = PAGES.map(|page| {
+        let File { path, text } = page(&tree)?;
         fs::write(root().join(&path), text)?;
         println!("{path} is written");
-    }
-    Ok(())
+        Ok(())
+    });
+    written.into_iter().collect()
 }
 
 /// Compares what is checked in with what would be written.
 pub(crate) fn check() -> Result {
-    let mut stale = generated()?;
-    stale.retain(|file| fs::read_to_string(root().join(&file.path)).ok().as_ref() != Some(&file.text));
-    match stale.as_slice() {
-        [] => {
-            println!("generated texts are up to date");
-            Ok(())
-        }
-        stale => {
-            let paths: Vec<_> = stale.iter().map(|file| file.path.as_str()).collect();
-            Err(Error::new(format!("out of date: {}; run `cargo xtask codegen`", paths.join(", "))))
-        }
+    let tree = Tree::read(&root())?;
+    let mut stale = PAGES.iter().map(|page| page(&tree)).collect::<Result<Vec<_>>>()?;
+    stale.retain(|page| fs::read_to_string(root().join(&page.path)).ok().as_ref() != Some(&page.text));
+    if stale.is_empty() {
+        println!("generated texts are up to date");
+        return Ok(());
     }
+    let paths: Vec<_> = stale.iter().map(|page| page.path.as_str()).collect();
+    Err(Error::new(format!("out of date: {}; run `cargo xtask codegen`", paths.join(", "))))
 }

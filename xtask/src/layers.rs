@@ -157,11 +157,23 @@ fn is_built(import: &NodeDep) -> bool {
     import.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
 }
 
+/// Folders as one reads them: a pattern that ends in `/` is every folder below.
 fn listed(folders: &[&str]) -> String {
+    let read =
+        |folder: &&str| if folder.ends_with('/') { format!("{folder}*") } else { (*folder).to_owned() };
     match folders {
         [] => "none".to_owned(),
-        folders => folders.join(", ").replace("/,", "/*,"),
+        folders => folders.iter().map(read).collect::<Vec<_>>().join(", "),
     }
+}
+
+/// The rules as tables, for the documentation.
+pub(crate) fn tables() -> String {
+    let mut tables = "| folder | of ours, it may import |\n|---|---|\n".to_owned();
+    tables.extend(MEMBERS.map(|(folder, may)| format!("| {} | {} |\n", listed(&[folder]), listed(may))));
+    tables += "\n| of others | may be imported by |\n|---|---|\n";
+    tables.extend(ELSEWHERE.map(|(crates, only)| format!("| {} | {} |\n", crates.join(", "), listed(only))));
+    tables
 }
 
 /// Prints the breaches.

@@ -20,7 +20,7 @@ mod workspace;
 
 pub use bench::Bench;
 pub use ci::Ci;
-pub use codegen::{Codegen, families_page, readme_with_examples};
+pub use codegen::{Codegen, architecture_with_layers, families_page, readme_with_examples};
 pub use conformance::Conformance;
 pub use error::{Error, Result};
 pub use finding::{Finding, report};

@@ -5,7 +5,10 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::{Bench, Ci, Codegen, Conformance, Result, Setup, Tree, breaches, metadata, report, root, untidy};
+use xtask::{
+    Bench, Ci, Codegen, Conformance, Result, Setup, Tree, breaches, metadata, report, report_breaches, root,
+    untidy,
+};
 
 /// Chores of the workspace.
 #[derive(Debug, clap::Parser)]
@@ -23,25 +26,23 @@ enum Chore {
 }
 
 impl Chore {
-    fn run(self) -> Result {
+    fn run(self) -> Result<ExitCode> {
         match self {
-            Chore::Bench(bench) => bench.run(),
-            Chore::Ci(ci) => ci.run(),
-            Chore::Codegen(codegen) => codegen.run(),
-            Chore::Conformance(conformance) => conformance.run(),
-            Chore::Layers => xtask::report_breaches(&breaches(&metadata()?)),
-            Chore::Setup(setup) => setup.run(),
-            Chore::Tidy => report("tidy", &untidy(&Tree::read(&root())?)),
+            Chore::Bench(bench) => bench.run()?,
+            Chore::Ci(ci) => return ci.run(),
+            Chore::Codegen(codegen) => codegen.run()?,
+            Chore::Conformance(conformance) => conformance.run()?,
+            Chore::Layers => report_breaches(&breaches(&metadata()?))?,
+            Chore::Setup(setup) => setup.run()?,
+            Chore::Tidy => report("tidy", &untidy(&Tree::read(&root())?))?,
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 
 fn main() -> ExitCode {
-    match Chore::parse().run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    Chore::parse().run().unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::FAILURE
+    })
 }

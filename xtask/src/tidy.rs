@@ -13,11 +13,13 @@ use crate::{Finding, Tree};
 type Rule = fn(&Tree) -> Vec<Finding>;
 
 /// Every rule.
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 14] = [
     functions::long_functions,
     invariants::invariants,
+    invariants::named_tests,
     manifests::described,
     manifests::lints_inherited,
+    manifests::one_compiler,
     prose::foreign_hosts,
     prose::home_paths,
     prose::licences,

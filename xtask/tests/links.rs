@@ -1,11 +1,11 @@
-//! Links inside the documentation lead somewhere, and each that does not is found.
+//! Links that lead somewhere pass, and each that does not is found.
 
 #![allow(clippy::unwrap_used)] // a test may panic
 
 mod planted;
 
 use planted::assert_found;
-use xtask::{Finding, Tree, broken_links, root};
+use xtask::{Finding, broken_links};
 
 fn with(text: &str) -> Vec<Finding> {
     let files = [
@@ -17,13 +17,6 @@ fn with(text: &str) -> Vec<Finding> {
         ("core/src/lib.rs", "//! A.\n"),
     ];
     broken_links(&planted::tree(&files))
-}
-
-#[test]
-fn the_documentation_has_no_broken_links() {
-    let broken = broken_links(&Tree::read(&root()).unwrap());
-    let broken: Vec<_> = broken.iter().map(Finding::to_string).collect();
-    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
 #[test]

@@ -169,6 +169,17 @@ fn a_member_with_lints_of_its_own_is_found() {
 }
 
 #[test]
+fn an_older_compiler_than_that_of_ci_is_found() {
+    let toolchain = ("rust-toolchain.toml", "[toolchain]\nchannel = \"1.95.0\"\n");
+    let workspace = |version: &str| format!("[workspace.package]\nrust-version = \"{version}\"\n");
+    let found =
+        |text: &str| untidy(&planted::tree(&[TIDY.as_slice(), &[toolchain, ("Cargo.toml", text)]].concat()));
+    assert_tidy(&found(&workspace("1.95")));
+    assert_found(&found(&workspace("1.85")), "Cargo.toml:1", "1.95.0");
+    assert_found(&found("[workspace]\n"), "Cargo.toml:1", "1.95.0");
+}
+
+#[test]
 fn a_registry_of_ones_own_is_found() {
     let source = "[[package]]\nname = \"a\"\nsource = \"registry+https://example.org/index\"\n";
     assert_found(&with("Cargo.lock", source), "Cargo.lock:3", "crates.io");
@@ -190,8 +201,8 @@ fn the_path_of_the_checkout_is_found() {
     let mut tree = planted::tree(&TIDY);
     tree.root = "/builds/alloquy".into();
     let library = tree.files.iter_mut().find(|file| file.path == "core/src/lib.rs").unwrap();
-    library.text += "// See /builds/alloquy/docs.\n";
-    assert_found(&untidy(&tree), "core/src/lib.rs:2", "checkout");
+    library.text += "// See /builds/alloquy/docs, not src/builds/alloquy/docs.\n";
+    assert_found(&untidy(&tree), "core/src/lib.rs:2", "/builds/alloquy/");
 }
 
 #[test]
@@ -205,6 +216,7 @@ fn a_missing_licence_is_found() {
 fn words_that_break_an_invariant_are_found() {
     for (path, words, sentence) in [
         ("core/src/a.rs", "std::fs::read(path)", "core does no I/O"),
+        ("core/src/a.rs", "fs::read(path)", "core does no I/O"),
         ("core/src/a.rs", "thread::spawn(work)", "generator"),
         ("core/src/turn.rs", "processor.prompt_parts(text, source)", "round"),
         ("core/src/round.rs", "Node::new(None, message)", "nodes"),
@@ -218,4 +230,17 @@ fn words_that_break_an_invariant_are_found() {
         assert_tidy(&with("storage/src/a.rs", &text));
     }
     assert_tidy(&with("core/src/slots.rs", "//! A.\nfn a() {\n    common_prefix(b, c);\n}\n"));
+    assert_tidy(&with("processors/src/a/tests.rs", "//! A.\nfn a() {\n    fs::read(path);\n}\n"));
+    assert_tidy(&with("core/src/a.rs", "//! A.\nfn a() {\n    my_fs::read(path);\n}\n"));
+}
+
+#[test]
+fn a_test_that_is_named_and_not_there_is_found() {
+    let page = "# A\n\n*Held by* `a_law_that_is_gone` and `tidy`.\n";
+    assert_found(&with("docs/architecture.md", page), "docs/architecture.md:3", "`a_law_that_is_gone`");
+    let there = page.replace("a_law_that_is_gone", "a_law_that_is_there");
+    let mut tree = planted::tree(&[TIDY.as_slice(), &[("docs/architecture.md", &there)]].concat());
+    tree.files.iter_mut().find(|file| file.path == "core/src/lib.rs").unwrap().text +=
+        "fn a_law_that_is_there() {}\n";
+    assert_tidy(&untidy(&tree));
 }

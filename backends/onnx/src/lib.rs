@@ -1,1 +1,40 @@
-//! ONNX Runtime backend for Alloquy
+//! ONNX Runtime backend for Alloquy: language models as other tools export them.
+//!
+//! ```no_run
+//! use alloquy_core::{Cancel, Engine, Piece, Unit};
+//! use alloquy_onnx::OnnxEngine;
+//!
+//! let engine = OnnxEngine::load("models/qwen3-0.6b")?;
+//! let mut session = engine.open()?;
+//! let prompt = engine.tokenizer().encode(&[Piece::Text("Once upon a time")])?;
+//! let units: Vec<Unit> = prompt.into_iter().map(Unit::Token).collect();
+//! let logits = session.forward(&units, &Cancel::default())?;
+//! # Ok::<(), alloquy_core::Error>(())
+//! ```
+//!
+//! Folders of ONNX Runtime GenAI, optimum and transformers.js are read as they are; the modules are listed in the
+//! order in which a folder becomes a session.
+
+mod decoder;
+mod description;
+mod engine;
+mod environment;
+mod error;
+mod feeds;
+mod folder;
+mod graph_file;
+mod kv;
+mod layout;
+mod model_info;
+mod providers;
+mod runtime;
+mod session;
+mod summary;
+mod tokenizer;
+
+pub use alloquy_onnx_runtime::{Event, Gpu, Library, LocateError, Locator, Origin, Policy};
+pub use decoder::Waiting;
+pub use engine::{OnnxEngine, OnnxEngineBuilder};
+pub use runtime::{Runtime, inspect_runtime};
+pub use summary::describe;
+pub use tokenizer::HuggingFaceTokenizer;

@@ -50,7 +50,7 @@ pub async fn dropping_leaves_the_model_usable(model: &dyn ChatModel, request: &R
 pub async fn stopping_keeps_what_was_said(model: &dyn ChatModel, request: &Request) {
     let (all, reply) = whole(model, request).await;
     assert!(all.len() > 1, "this law needs a request with more than one delta");
-    let request = Request { stop: crate::StopSignal::default(), ..request.clone() };
+    let request = request.clone().stop(crate::StopSignal::default());
     let mut stream = start(model, &request).await;
     let mut deltas: Vec<_> = stream.next().await.into_iter().collect();
     request.stop.stop();

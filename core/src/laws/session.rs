@@ -1,1 +1,204 @@
 //! What every session must do.
+//!
+//! ```
+//! use alloquy_core::{Engine, Piece, laws, testing::ScriptedEngine};
+//!
+//! let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]);
+//! let prompt = engine.tokenizer().encode(&[Piece::Text("<user>Hi<end><assistant>Hello")])?;
+//! laws::session::all(&engine, &prompt, 0.0);
+//! # Ok::<(), alloquy_core::Error>(())
+//! ```
+
+use crate::engine::{Cancel, Engine, Session};
+use crate::prompt::Unit;
+use crate::tokenizer::TokenId;
+use crate::{ErrorKind, Result};
+
+/// Runs every law on sessions of `engine`, feeding `prompt`.
+///
+/// Logits that should agree may differ by `tolerance`, which stands for rounding; the likeliest token may not
+/// differ, so take a prompt whose two best candidates are further apart than that. The prompt needs 9 tokens
+/// at least, and twice its length must fit into the context.
+///
+/// # Panics
+/// When a law is broken, with a sentence that says which.
+pub fn all(engine: &dyn Engine, prompt: &[TokenId], tolerance: f32) {
+    let context = engine.model().context_length;
+    assert!(prompt.len() >= 9, "the laws need a prompt of at least 9 tokens, not {}", prompt.len());
+    assert!(prompt.len() * 2 <= context, "twice the prompt must fit into the context of {context}");
+    let laws = Laws { engine, units: prompt.iter().copied().map(Unit::Token).collect(), tolerance };
+    laws.a_session_starts_empty();
+    laws.forward_gives_a_logit_for_every_token();
+    laws.chunks_change_nothing();
+    laws.truncating_and_feeding_again_changes_nothing();
+    laws.truncating_keeps_what_it_says();
+    laws.a_fork_is_independent();
+    laws.sessions_are_independent();
+    laws.a_cancelled_forward_leaves_a_usable_session();
+    laws.an_overflow_appends_nothing();
+    laws.nothing_to_forward_is_invalid();
+}
+
+struct Laws<'a> {
+    engine: &'a dyn Engine,
+    units: Vec<Unit>,
+    tolerance: f32,
+}
+
+impl Laws<'_> {
+    fn a_session_starts_empty(&self) {
+        assert_eq!(self.open().resident(), 0, "a new session holds nothing");
+    }
+
+    fn forward_gives_a_logit_for_every_token(&self) {
+        let logits = self.whole();
+        assert_eq!(logits.len(), self.engine.model().vocabulary, "there is one logit for every token");
+        assert!(logits.iter().all(|logit| !logit.is_nan()), "no logit is NaN");
+    }
+
+    fn chunks_change_nothing(&self) {
+        for size in [1, 7, self.units.len() - 1] {
+            let mut session = self.open();
+            let logits = self.feed(session.as_mut(), 0, size);
+            self.agree(&logits, &self.whole(), &format!("fed in chunks of {size} and fed whole"));
+        }
+    }
+
+    fn truncating_and_feeding_again_changes_nothing(&self) {
+        let (half, all) = (self.units.len() / 2, self.units.len());
+        for cut in [0, 1, half, all - 1] {
+            let mut session = self.open();
+            self.feed(session.as_mut(), 0, all);
+            // What was there before must leave no trace: go on differently, then back.
+            let wrong: Vec<_> = self.units.iter().rev().cloned().collect();
+            checked(session.forward(&wrong, &Cancel::default()));
+            let kept = checked(session.truncate(cut));
+            let logits = self.feed(session.as_mut(), kept, 5);
+            self.agree(&logits, &self.whole(), &format!("truncated to {cut} and fed again, and fed whole"));
+        }
+    }
+
+    fn truncating_keeps_what_it_says(&self) {
+        let mut session = self.open();
+        self.feed(session.as_mut(), 0, self.units.len());
+        let beyond = checked(session.truncate(self.units.len() + 10));
+        assert_eq!(beyond, self.units.len(), "truncating beyond the end keeps everything");
+        let kept = checked(session.truncate(3));
+        assert!(kept <= 3, "truncating to 3 keeps at most 3, not {kept}");
+        assert_eq!(session.resident(), kept, "`resident` is what `truncate` returned");
+    }
+
+    fn a_fork_is_independent(&self) {
+        let mut trunk = self.open();
+        let (first, rest) = self.units.split_at(self.units.len() / 2);
+        checked(trunk.forward(first, &Cancel::default()));
+        let mut fork = checked(trunk.fork());
+        assert_eq!(fork.resident(), first.len(), "a fork holds what its trunk holds");
+        let reversed: Vec<_> = rest.iter().rev().cloned().collect();
+        checked(fork.forward(&reversed, &Cancel::default()));
+        let logits = checked(trunk.forward(rest, &Cancel::default())).to_vec();
+        self.agree(
+            &logits,
+            &self.whole(),
+            "a trunk whose fork went another way and a session without a fork",
+        );
+        let kept = checked(fork.truncate(first.len()));
+        drop(trunk);
+        let logits = self.feed(fork.as_mut(), kept, rest.len());
+        self.agree(
+            &logits,
+            &self.whole(),
+            "a fork that came back to its trunk's way and a session without one",
+        );
+    }
+
+    fn sessions_are_independent(&self) {
+        let (mut left, mut right) = (self.open(), self.open());
+        let (first, rest) = self.units.split_at(self.units.len() / 2);
+        checked(left.forward(first, &Cancel::default()));
+        checked(right.forward(rest, &Cancel::default()));
+        let logits = checked(left.forward(rest, &Cancel::default())).to_vec();
+        self.agree(&logits, &self.whole(), "two sessions that take turns and one alone");
+    }
+
+    fn a_cancelled_forward_leaves_a_usable_session(&self) {
+        let mut session = self.open();
+        let cancel = Cancel::default();
+        cancel.cancel();
+        let kind = session.forward(&self.units, &cancel).err().map(|error| error.kind());
+        assert_eq!(kind, Some(ErrorKind::Cancelled), "a cancelled forward says so");
+        let held = session.resident();
+        assert!(held < self.units.len(), "a forward that was cancelled before it began is not complete");
+        let logits = self.feed(session.as_mut(), held, self.units.len());
+        self.agree(
+            &logits,
+            &self.whole(),
+            "a session that goes on after a cancelled forward and one that was fed whole",
+        );
+    }
+
+    fn an_overflow_appends_nothing(&self) {
+        let mut session = self.open();
+        let (first, rest) = self.units.split_at(self.units.len() / 2);
+        checked(session.forward(first, &Cancel::default()));
+        let room = self.engine.model().context_length - first.len();
+        let too_many: Vec<_> = self.units.iter().cycle().take(room + 1).cloned().collect();
+        let kind = session.forward(&too_many, &Cancel::default()).err().map(|error| error.kind());
+        assert_eq!(kind, Some(ErrorKind::ContextOverflow), "more units than fit are refused as an overflow");
+        assert_eq!(session.resident(), first.len(), "an overflow appends nothing");
+        let logits = checked(session.forward(rest, &Cancel::default())).to_vec();
+        self.agree(
+            &logits,
+            &self.whole(),
+            "a session that goes on after an overflow and one that was fed whole",
+        );
+    }
+
+    fn nothing_to_forward_is_invalid(&self) {
+        let mut session = self.open();
+        let kind = session.forward(&[], &Cancel::default()).err().map(|error| error.kind());
+        assert_eq!(kind, Some(ErrorKind::Invalid), "no units to forward is invalid");
+        assert_eq!(session.resident(), 0, "an invalid forward appends nothing");
+    }
+
+    fn open(&self) -> Box<dyn Session> {
+        checked(self.engine.open())
+    }
+
+    /// The logits after the prompt, fed whole into a new session.
+    fn whole(&self) -> Vec<f32> {
+        self.feed(self.open().as_mut(), 0, self.units.len())
+    }
+
+    /// Feeds the prompt from unit `start` on in chunks of `size`, and returns the last logits.
+    fn feed(&self, session: &mut dyn Session, start: usize, size: usize) -> Vec<f32> {
+        assert_eq!(session.resident(), start, "`resident` says how many units were fed and kept");
+        let mut logits = Vec::new();
+        for chunk in self.units.get(start..).unwrap_or_default().chunks(size) {
+            logits = checked(session.forward(chunk, &Cancel::default())).to_vec();
+        }
+        assert_eq!(session.resident(), self.units.len(), "every unit that was fed is resident");
+        logits
+    }
+
+    fn agree(&self, left: &[f32], right: &[f32], what: &str) {
+        assert_eq!(left.len(), right.len(), "{what}: as many logits");
+        let differences = left.iter().zip(right).map(|(left, right)| (left - right).abs());
+        let largest = differences.fold(0.0, f32::max);
+        assert!(
+            largest <= self.tolerance,
+            "{what}: logits differ by {largest}, more than {}",
+            self.tolerance
+        );
+        assert_eq!(likeliest(left), likeliest(right), "{what}: the likeliest token");
+    }
+}
+
+fn checked<T>(result: Result<T>) -> T {
+    result.unwrap_or_else(|error| panic!("a lawful call failed: {error:#}"))
+}
+
+fn likeliest(logits: &[f32]) -> Option<usize> {
+    let best = logits.iter().enumerate().max_by(|left, right| left.1.total_cmp(right.1));
+    best.map(|(index, _)| index)
+}

@@ -7,9 +7,14 @@ mod vicuna;
 
 use crate::family::Family;
 
-/// Every family; alphabetic, since the order decides nothing.
-pub(crate) static FAMILIES: [&Family; 4] =
-    [&gemma3::FAMILY, &generic::FAMILY, &qwen3::FAMILY, &vicuna::FAMILY];
+/// Every family.
+pub(crate) static FAMILIES: &[&Family] = &[
+    // Alphabetic, since the order decides nothing: at most one family claims a model.
+    &gemma3::FAMILY,
+    &generic::FAMILY,
+    &qwen3::FAMILY,
+    &vicuna::FAMILY,
+];
 
 /// The family of models that no other claims.
 pub(crate) use generic::FAMILY as FALLBACK;

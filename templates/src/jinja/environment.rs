@@ -1,12 +1,13 @@
 //! The template engine, set up to behave as Hugging Face's Jinja2 does.
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value};
+use minijinja::value::Rest;
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value};
 
 use super::clock::{Clock, strftime};
 use super::fault::Refusal;
 use super::limits::Limits;
-use super::{filters, json, python};
+use super::{filters, guards, json, python};
 
 /// An environment without templates.
 pub(super) fn new(clock: Clock, limits: Limits) -> Result<Environment<'static>, Error> {
@@ -16,12 +17,18 @@ pub(super) fn new(clock: Clock, limits: Limits) -> Result<Environment<'static>, 
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(limits.steps));
     environment.set_debug(false);
-    environment.set_formatter(filters::print);
+    environment.set_formatter(move |output, state, value| filters::print(output, state, value, limits));
     environment.set_unknown_method_callback(python::method);
     add_filters(&mut environment);
     add_tests(&mut environment);
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("strftime_now", move |format: &str| strftime(clock.now(), format));
+    environment.add_function(
+        guards::NAME,
+        move |state: &mut State<'_, '_>, body: usize, values: Rest<Value>| {
+            guards::holds(state, limits, body, &values)
+        },
+    );
     Ok(environment)
 }
 
@@ -42,7 +49,6 @@ fn add_tests(environment: &mut Environment<'_>) {
     environment.add_test("iterable", filters::is_iterable);
     environment.add_test("sequence", filters::is_sequence);
     environment.add_test("number", filters::is_number);
-    environment.add_test("integer", filters::is_integer);
     environment.add_test("callable", filters::is_callable);
 }
 

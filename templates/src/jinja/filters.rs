@@ -2,10 +2,14 @@
 //!
 //! Reference: `jinja2/filters.py` and `jinja2/tests.py` of Jinja2 3.1.
 
+use std::borrow::Cow;
+
 use minijinja::value::{Kwargs, Rest, Value, ValueKind};
-use minijinja::{Error, ErrorKind, State, filters};
+use minijinja::{AutoEscape, Error, ErrorKind, Output, State, escape_formatter, filters};
 
 use super::arguments::Arguments;
+use super::guards;
+use super::limits::Limits;
 use super::python;
 
 /// `length`: an undefined value has none.
@@ -137,11 +141,6 @@ pub(super) fn is_number(value: &Value) -> bool {
     matches!(value.kind(), ValueKind::Number | ValueKind::Bool)
 }
 
-/// `integer`: Python's truth values are integers too.
-pub(super) fn is_integer(value: &Value) -> bool {
-    value.is_integer() || value.kind() == ValueKind::Bool
-}
-
 /// `callable`: macros and functions.
 pub(super) fn is_callable(value: &Value) -> bool {
     value.kind() == ValueKind::Plain && value.as_object().is_some()
@@ -149,15 +148,18 @@ pub(super) fn is_callable(value: &Value) -> bool {
 
 /// Prints `{{ value }}` as Python would; inside `{% autoescape %}` the engine's own way stands.
 pub(super) fn print(
-    output: &mut minijinja::Output<'_>,
+    output: &mut Output<'_>,
     state: &mut State<'_, '_>,
     value: &Value,
+    limits: Limits,
 ) -> Result<(), Error> {
-    let plain = matches!(state.auto_escape(), minijinja::AutoEscape::None);
-    match value.kind() {
-        ValueKind::Number | ValueKind::Seq | ValueKind::Map | ValueKind::Iterable if plain => {
-            output.write_str(&python::text(value)?).map_err(Error::from)
+    let text = match (value.kind(), value.as_str()) {
+        _ if !matches!(state.auto_escape(), AutoEscape::None) => {
+            return escape_formatter(output, state, value);
         }
-        _ => minijinja::escape_formatter(output, state, value),
-    }
+        (ValueKind::String, Some(text)) => Cow::Borrowed(text),
+        _ => Cow::Owned(python::text(value)?),
+    };
+    guards::pass(state, limits, text.len())?;
+    output.write_str(&text).map_err(Error::from)
 }

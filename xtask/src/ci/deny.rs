@@ -1,13 +1,19 @@
 //! Licences, bans and sources of dependencies. Advisories need a database from the network, and fail on days when
 //! nobody changed anything, so they are a check of their own and not one of these.
 
+use std::process::Command;
+
 use super::{Tests, Verdict};
 use crate::{Result, command};
 
 pub(super) fn deny(_: &mut Tests) -> Result<Verdict> {
     if !is_installed() {
         println!("cargo-deny is missing and will be built now; this takes some minutes");
-        command::run(&mut command::cargo(&["install", "cargo-deny", "--locked"]))?;
+        command::run(without_slow_optimisations(&mut command::cargo(&[
+            "install",
+            "cargo-deny",
+            "--locked",
+        ])))?;
     }
     command::run(&mut command::cargo(&[
         "deny",
@@ -24,4 +30,10 @@ pub(super) fn deny(_: &mut Tests) -> Result<Verdict> {
 fn is_installed() -> bool {
     let version = command::cargo(&["deny", "--version"]).output();
     version.is_ok_and(|output| output.status.success())
+}
+
+/// It runs for a second; building it as for a release would take many minutes.
+fn without_slow_optimisations(install: &mut Command) -> &mut Command {
+    let settings = [("LTO", "off"), ("CODEGEN_UNITS", "16"), ("OPT_LEVEL", "1")];
+    install.envs(settings.map(|(name, value)| (format!("CARGO_PROFILE_RELEASE_{name}"), value)))
 }

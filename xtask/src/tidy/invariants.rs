@@ -1,6 +1,6 @@
 //! Invariants of the architecture that show in the words of a file. docs/architecture.md explains each.
 
-use super::sources::code;
+use super::sources::{code, has_words};
 use crate::{File, Finding, Tree};
 
 /// Words that only some files of a folder may write.
@@ -11,13 +11,12 @@ struct Invariant {
     sentence: &'static str,
 }
 
+/// The modules that reach out of the program, as they are imported and as they are used.
+const IO: [&str; 8] =
+    ["std::env", "std::fs", "std::net", "std::process", "env::", "fs::", "net::", "process::"];
+
 const INVARIANTS: [Invariant; 7] = [
-    Invariant {
-        words: &["std::env", "std::fs", "std::net", "std::process"],
-        folder: "core/src/",
-        only_in: &[],
-        sentence: "core does no I/O",
-    },
+    Invariant { words: &IO, folder: "core/src/", only_in: &[], sentence: "core does no I/O" },
     Invariant {
         words: &["thread::Builder", "thread::scope", "thread::spawn"],
         folder: "core/src/",
@@ -34,8 +33,7 @@ const INVARIANTS: [Invariant; 7] = [
     Invariant {
         words: &["Node::new("],
         folder: "core/src/",
-        // A chat adds what the host itself says, which is no turn.
-        only_in: &["core/src/manager.rs", "core/src/turn.rs"],
+        only_in: &["core/src/turn.rs"],
         sentence: "only turns make nodes",
     },
     Invariant {
@@ -44,12 +42,7 @@ const INVARIANTS: [Invariant; 7] = [
         only_in: &["core/src/prompt.rs", "core/src/slots.rs"],
         sentence: "what is reused is decided in slots.rs alone",
     },
-    Invariant {
-        words: &["std::env", "std::fs", "std::net", "std::process"],
-        folder: "processors/src/",
-        only_in: &[],
-        sentence: "a processor does no I/O",
-    },
+    Invariant { words: &IO, folder: "processors/src/", only_in: &[], sentence: "a processor does no I/O" },
     Invariant {
         words: &["Instant::now(", "SystemTime::now(", "Timestamp::now(", "Zoned::now("],
         folder: "processors/src/",
@@ -73,10 +66,37 @@ impl Invariant {
         if !file.path.starts_with(self.folder) || self.only_in.contains(&file.path.as_str()) {
             return Vec::new();
         }
-        let found = |line: &str| self.words.iter().find(|words| line.contains(**words));
+        let found = |line: &str| self.words.iter().find(|words| has_words(line, words));
         let breaches = code(file).filter_map(|(number, line)| Some((number, found(line)?)));
         breaches
             .map(|(number, words)| Finding::new(&file.path, number, format!("`{words}`: {}", self.sentence)))
             .collect()
     }
+}
+
+/// The page that names, for each invariant, the test that holds it.
+const PAGE: &str = "docs/architecture.md";
+
+/// Finds tests that the page names and no file has.
+pub(super) fn named_tests(tree: &Tree) -> Vec<Finding> {
+    let Some(page) = tree.get(PAGE) else {
+        return Vec::new();
+    };
+    let exists = |name: &str| {
+        tree.files.iter().any(|file| file.is_a(&["rs"]) && file.text.contains(&format!("fn {name}(")))
+    };
+    let named = page.lines().flat_map(|(number, line)| {
+        let quoted = line.split('`').skip(1).step_by(2).filter(|word| is_name_of_a_test(word));
+        quoted.map(move |name| (number, name))
+    });
+    named
+        .filter(|(_, name)| !exists(name))
+        .map(|(number, name)| Finding::new(PAGE, number, format!("no function is called `{name}`")))
+        .collect()
+}
+
+/// Tests are sentences, so three words and more.
+fn is_name_of_a_test(word: &str) -> bool {
+    let is_name = word.chars().all(|character| character.is_ascii_lowercase() || character == '_');
+    is_name && word.matches('_').count() > 1
 }

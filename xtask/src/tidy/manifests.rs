@@ -1,4 +1,4 @@
-//! Manifests: every member says what it is, and inherits the lints of the workspace.
+//! Manifests: every member says what it is and inherits the lints of the workspace, and there is one compiler.
 
 use crate::{File, Finding, Tree};
 
@@ -36,6 +36,22 @@ pub(super) fn lints_inherited(tree: &Tree) -> Vec<Finding> {
         )
     };
     members(tree).filter(|file| !inherits(file)).map(finding).collect()
+}
+
+/// Finds a promise to work with an older compiler than the one that CI runs, which nobody would keep.
+pub(super) fn one_compiler(tree: &Tree) -> Vec<Finding> {
+    let (Some(workspace), Some(toolchain)) = (tree.get("Cargo.toml"), tree.get("rust-toolchain.toml")) else {
+        return Vec::new();
+    };
+    let (oldest, channel) = (value(workspace, "rust-version"), value(toolchain, "channel"));
+    let agree = oldest.zip(channel).is_some_and(|(oldest, channel)| channel.starts_with(oldest));
+    let sentence = || format!("rust-version is {oldest:?}, and CI runs {channel:?} of rust-toolchain.toml");
+    (!agree).then(|| Finding::new("Cargo.toml", 1, sentence())).into_iter().collect()
+}
+
+/// The text that the first `key = "…"` of a file sets.
+fn value<'a>(file: &'a File, key: &str) -> Option<&'a str> {
+    file.text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"'))
 }
 
 fn is_set(entry: &str, key: &str) -> bool {

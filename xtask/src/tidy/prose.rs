@@ -33,20 +33,21 @@ const HOMES: [&str; 4] =
 
 /// Finds absolute paths of the machine a text was written on.
 pub(super) fn home_paths(tree: &Tree) -> Vec<Finding> {
-    let checkout = tree.root.display().to_string();
+    // A checkout right below the root may have the name of anything.
+    let is_telling = tree.root.components().count() > 2;
+    let checkout = is_telling.then(|| format!("{}/", tree.root.display()));
+    let places: Vec<_> = HOMES.into_iter().chain(checkout.as_deref()).collect();
     every_line(tree, |_, line| {
-        let home = HOMES.into_iter().find(|home| begins_a_path(line, home));
-        let here = (checkout.len() > 1 && line.contains(&checkout)).then_some("the checkout's own path");
-        let found = home.or(here)?;
-        Some(format!("an absolute path of one machine: {found}"))
+        let found = places.iter().find(|place| begins_a_path(line, place))?;
+        Some(format!("an absolute path of one machine, below {found}"))
     })
 }
 
-/// Says whether a name follows `home`, and no other folder's name ends in it.
-fn begins_a_path(line: &str, home: &str) -> bool {
-    line.match_indices(home).any(|(place, _)| {
+/// Says whether a name follows `folder`, and `folder` is not the end of a longer path.
+fn begins_a_path(line: &str, folder: &str) -> bool {
+    line.match_indices(folder).any(|(place, _)| {
         let before = line[..place].chars().next_back();
-        let after = line[place + home.len()..].chars().next();
+        let after = line[place + folder.len()..].chars().next();
         !before.is_some_and(is_of_a_name) && after.is_some_and(is_of_a_name)
     })
 }

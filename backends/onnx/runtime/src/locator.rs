@@ -57,6 +57,11 @@ impl Locator {
         self
     }
 
+    /// Returns the library that was named.
+    pub fn named_library(&self) -> Option<&Path> {
+        self.library.as_deref()
+    }
+
     /// Sets the cache's root instead of `ALLOQUY_CACHE` and the user's cache folder.
     #[must_use]
     pub fn cache(mut self, root: impl Into<PathBuf>) -> Self {

@@ -17,10 +17,13 @@ import sys
 sys.path = [entry for entry in sys.path if entry]
 import importlib.metadata as metadata, importlib.util as util
 found = util.find_spec("onnxruntime")
-names = metadata.packages_distributions().get("onnxruntime", []) if found else []
-if names:
-    print(metadata.version(names[0]))
-    print(found.submodule_search_locations[0])
+for name in ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml") if found else ():
+    try:
+        print(metadata.version(name))
+        print(found.submodule_search_locations[0])
+        break
+    except metadata.PackageNotFoundError:
+        pass
 "#;
 
 /// Returns the library of an installed Python package that is new enough.

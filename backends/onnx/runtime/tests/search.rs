@@ -116,3 +116,36 @@ fn without_a_python_the_other_way_is_named() {
         "{said}"
     );
 }
+
+/// Lays out an installed package as Python's installers do.
+fn install_package(site: &Path, version: &str) -> PathBuf {
+    let information = site.join(format!("onnxruntime-{version}.dist-info"));
+    std::fs::create_dir_all(&information).unwrap();
+    let metadata = format!("Metadata-Version: 2.1\nName: onnxruntime\nVersion: {version}\n");
+    std::fs::write(information.join("METADATA"), metadata).unwrap();
+    put(&site.join("onnxruntime"), "__init__.py");
+    put(&site.join("onnxruntime/capi"), LIBRARY)
+}
+
+#[test]
+fn an_installed_python_package_that_is_new_enough_serves() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipping: python3 cannot be run");
+        return;
+    }
+    let path = std::env::var_os("PATH").unwrap();
+    for (version, serves) in [("1.31.1", true), ("1.23.0", true), ("1.9.0", false)] {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let library = install_package(&root.join("site"), version);
+        let variables = [("PATH", Path::new(&path)), ("PYTHONPATH", &root.join("site"))];
+        let said = search(&root, "never", &variables);
+        assert_eq!(said == format!("found: Python {}", library.display()), serves, "{version}: {said}");
+        // What lies in the current folder by chance is not run.
+        std::fs::write(root.join("site/onnxruntime/__init__.py"), "raise SystemExit(1)").unwrap();
+        let current = root.join("elsewhere");
+        install_package(&current, version);
+        let said = search(&current, "never", &[("PATH", Path::new(&path))]);
+        assert!(!said.contains("elsewhere/onnxruntime/capi"), "{said}");
+    }
+}

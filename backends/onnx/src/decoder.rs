@@ -1,0 +1,105 @@
+//! A loaded graph: ONNX Runtime's session, and what its inputs and outputs mean. Holds no cache.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use alloquy_core::{Error, ErrorKind, Result};
+use ort::environment::Environment;
+use ort::ep::ExecutionProviderDispatch;
+use ort::session::builder::SessionBuilder;
+use ort::session::{Session, SessionOutputs};
+
+use crate::error::{self, Cause};
+use crate::layout::Layout;
+
+/// A loaded graph.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    /// Running a session needs it for itself; the sessions of an engine take turns.
+    session: Mutex<Session>,
+    pub(crate) layout: Layout,
+    pub(crate) context_length: usize,
+}
+
+/// How threads that have nothing to do wait for more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Waiting {
+    /// Busily: fastest on a machine that does nothing else, and slow for everyone on one that does.
+    #[default]
+    Spin,
+    /// Asleep: leaves the processor to others.
+    Sleep,
+}
+
+/// How a graph is run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Threads {
+    /// `None` leaves the number to ONNX Runtime: one for each physical core.
+    pub(crate) count: Option<usize>,
+    pub(crate) waiting: Waiting,
+}
+
+impl Decoder {
+    pub(crate) fn new(session: Session, layout: Layout, context_length: usize) -> Self {
+        Self { session: Mutex::new(session), layout, context_length }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {
+        // A panic while it was locked leaves nothing behind that the next run would see.
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Loads a graph.
+pub(crate) fn load(
+    environment: &Environment,
+    path: &Path,
+    providers: &[ExecutionProviderDispatch],
+    threads: Threads,
+) -> Result<Session> {
+    let builder = Session::builder(environment).map_err(error::runtime("start a session"))?;
+    let builder = with_threads(builder, threads)?;
+    let named: Vec<_> = providers.iter().map(ExecutionProviderDispatch::name).collect();
+    let action = format!("use the execution provider {}", named.join(", "));
+    let builder = builder.with_execution_providers(providers).map_err(error::runtime(&action));
+    builder?.commit_from_file(path).map_err(|source| {
+        let cause = Cause(source.message().to_owned());
+        Error::new(blame(source.code()), format!("onnx runtime could not load {path:?}")).with_source(cause)
+    })
+}
+
+fn with_threads(mut builder: SessionBuilder, threads: Threads) -> Result<SessionBuilder> {
+    if let Some(count) = threads.count {
+        builder =
+            builder.with_intra_threads(count).map_err(error::runtime("set how many threads compute"))?;
+    }
+    let spins = threads.waiting == Waiting::Spin;
+    builder.with_intra_op_spinning(spins).map_err(error::runtime("set how threads wait"))
+}
+
+/// Says whose fault it is that a graph could not be loaded.
+fn blame(code: ort::ErrorCode) -> ErrorKind {
+    match code {
+        ort::ErrorCode::ExecutionProviderFailure
+        | ort::ErrorCode::EngineError
+        | ort::ErrorCode::DeviceReset => ErrorKind::Backend,
+        _ => ErrorKind::Model,
+    }
+}
+
+/// Copies the last token's logits out of a run's outputs.
+pub(crate) fn last_row(
+    outputs: &SessionOutputs<'_>,
+    layout: &Layout,
+    into: &mut Vec<f32>,
+) -> ort::Result<()> {
+    let missing = || ort::Error::new(format!("{} was not given", layout.logits));
+    let (shape, values) = outputs.get(&layout.logits).ok_or_else(missing)?.try_extract_tensor::<f32>()?;
+    let start = values.len().checked_sub(layout.vocabulary);
+    let wrong = || ort::Error::new(format!("{} has the shape {shape:?}", layout.logits));
+    let row = start.and_then(|start| values.get(start..)).ok_or_else(wrong)?;
+    into.clear();
+    into.extend_from_slice(row);
+    Ok(())
+}

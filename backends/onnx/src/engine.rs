@@ -1,0 +1,226 @@
+//! A model loaded with ONNX Runtime: its builder, and the engine. Knows no cache.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alloquy_core::{Engine, Error, ErrorKind, ModelInfo, Result, Session, Tokenizer};
+use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
+
+use crate::decoder::{self, Decoder, Threads, Waiting};
+use crate::description::Description;
+use crate::environment::environment;
+use crate::folder::ModelFolder;
+use crate::graph_file::GraphFile;
+use crate::layout::Layout;
+use crate::model_info::{context_length, model_info};
+use crate::providers::provider;
+use crate::runtime::require_version;
+use crate::session::OnnxSession;
+use crate::tokenizer::HuggingFaceTokenizer;
+
+/// How many tokens of a prompt are computed at once, unless told otherwise. A graph gives logits for each of
+/// them, so that a large vocabulary makes a long chunk costly; a shorter one wastes what the kernels are good at.
+const PREFILL_CHUNK: usize = 128;
+
+/// A language model run by ONNX Runtime.
+///
+/// ```no_run
+/// use alloquy_core::Engine;
+/// use alloquy_onnx::OnnxEngine;
+///
+/// let engine = OnnxEngine::load("models/qwen3-0.6b")?;
+/// println!("{} fits {} tokens", engine.model().name, engine.model().context_length);
+/// let session = engine.open()?;
+/// assert_eq!(session.resident(), 0);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct OnnxEngine {
+    model: ModelInfo,
+    tokenizer: HuggingFaceTokenizer,
+    decoder: Arc<Decoder>,
+    chunk: usize,
+}
+
+impl OnnxEngine {
+    /// Loads the model in a folder, on the processor.
+    ///
+    /// # Errors
+    /// As [`OnnxEngineBuilder::load`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(path).load()
+    }
+
+    /// Starts loading the model in a folder, in a Hugging Face cache, or around a `.onnx` file.
+    pub fn builder(path: impl AsRef<Path>) -> OnnxEngineBuilder {
+        OnnxEngineBuilder {
+            path: path.as_ref().to_owned(),
+            runtime: None,
+            provider: "cpu".to_owned(),
+            threads: Threads::default(),
+            prefill_chunk: PREFILL_CHUNK,
+            graph_type: None,
+            on_event: Box::new(|_| {}),
+        }
+    }
+}
+
+impl Engine for OnnxEngine {
+    fn model(&self) -> &ModelInfo {
+        &self.model
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        &self.tokenizer
+    }
+
+    fn open(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(OnnxSession::new(Arc::clone(&self.decoder), self.chunk)))
+    }
+}
+
+/// Options of an [`OnnxEngine`].
+///
+/// ```no_run
+/// use alloquy_onnx::{Locator, OnnxEngine, Waiting};
+///
+/// let engine = OnnxEngine::builder("models/qwen3-0.6b")
+///     .runtime(Locator::new().library("/opt/onnxruntime/lib/libonnxruntime.so"))
+///     .threads(3)
+///     .waiting(Waiting::Sleep)
+///     .graph_type("q4")
+///     .on_event(|event| eprintln!("{event}"))
+///     .load()?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+pub struct OnnxEngineBuilder {
+    path: PathBuf,
+    runtime: Option<Locator>,
+    provider: String,
+    threads: Threads,
+    prefill_chunk: usize,
+    graph_type: Option<String>,
+    on_event: Box<dyn FnMut(Event)>,
+}
+
+impl OnnxEngineBuilder {
+    /// Sets how the library of ONNX Runtime is found, and whether it may be fetched.
+    ///
+    /// By default it is looked for everywhere and fetched when missing; for CUDA it is never fetched unasked.
+    /// A process loads one library: the first engine's.
+    #[must_use]
+    pub fn runtime(mut self, locator: Locator) -> Self {
+        self.runtime = Some(locator);
+        self
+    }
+
+    /// Sets the execution provider: `cpu`, or one of `cuda`, `coreml`, `directml` and `webgpu` that this build
+    /// has as a feature and the library supports. It is never replaced by another.
+    #[must_use]
+    pub fn provider(mut self, name: impl Into<String>) -> Self {
+        self.provider = name.into();
+        self
+    }
+
+    /// Sets how many threads compute; at least 1. By default one for each physical core.
+    #[must_use]
+    pub fn threads(mut self, count: usize) -> Self {
+        self.threads.count = Some(count);
+        self
+    }
+
+    /// Sets how threads wait for work.
+    #[must_use]
+    pub fn waiting(mut self, waiting: Waiting) -> Self {
+        self.threads.waiting = waiting;
+        self
+    }
+
+    /// Sets how many tokens of a prompt are computed at once; at least 1. A cancellation is seen between two
+    /// such chunks.
+    #[must_use]
+    pub fn prefill_chunk(mut self, tokens: usize) -> Self {
+        self.prefill_chunk = tokens;
+        self
+    }
+
+    /// Chooses among graphs of different number types: `q4` takes `model_q4.onnx`, `fp32` takes `model.onnx`.
+    #[must_use]
+    pub fn graph_type(mut self, name: impl Into<String>) -> Self {
+        self.graph_type = Some(name.into());
+        self
+    }
+
+    /// Sets who hears of the progress when the library is fetched.
+    #[must_use]
+    pub fn on_event(mut self, listener: impl FnMut(Event) + 'static) -> Self {
+        self.on_event = Box::new(listener);
+        self
+    }
+
+    /// Loads the model.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] when files are missing, damaged, contradict each other or lead out of the folder,
+    /// [`ErrorKind::Unsupported`] for an export that cannot be run here, [`ErrorKind::Invalid`] for an option
+    /// out of range, [`ErrorKind::Backend`] when ONNX Runtime or the provider is not to be had.
+    pub fn load(mut self) -> Result<OnnxEngine> {
+        self.check()?;
+        let folder = ModelFolder::open(&self.path)?;
+        let description = Description::read(&folder.files)?;
+        let graph = folder.graph(self.graph_type.as_deref(), description.text(&[GRAPH]))?;
+        let graph_file = GraphFile::read(&graph, &folder.fence)?;
+        let tokenizer = HuggingFaceTokenizer::from_json(&folder.read("tokenizer.json")?)?;
+        let environment = environment(&self.locator(), &mut self.on_event)?;
+        check_windows(&graph_file)?;
+        let session = decoder::load(&environment, &graph, &provider(&self.provider)?, self.threads)?;
+        let layout = Layout::read(session.inputs(), session.outputs(), &description)?;
+        let context = context_length(&description)?;
+        let model = model_info(folder.name, folder.files, &description, &tokenizer, layout.vocabulary)?;
+        let decoder = Arc::new(Decoder::new(session, layout, context));
+        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk })
+    }
+
+    fn check(&self) -> Result<()> {
+        let invalid = |message: &str| Err(Error::new(ErrorKind::Invalid, message));
+        match self {
+            Self { prefill_chunk: 0, .. } => {
+                invalid("a prefill chunk of 0 tokens would never end, at least 1")
+            }
+            Self { threads: Threads { count: Some(0), .. }, .. } => {
+                invalid("0 threads compute nothing, at least 1")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn locator(&self) -> Locator {
+        let default = || match self.provider.as_str() {
+            "cuda" => Locator::new().gpu(Gpu::Cuda).policy(Policy::Never),
+            _ => Locator::new(),
+        };
+        self.runtime.clone().unwrap_or_else(default)
+    }
+}
+
+/// Before 1.24, `GroupQueryAttention` counted a window without the token itself, one more than models are trained
+/// with (microsoft/onnxruntime, pull request 25927): once a text is longer than the window, every logit is wrong.
+fn check_windows(graph: &GraphFile) -> Result<()> {
+    match graph.is_windowed {
+        true => require_version((1, 24), "sliding windows are computed wrongly before"),
+        false => Ok(()),
+    }
+}
+
+/// Where GenAI exports name their decoder's graph.
+const GRAPH: crate::description::Place = ("genai_config.json", "/model/decoder/filename");
+
+impl fmt::Debug for OnnxEngineBuilder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = formatter.debug_struct("OnnxEngineBuilder");
+        fields.field("path", &self.path).field("runtime", &self.runtime).field("provider", &self.provider);
+        fields.field("threads", &self.threads).field("prefill_chunk", &self.prefill_chunk);
+        fields.field("graph_type", &self.graph_type).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,88 @@
+//! The one environment of ONNX Runtime that a process may have. Knows no model.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_onnx_runtime::{Event, Library, Locator};
+use ort::environment::Environment;
+use ort::logging::LogLevel;
+
+use crate::error;
+
+/// Made by the first engine and kept until the process ends: ONNX Runtime can be loaded only once.
+static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
+
+#[derive(Clone)]
+struct Loaded {
+    environment: Environment,
+    library: Library,
+}
+
+/// Returns the environment; the first call finds the library and loads it.
+///
+/// An engine that names another library than the one already loaded is refused.
+pub(crate) fn environment(locator: &Locator, on_event: &mut dyn FnMut(Event)) -> Result<Environment> {
+    let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(loaded) = loaded.as_ref() {
+        return same_library(loaded, locator).map(|()| loaded.environment.clone());
+    }
+    let library = locator.locate(on_event).map_err(not_located)?;
+    let environment = load(&library.path)?;
+    *loaded = Some(Loaded { environment: environment.clone(), library });
+    Ok(environment)
+}
+
+/// Returns the library that was loaded, if one was.
+pub(crate) fn loaded_library() -> Option<Library> {
+    let loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+    loaded.as_ref().map(|loaded| loaded.library.clone())
+}
+
+fn same_library(loaded: &Loaded, locator: &Locator) -> Result<()> {
+    let Some(named) = locator.named_library() else {
+        return Ok(());
+    };
+    let named = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
+    match named == loaded.library.path {
+        true => Ok(()),
+        false => Err(Error::new(
+            ErrorKind::Backend,
+            format!(
+                "onnx runtime is already loaded from {:?}, {named:?} cannot be loaded too",
+                loaded.library.path
+            ),
+        )),
+    }
+}
+
+fn load(library: &Path) -> Result<Environment> {
+    let unusable = |source| {
+        let message =
+            format!("{library:?} cannot be used as onnx runtime, of which at least version 1.23 is needed");
+        Error::new(ErrorKind::Backend, message).with_source(source)
+    };
+    // The path is absolute: Windows has an onnxruntime.dll of its own, and it is an old one.
+    let builder = ort::init_from(library).map_err(|error| unusable(error::Cause(error.to_string())))?;
+    let builder = builder.with_telemetry(false).with_name("alloquy").with_logger(Arc::new(log));
+    let environment = builder.build().map_err(error::runtime("make its environment"))?;
+    environment.set_log_level(LogLevel::Warning);
+    Ok(environment)
+}
+
+/// ONNX Runtime writes to standard error unless someone else takes its messages.
+fn log(level: LogLevel, category: &str, _: &str, place: &str, message: &str) {
+    match level {
+        LogLevel::Fatal | LogLevel::Error => {
+            tracing::error!(target: "onnxruntime", category, place, "{message}");
+        }
+        LogLevel::Warning => tracing::warn!(target: "onnxruntime", category, place, "{message}"),
+        LogLevel::Info | LogLevel::Verbose => {
+            tracing::trace!(target: "onnxruntime", category, place, "{message}");
+        }
+    }
+}
+
+fn not_located(error: alloquy_onnx_runtime::LocateError) -> Error {
+    Error::new(ErrorKind::Backend, error.to_string()).with_source(error)
+}

@@ -1,0 +1,33 @@
+//! How this crate's failures become the workspace's error. Knows no call that fails.
+
+use std::path::Path;
+
+use alloquy_core::{Error, ErrorKind};
+
+/// A model's files are missing, damaged or contradict each other.
+pub(crate) fn model(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Model, message)
+}
+
+/// This export is not one that can be run here.
+pub(crate) fn unsupported(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Unsupported, message)
+}
+
+/// A file could not be read.
+pub(crate) fn unreadable(path: &Path, source: std::io::Error) -> Error {
+    model(format!("could not read {path:?}")).with_source(source)
+}
+
+/// ONNX Runtime failed at what `action` says.
+pub(crate) fn runtime<Recover>(action: &str) -> impl FnOnce(ort::Error<Recover>) -> Error + '_ {
+    move |source| {
+        let cause = Cause(source.message().to_owned());
+        Error::new(ErrorKind::Backend, format!("onnx runtime could not {action}")).with_source(cause)
+    }
+}
+
+/// ONNX Runtime's own words: its error type holds things that must not travel.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Cause(pub(crate) String);

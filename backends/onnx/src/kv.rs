@@ -1,0 +1,91 @@
+//! Caches of keys and values: what a session holds of the tokens it has seen. Knows tokens, not units.
+
+use alloquy_core::{Result, TokenId};
+use ort::memory::Allocator;
+use ort::value::Tensor;
+
+use crate::decoder::Decoder;
+use crate::error;
+use crate::layout::{CacheKind, Slot};
+
+mod concat;
+mod shared;
+
+use concat::ConcatCache;
+use shared::SharedCache;
+
+/// A cache of one of the two kinds.
+#[derive(Debug)]
+pub(crate) enum Cache {
+    Shared(SharedCache),
+    Concat(ConcatCache),
+}
+
+impl Cache {
+    pub(crate) fn new(decoder: &Decoder) -> Self {
+        match decoder.layout.cache {
+            CacheKind::Shared { least } => Self::Shared(SharedCache::new(least)),
+            CacheKind::Concat => Self::Concat(ConcatCache::default()),
+        }
+    }
+
+    /// Runs `tokens` after the first `held` positions, and leaves the last one's logits in `logits`.
+    ///
+    /// What the cache holds beyond `held` is forgotten.
+    pub(crate) fn run(
+        &mut self,
+        decoder: &Decoder,
+        tokens: &[TokenId],
+        held: usize,
+        logits: &mut Vec<f32>,
+    ) -> Result<()> {
+        match self {
+            Self::Shared(cache) => cache.run(decoder, tokens, held, logits),
+            Self::Concat(cache) => cache.run(decoder, tokens, held, logits),
+        }
+    }
+
+    /// Copies the first `held` positions.
+    pub(crate) fn fork(&self, decoder: &Decoder, held: usize) -> Result<Self> {
+        Ok(match self {
+            Self::Shared(cache) => Self::Shared(cache.fork(decoder, held)?),
+            Self::Concat(cache) => Self::Concat(cache.clone()),
+        })
+    }
+}
+
+/// Makes a tensor of zeros for `positions`.
+fn empty_tensor(slot: &Slot, positions: usize) -> Result<Tensor<f32>> {
+    let shape = [1, slot.heads as i64, positions as i64, slot.width as i64];
+    let tensor = Tensor::<f32>::new(&Allocator::default(), shape);
+    let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;
+    let (_, values) = tensor.try_extract_tensor_mut::<f32>().map_err(error::runtime("clear a cache"))?;
+    values.fill(0.0);
+    Ok(tensor)
+}
+
+/// Copies the first `held` positions of every head; the two tensors may have room for different numbers of them.
+fn copy_positions(slot: &Slot, held: usize, from: &[f32], to: &mut [f32]) {
+    let used = held * slot.width;
+    let room = |values: usize| (values / slot.heads.max(1)).max(1);
+    let (from_room, to_room) = (room(from.len()), room(to.len()));
+    for (from, to) in from.chunks_exact(from_room).zip(to.chunks_exact_mut(to_room)) {
+        if let (Some(from), Some(to)) = (from.get(..used), to.get_mut(..used)) {
+            to.copy_from_slice(from);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_copied_head_by_head() {
+        let slot = Slot { past: String::new(), present: String::new(), heads: 2, width: 2 };
+        let from = [1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 5.0, 6.0, 7.0, 8.0, 0.0, 0.0];
+        let mut to = [9.0; 8];
+        copy_positions(&slot, 1, &from, &mut to);
+        assert_eq!(to, [1.0, 2.0, 9.0, 9.0, 5.0, 6.0, 9.0, 9.0]);
+    }
+}

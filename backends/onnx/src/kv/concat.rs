@@ -1,0 +1,91 @@
+//! A cache that the graph gives anew, longer, at each run.
+//!
+//! No tensor is ever changed, so forks share them. Going back cuts, which copies; it is put off until the next
+//! run, because whoever goes back twice should pay once.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use alloquy_core::{Result, TokenId};
+use ort::session::{SessionInputValue, SessionOutputs};
+use ort::value::DynValue;
+
+use super::{copy_positions, empty_tensor};
+use crate::decoder::{Decoder, last_row};
+use crate::error;
+use crate::feeds::feeds;
+use crate::layout::Slot;
+
+/// A cache that the graph gives anew.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ConcatCache {
+    /// One tensor for each slot, or none before the first run.
+    values: Arc<Vec<DynValue>>,
+    positions: usize,
+}
+
+impl ConcatCache {
+    pub(super) fn run(
+        &mut self,
+        decoder: &Decoder,
+        tokens: &[TokenId],
+        held: usize,
+        logits: &mut Vec<f32>,
+    ) -> Result<()> {
+        self.cut(decoder, held)?;
+        let mut run = || -> ort::Result<Vec<DynValue>> {
+            let mut session = decoder.lock();
+            let mut outputs = session.run(self.inputs(decoder, tokens, held)?)?;
+            last_row(&outputs, &decoder.layout, logits)?;
+            presents(decoder, &mut outputs)
+        };
+        let values = run().map_err(error::runtime("run the model"))?;
+        (self.values, self.positions) = (Arc::new(values), held + tokens.len());
+        Ok(())
+    }
+
+    fn inputs<'a>(
+        &'a self,
+        decoder: &'a Decoder,
+        tokens: &[TokenId],
+        held: usize,
+    ) -> ort::Result<Vec<(Cow<'a, str>, SessionInputValue<'a>)>> {
+        let feeds = feeds(&decoder.layout, tokens, held)?.into_iter();
+        let feeds = feeds.map(|(name, value)| (Cow::from(name), SessionInputValue::from(value)));
+        let pasts = decoder.layout.slots.iter().zip(self.values.iter());
+        let pasts = pasts.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));
+        Ok(feeds.chain(pasts).collect())
+    }
+
+    /// Keeps the first `held` positions, and makes the empty tensors of a first run.
+    fn cut(&mut self, decoder: &Decoder, held: usize) -> Result<()> {
+        let slots = &decoder.layout.slots;
+        if held == self.positions && self.values.len() == slots.len() {
+            return Ok(());
+        }
+        let cut = |(index, slot): (usize, &Slot)| shortened(slot, held, self.values.get(index));
+        let values = slots.iter().enumerate().map(cut).collect::<Result<_>>()?;
+        (self.values, self.positions) = (Arc::new(values), held);
+        Ok(())
+    }
+}
+
+/// Copies the first `held` positions of a tensor; without one there are none.
+fn shortened(slot: &Slot, held: usize, value: Option<&DynValue>) -> Result<DynValue> {
+    let mut short = empty_tensor(slot, held)?;
+    if let Some(value) = value.filter(|_| held > 0) {
+        let failed = || error::runtime("cut a cache");
+        let (_, from) = value.try_extract_tensor::<f32>().map_err(failed())?;
+        let (_, to) = short.try_extract_tensor_mut::<f32>().map_err(failed())?;
+        copy_positions(slot, held, from, to);
+    }
+    Ok(short.into_dyn())
+}
+
+fn presents(decoder: &Decoder, outputs: &mut SessionOutputs<'_>) -> ort::Result<Vec<DynValue>> {
+    let take = |slot: &Slot| {
+        let missing = || ort::Error::new(format!("{} was not given", slot.present));
+        outputs.remove(&slot.present).ok_or_else(missing)
+    };
+    decoder.layout.slots.iter().map(take).collect()
+}

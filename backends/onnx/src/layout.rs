@@ -1,0 +1,278 @@
+//! What a decoder's graph takes and gives, by name. Runs nothing.
+//!
+//! Exporters differ in the order of inputs even between versions, so only names count. GenAI exports say their
+//! names in `genai_config.json`; optimum and transformers.js use the names that stand here as defaults.
+
+use alloquy_core::{Error, Result};
+use ort::value::{Outlet, TensorElementType, ValueType};
+
+use crate::description::{Description, Place};
+use crate::error::{model, unsupported};
+
+/// What a graph takes and gives.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) input_ids: String,
+    pub(crate) attention_mask: Option<String>,
+    pub(crate) position_ids: Option<Positions>,
+    /// How many logits to compute, a number.
+    pub(crate) num_logits_to_keep: Option<String>,
+    /// Which branch of a merged graph to take.
+    pub(crate) use_cache_branch: Option<String>,
+    pub(crate) logits: String,
+    pub(crate) vocabulary: usize,
+    /// Every cache tensor.
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) cache: CacheKind,
+}
+
+/// The input that numbers the tokens.
+#[derive(Debug)]
+pub(crate) struct Positions {
+    pub(crate) name: String,
+    /// The first token's number.
+    pub(crate) first: usize,
+    /// How often the numbers are repeated: once, or once for each axis of a multimodal rotary embedding.
+    pub(crate) axes: usize,
+}
+
+/// One tensor of the cache: batch, heads, positions, width.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) past: String,
+    pub(crate) present: String,
+    pub(crate) heads: usize,
+    pub(crate) width: usize,
+}
+
+/// How past becomes present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CacheKind {
+    /// The graph writes into the buffer it was given, which must hold at least so many positions.
+    Shared { least: usize },
+    /// The graph gives new, longer tensors.
+    Concat,
+}
+
+const SHARED: Place = ("genai_config.json", "/search/past_present_share_buffer");
+const WINDOW: Place = ("genai_config.json", "/model/decoder/sliding_window/window_size");
+
+const HEADS: &[Place] = &[
+    ("genai_config.json", "/model/decoder/num_key_value_heads"),
+    ("config.json", "/num_key_value_heads"),
+    ("config.json", "/text_config/num_key_value_heads"),
+];
+
+const WIDTH: &[Place] = &[
+    ("genai_config.json", "/model/decoder/head_size"),
+    ("config.json", "/head_dim"),
+    ("config.json", "/text_config/head_dim"),
+];
+
+/// A few families count positions from 1 in the exports that have the input at all: transformers.js feeds them so.
+const COUNTED_FROM_ONE: [&str; 3] = ["gemma3", "gemma3_text", "paligemma"];
+
+impl Layout {
+    /// Reads the layout of a graph.
+    pub(crate) fn read(inputs: &[Outlet], outputs: &[Outlet], description: &Description) -> Result<Self> {
+        let graph = Graph { inputs, outputs, description };
+        let slots = graph.slots()?;
+        let logits = graph.output_name("logits");
+        let layout = Self {
+            input_ids: graph.input_ids()?,
+            attention_mask: graph.optional("attention_mask"),
+            position_ids: graph.positions(),
+            num_logits_to_keep: graph.optional("num_logits_to_keep"),
+            use_cache_branch: graph.optional("use_cache_branch"),
+            vocabulary: graph.vocabulary(&logits)?,
+            logits,
+            cache: graph.cache_kind(),
+            slots,
+        };
+        graph.without_strangers(&layout)?;
+        Ok(layout)
+    }
+
+    fn knows(&self, input: &str) -> bool {
+        let optional = [&self.attention_mask, &self.num_logits_to_keep, &self.use_cache_branch];
+        let mut named = optional.into_iter().flatten().chain([&self.input_ids]);
+        let positions = self.position_ids.as_ref().is_some_and(|positions| positions.name == input);
+        positions || named.any(|name| name == input) || self.slots.iter().any(|slot| slot.past == input)
+    }
+}
+
+struct Graph<'a> {
+    inputs: &'a [Outlet],
+    outputs: &'a [Outlet],
+    description: &'a Description,
+}
+
+impl Graph<'_> {
+    fn input_ids(&self) -> Result<String> {
+        let name = self.input_name("input_ids");
+        let Some(input) = find(self.inputs, &name) else {
+            let names = names(self.inputs.iter());
+            return Err(unsupported(format!("the graph does not take {name}, only {names}")));
+        };
+        match input.dtype().tensor_type() {
+            Some(TensorElementType::Int64) => Ok(name),
+            other => {
+                Err(unsupported(format!("the graph takes {name} as {other:?}, only Int64 is supported")))
+            }
+        }
+    }
+
+    fn optional(&self, field: &str) -> Option<String> {
+        Some(self.input_name(field)).filter(|name| find(self.inputs, name).is_some())
+    }
+
+    fn positions(&self) -> Option<Positions> {
+        let name = self.optional("position_ids")?;
+        let shape = find(self.inputs, &name)?.dtype().tensor_shape()?;
+        let axes = match shape.to_vec().as_slice() {
+            &[axes, _, _] => usize::try_from(axes).unwrap_or(1),
+            _ => 1,
+        };
+        let family = self.description.text(&[("config.json", "/model_type")]);
+        let from_one = family.is_some_and(|family| COUNTED_FROM_ONE.contains(&family));
+        Some(Positions { name, first: usize::from(from_one), axes })
+    }
+
+    fn vocabulary(&self, logits: &str) -> Result<usize> {
+        let Some(output) = find(self.outputs, logits) else {
+            return Err(model(format!("the graph gives no {logits}, only {}", names(self.outputs.iter()))));
+        };
+        let (TensorElementType::Float32, shape) = tensor(output)? else {
+            return Err(unsupported(format!(
+                "the graph gives {logits} as {}, only f32 is supported",
+                output.dtype()
+            )));
+        };
+        let declared = shape.last().and_then(|&size| usize::try_from(size).ok());
+        let places = [("genai_config.json", "/model/vocab_size"), ("config.json", "/vocab_size")];
+        let size = declared.or_else(|| self.description.size(&places));
+        size.ok_or_else(|| crate::description::nowhere("vocabulary", &places))
+    }
+
+    fn slots(&self) -> Result<Vec<Slot>> {
+        let patterns = [self.patterns("key"), self.patterns("value")];
+        let mut slots = Vec::new();
+        for input in self.inputs {
+            let present = patterns.iter().find_map(|(past, present)| renamed(input.name(), past, present));
+            if let Some(present) = present {
+                slots.push(self.slot(input, present)?);
+            }
+        }
+        match slots.is_empty() {
+            false => Ok(slots),
+            true => Err(unsupported(format!(
+                "the graph takes no cache, so every token would cost a whole prompt; it takes {}",
+                names(self.inputs.iter())
+            ))),
+        }
+    }
+
+    fn slot(&self, input: &Outlet, present: String) -> Result<Slot> {
+        let past = input.name().to_owned();
+        if find(self.outputs, &present).is_none() {
+            return Err(model(format!("the graph takes {past} but does not give {present}")));
+        }
+        let (element, shape) = tensor(input)?;
+        if element != TensorElementType::Float32 {
+            return Err(unsupported(format!("the cache {past} is {}, only f32 is supported", input.dtype())));
+        }
+        let &[_, heads, _, width] = shape else {
+            return Err(unsupported(format!("the cache {past} is {}, not of 4 dimensions", input.dtype())));
+        };
+        let size =
+            |declared: i64, places| usize::try_from(declared).ok().or_else(|| self.description.size(places));
+        match (size(heads, HEADS), size(width, WIDTH)) {
+            (Some(heads), Some(width)) => Ok(Slot { past, present, heads, width }),
+            (None, _) => Err(crate::description::nowhere("number of key-value heads", HEADS)),
+            (_, None) => Err(crate::description::nowhere("head size", WIDTH)),
+        }
+    }
+
+    /// The names of a cache input and its output, with `%d` for the layer.
+    fn patterns(&self, half: &str) -> (String, String) {
+        let named = |section: &str, field: String, default: String| {
+            let name =
+                self.description.pointer("genai_config.json", &format!("/model/decoder/{section}/{field}"));
+            name.and_then(serde_json::Value::as_str).map_or(default, str::to_owned)
+        };
+        (
+            named("inputs", format!("past_{half}_names"), format!("past_key_values.%d.{half}")),
+            named("outputs", format!("present_{half}_names"), format!("present.%d.{half}")),
+        )
+    }
+
+    fn input_name(&self, field: &str) -> String {
+        self.name("inputs", field)
+    }
+
+    fn output_name(&self, field: &str) -> String {
+        self.name("outputs", field)
+    }
+
+    fn name(&self, section: &str, field: &str) -> String {
+        let pointer = format!("/model/decoder/{section}/{field}");
+        let name = self.description.pointer("genai_config.json", &pointer);
+        name.and_then(serde_json::Value::as_str).unwrap_or(field).to_owned()
+    }
+
+    fn cache_kind(&self) -> CacheKind {
+        match self.description.at(SHARED).and_then(serde_json::Value::as_bool) {
+            Some(true) => CacheKind::Shared { least: self.description.size(&[WINDOW]).unwrap_or(0) },
+            _ => CacheKind::Concat,
+        }
+    }
+
+    /// An input that nobody feeds would fail at the first run; say so at once.
+    fn without_strangers(&self, layout: &Layout) -> Result<()> {
+        let mut strangers = self.inputs.iter().filter(|input| !layout.knows(input.name())).peekable();
+        match strangers.peek() {
+            None => Ok(()),
+            Some(_) => Err(unsupported(format!(
+                "the graph takes inputs that are not supported: {}",
+                names(strangers)
+            ))),
+        }
+    }
+}
+
+fn find<'a>(outlets: &'a [Outlet], name: &str) -> Option<&'a Outlet> {
+    outlets.iter().find(|outlet| outlet.name() == name)
+}
+
+fn names<'a>(outlets: impl Iterator<Item = &'a Outlet>) -> String {
+    let names: Vec<_> = outlets.map(Outlet::name).collect();
+    names.join(", ")
+}
+
+fn tensor(outlet: &Outlet) -> Result<(TensorElementType, &[i64]), Error> {
+    match outlet.dtype() {
+        ValueType::Tensor { ty, shape, .. } => Ok((*ty, shape)),
+        other => Err(unsupported(format!("{} is {other}, not a tensor", outlet.name()))),
+    }
+}
+
+/// Puts the layer's number out of `name`, which follows `from`, into `to`.
+fn renamed(name: &str, from: &str, to: &str) -> Option<String> {
+    let (before, after) = from.split_once("%d")?;
+    let number = name.strip_prefix(before)?.strip_suffix(after)?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| to.replace("%d", number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layer_keeps_its_number() {
+        let renamed = |name| renamed(name, "past_key_values.%d.key", "present.%d.key");
+        assert_eq!(renamed("past_key_values.12.key").as_deref(), Some("present.12.key"));
+        assert_eq!(renamed("past_key_values.12.value"), None);
+        assert_eq!(renamed("past_key_values..key"), None);
+    }
+}

@@ -1,0 +1,170 @@
+//! What a model says of itself, out of its description files. Reads no disk.
+//!
+//! Where files contradict each other, the first in a table counts; only stop tokens add up, because each file may
+//! know of an end that the others forgot, and an end that is missed lets a reply run on.
+
+use std::collections::BTreeMap;
+
+use alloquy_core::{ModelInfo, Result, SamplingOptions, SpecialToken, TokenId, Tokenizer};
+use serde_json::Value;
+
+use crate::description::{Description, Place, nowhere};
+use crate::error::model;
+use crate::tokenizer::HuggingFaceTokenizer;
+
+const ARCHITECTURE: &[Place] = &[("config.json", "/architectures/0")];
+
+const MODEL_TYPE: &[Place] = &[("config.json", "/model_type"), ("genai_config.json", "/model/type")];
+
+/// GenAI's stands first: it is what the graph was exported for.
+const CONTEXT_LENGTH: &[Place] = &[
+    ("genai_config.json", "/model/context_length"),
+    ("config.json", "/max_position_embeddings"),
+    ("config.json", "/text_config/max_position_embeddings"),
+    ("config.json", "/n_positions"),
+    ("config.json", "/n_ctx"),
+    ("config.json", "/max_seq_len"),
+];
+
+const STOP_TOKENS: &[Place] = &[
+    ("generation_config.json", "/eos_token_id"),
+    ("genai_config.json", "/model/eos_token_id"),
+    ("config.json", "/eos_token_id"),
+    ("config.json", "/text_config/eos_token_id"),
+];
+
+/// The tokenizer's files name tokens by their texts.
+const STOP_TEXTS: &[Place] =
+    &[("tokenizer_config.json", "/eos_token"), ("special_tokens_map.json", "/eos_token")];
+
+const BOS_TEXTS: &[Place] =
+    &[("tokenizer_config.json", "/bos_token"), ("special_tokens_map.json", "/bos_token")];
+
+const BOS_TOKENS: &[Place] = &[
+    ("generation_config.json", "/bos_token_id"),
+    ("genai_config.json", "/model/bos_token_id"),
+    ("config.json", "/bos_token_id"),
+    ("config.json", "/text_config/bos_token_id"),
+];
+
+/// Collects what a model says of itself.
+pub(crate) fn model_info(
+    name: String,
+    files: BTreeMap<String, String>,
+    description: &Description,
+    tokenizer: &HuggingFaceTokenizer,
+    vocabulary: usize,
+) -> Result<ModelInfo> {
+    let facts = Facts { description, tokenizer, vocabulary };
+    let mut info = described(name, files, description)?;
+    info.bos = facts.bos();
+    info.stop_tokens = facts.stop_tokens()?;
+    info.specials = tokenizer.specials().to_vec();
+    info.vocabulary = vocabulary;
+    Ok(info)
+}
+
+/// Collects what the description files say by themselves.
+pub(crate) fn described(
+    name: String,
+    files: BTreeMap<String, String>,
+    description: &Description,
+) -> Result<ModelInfo> {
+    let mut info = ModelInfo::default();
+    info.architecture = description.text(ARCHITECTURE).map(str::to_owned);
+    info.model_type = description.text(MODEL_TYPE).map(str::to_owned);
+    info.context_length = context_length(description)?;
+    info.sampling = sampling(description)?;
+    info.files = files;
+    info.name = name;
+    Ok(info)
+}
+
+pub(crate) fn context_length(description: &Description) -> Result<usize> {
+    description.size(CONTEXT_LENGTH).ok_or_else(|| nowhere("context length", CONTEXT_LENGTH))
+}
+
+struct Facts<'a> {
+    description: &'a Description,
+    tokenizer: &'a HuggingFaceTokenizer,
+    vocabulary: usize,
+}
+
+impl Facts<'_> {
+    fn stop_tokens(&self) -> Result<Vec<TokenId>> {
+        let mut tokens = Vec::new();
+        for &place in STOP_TOKENS {
+            for id in self.description.at(place).into_iter().flat_map(one_or_many) {
+                tokens.push(self.token(id, place)?);
+            }
+        }
+        let texts = STOP_TEXTS.iter().filter_map(|&place| self.text_token(place));
+        tokens.extend(texts.map(|special| special.id));
+        let mut seen = std::collections::BTreeSet::new();
+        tokens.retain(|&token| seen.insert(token));
+        match tokens.is_empty() {
+            true => Err(nowhere("end-of-sequence token", &[STOP_TOKENS, STOP_TEXTS].concat())),
+            false => Ok(tokens),
+        }
+    }
+
+    fn bos(&self) -> Option<SpecialToken> {
+        let by_text = BOS_TEXTS.iter().find_map(|&place| self.text_token(place));
+        let by_id = || {
+            let place = BOS_TOKENS.iter().find(|&&place| self.description.at(place).is_some())?;
+            let id = self.token(self.description.at(*place)?, *place).ok()?;
+            Some(SpecialToken { text: self.tokenizer.spelling(id)?, id })
+        };
+        by_text.or_else(by_id)
+    }
+
+    fn token(&self, id: &Value, (file, pointer): Place) -> Result<TokenId> {
+        let known = id.as_u64().and_then(|id| TokenId::try_from(id).ok());
+        let known = known.filter(|&id| (id as usize) < self.vocabulary);
+        known.ok_or_else(|| {
+            let message =
+                format!("{file} {pointer} is {id}, which is not one of the {} tokens", self.vocabulary);
+            model(message)
+        })
+    }
+
+    /// A token that is named by its text, or by an object with its `content`.
+    fn text_token(&self, place: Place) -> Option<SpecialToken> {
+        let value = self.description.at(place)?;
+        let text = value.as_str().or_else(|| value.get("content")?.as_str())?;
+        Some(SpecialToken { text: text.to_owned(), id: self.tokenizer.token(text)? })
+    }
+}
+
+fn one_or_many(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(values) => values,
+        value => std::slice::from_ref(value),
+    }
+}
+
+/// The sampling that the model's makers recommend, with the meaning that transformers gives it: `do_sample` is
+/// off unless it is on, and without it the other numbers mean nothing.
+fn sampling(description: &Description) -> Result<SamplingOptions> {
+    let (file, root) = match description.has("generation_config.json") {
+        true => ("generation_config.json", ""),
+        false => ("genai_config.json", "/search"),
+    };
+    let Some(section) = description.at((file, root)) else {
+        return Ok(SamplingOptions::default());
+    };
+    let number = |name: &str| section.get(name).and_then(Value::as_f64).map(|number| number as f32);
+    let mut options = SamplingOptions::default();
+    match section.get("do_sample").and_then(Value::as_bool) {
+        None => return Ok(options),
+        Some(false) => options.temperature = Some(0.0),
+        Some(true) => {
+            options.temperature = Some(number("temperature").unwrap_or(1.0));
+            options.top_p = number("top_p");
+            let top_k = section.get("top_k").and_then(Value::as_u64);
+            options.top_k = top_k.and_then(|count| usize::try_from(count).ok());
+        }
+    }
+    options.validate().map_err(|error| model(format!("{file}: {error}")))?;
+    Ok(options)
+}

@@ -1,0 +1,28 @@
+//! What a model's description files say, without its tokenizer and its graph. Loads nothing.
+
+use std::path::Path;
+
+use alloquy_core::{ModelInfo, Result};
+
+use crate::description::Description;
+use crate::folder::ModelFolder;
+use crate::model_info::described;
+
+/// Reads the description files of a model, which takes milliseconds whatever the model's size.
+///
+/// What only the tokenizer or the graph knows stays empty: `bos`, `stop_tokens`, `specials` and `vocabulary`.
+///
+/// # Errors
+/// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when there is no such folder, when a file is not JSON, or
+/// when none says how long the context is.
+///
+/// ```no_run
+/// let model = alloquy_onnx::describe("models/qwen3-0.6b")?;
+/// println!("{} fits {} tokens", model.name, model.context_length);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+pub fn describe(path: impl AsRef<Path>) -> Result<ModelInfo> {
+    let folder = ModelFolder::open(path.as_ref())?;
+    let description = Description::read(&folder.files)?;
+    described(folder.name, folder.files, &description)
+}

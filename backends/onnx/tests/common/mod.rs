@@ -1,0 +1,85 @@
+//! Where the models to test with are, and greedy decoding.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, dead_code, unreachable_pub)]
+
+use std::path::PathBuf;
+
+use alloquy_core::{Cancel, Engine, Session, TokenId, Unit};
+use alloquy_onnx::OnnxEngine;
+use serde::Deserialize;
+
+/// Returns the folder of models, or says that the test is skipped.
+pub fn models() -> Option<PathBuf> {
+    let default = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let shared = std::env::var_os("ALLOQUY_SHARED").map_or(default, PathBuf::from);
+    let models = shared.join("models");
+    if !models.is_dir() {
+        eprintln!("skipping: {models:?} does not exist, set ALLOQUY_SHARED");
+        return None;
+    }
+    Some(models)
+}
+
+pub fn load(models: &std::path::Path, name: &str) -> OnnxEngine {
+    OnnxEngine::builder(models.join(name))
+        .threads(1)
+        .load()
+        .unwrap_or_else(|error| panic!("{name}: {error:#}"))
+}
+
+/// What a reference implementation said.
+#[derive(Debug, Deserialize)]
+pub struct Golden {
+    #[serde(default)]
+    pub published_text: String,
+    pub cases: Vec<Case>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Case {
+    pub prompt: Option<String>,
+    pub prompt_ids: Vec<TokenId>,
+    pub greedy_ids: Vec<TokenId>,
+    pub text: Option<String>,
+    pub min_top2_gap: f32,
+    #[serde(default)]
+    pub first_logits_0_8: Vec<f32>,
+}
+
+pub fn golden(models: &std::path::Path, file: &str) -> Golden {
+    serde_json::from_str(&std::fs::read_to_string(models.join(file)).unwrap()).unwrap()
+}
+
+pub fn units(tokens: &[TokenId]) -> Vec<Unit> {
+    tokens.iter().copied().map(Unit::Token).collect()
+}
+
+/// Feeds `tokens` in chunks and returns the last logits.
+pub fn feed(session: &mut dyn Session, tokens: &[TokenId], chunk: usize) -> Vec<f32> {
+    let mut logits = Vec::new();
+    for chunk in units(tokens).chunks(chunk) {
+        logits = session.forward(chunk, &Cancel::default()).unwrap().to_vec();
+    }
+    logits
+}
+
+/// Goes on greedily, `count` tokens after those whose logits are given.
+pub fn continued(session: &mut dyn Session, mut logits: Vec<f32>, count: usize) -> Vec<TokenId> {
+    let mut tokens = vec![likeliest(&logits)];
+    while tokens.len() < count {
+        logits = feed(session, &tokens[tokens.len() - 1..], 1);
+        tokens.push(likeliest(&logits));
+    }
+    tokens
+}
+
+pub fn greedy(engine: &dyn Engine, prompt: &[TokenId], chunk: usize, count: usize) -> Vec<TokenId> {
+    let mut session = engine.open().unwrap();
+    let logits = feed(session.as_mut(), prompt, chunk);
+    continued(session.as_mut(), logits, count)
+}
+
+pub fn likeliest(logits: &[f32]) -> TokenId {
+    let better = |best: usize, next: usize| if logits[next] > logits[best] { next } else { best };
+    (0..logits.len()).reduce(better).unwrap() as TokenId
+}

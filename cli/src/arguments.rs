@@ -1,0 +1,302 @@
+//! The arguments that several commands share. What only one command takes stands in its own file.
+
+use std::path::PathBuf;
+
+use alloquy_core::{ConversationId, Preface, SamplingOptions};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use serde::{Deserialize, Serialize};
+
+use crate::commands::{ask, chat, complete, config, conversations, doctor, models, render, tree};
+use crate::settings::{Origin, Sources};
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy doctor                                   see whether everything is in place
+  alloquy models ~/models                          see which models there are
+  alloquy chat --model ~/models/qwen3-0.6b         talk
+  alloquy chat -c                                  go on where you left off
+  alloquy ask \"What is a monad?\"                   one answer, and nothing else, on standard output
+  git diff | alloquy ask \"Write a commit message\"  what is piped in joins the question
+  alloquy tree                                     see the branches of the last conversation
+
+Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file
+(top-k = 20). Flags win over variables, variables over the file, and the file over what the model's makers
+recommend; `alloquy config show` prints each value with where it came from.
+
+Answers go to standard output, everything else to standard error.
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted.";
+
+/// Hold, branch and keep conversations with language models that run on this machine
+#[derive(Debug, Parser)]
+#[command(name = "alloquy", version, after_help = EXAMPLES, max_term_width = 110)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) output: Output,
+
+    /// The configuration file
+    #[arg(long, global = true, value_name = "FILE", env = "ALLOQUY_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Chat(chat::Chat),
+    Ask(ask::Ask),
+    Complete(complete::Complete),
+    Render(render::Render),
+    Tree(tree::Tree),
+    Conversations(conversations::Conversations),
+    Models(models::Models),
+    Doctor(doctor::Doctor),
+    Config(config::Config),
+}
+
+/// How the output looks.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Output {
+    /// Print JSON: events one a line where an answer is written, one object elsewhere
+    #[arg(long, global = true, env = "ALLOQUY_JSON")]
+    pub(crate) json: bool,
+
+    /// Print nothing but the answer, and errors
+    #[arg(short, long, global = true, env = "ALLOQUY_QUIET")]
+    pub(crate) quiet: bool,
+
+    /// Say what each answer took, and trace what happens (-vv: in detail)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, env = "ALLOQUY_VERBOSE")]
+    pub(crate) verbose: u8,
+}
+
+/// Which model answers, and how it runs.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArguments {
+    /// The model's folder
+    #[arg(short, long, value_name = "DIR", env = "ALLOQUY_MODEL")]
+    pub(crate) model: Option<PathBuf>,
+
+    /// A chat template in place of the model's: a Jinja file, or the name of a known one
+    #[arg(long, value_name = "FILE|NAME", env = "ALLOQUY_TEMPLATE")]
+    pub(crate) template: Option<String>,
+
+    /// The model's family, where it is not recognised
+    #[arg(long, value_name = "NAME", env = "ALLOQUY_FAMILY")]
+    pub(crate) family: Option<String>,
+
+    /// What computes: cpu, cuda, coreml, …
+    #[arg(long, value_name = "NAME", env = "ALLOQUY_PROVIDER")]
+    pub(crate) provider: Option<String>,
+
+    /// How many threads compute
+    #[arg(long, value_name = "N", env = "ALLOQUY_THREADS")]
+    pub(crate) threads: Option<usize>,
+}
+
+/// How answers are sampled.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+#[command(next_help_heading = "Sampling")]
+pub(crate) struct SamplingArguments {
+    /// Randomness: 0 always takes the likeliest token, 1 is the model's own
+    #[arg(long, value_name = "X", env = "ALLOQUY_TEMPERATURE")]
+    pub(crate) temperature: Option<f64>,
+
+    /// Draw among the N likeliest tokens; 0 is all
+    #[arg(long, value_name = "N", env = "ALLOQUY_TOP_K")]
+    pub(crate) top_k: Option<usize>,
+
+    /// Draw among the likeliest tokens that together reach this probability
+    #[arg(long, value_name = "P", env = "ALLOQUY_TOP_P")]
+    pub(crate) top_p: Option<f64>,
+
+    /// Make the draw repeatable
+    #[arg(long, value_name = "N", env = "ALLOQUY_SEED")]
+    pub(crate) seed: Option<u64>,
+
+    /// End an answer after N tokens
+    #[arg(long, value_name = "N", env = "ALLOQUY_MAX_TOKENS")]
+    pub(crate) max_tokens: Option<usize>,
+
+    /// End an answer at this text, which is left out; may be repeated
+    #[arg(long, value_name = "TEXT", env = "ALLOQUY_STOP")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) stop: Vec<String>,
+}
+
+impl SamplingArguments {
+    /// Returns the options as the library takes them.
+    pub(crate) fn options(&self) -> SamplingOptions {
+        SamplingOptions {
+            temperature: self.temperature.map(|value| value as f32),
+            top_k: self.top_k,
+            top_p: self.top_p.map(|value| value as f32),
+            seed: self.seed,
+            max_tokens: self.max_tokens,
+            stop: self.stop.clone(),
+        }
+    }
+}
+
+impl From<SamplingOptions> for SamplingArguments {
+    fn from(options: SamplingOptions) -> Self {
+        // Through text: 0.6 as f32 is 0.6000000238 as f64, which nobody wrote.
+        let widened = |value: f32| value.to_string().parse().unwrap_or(f64::from(value));
+        Self {
+            temperature: options.temperature.map(widened),
+            top_k: options.top_k,
+            top_p: options.top_p.map(widened),
+            seed: options.seed,
+            max_tokens: options.max_tokens,
+            stop: options.stop,
+        }
+    }
+}
+
+/// Where conversations are kept.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+#[command(next_help_heading = "Conversation")]
+pub(crate) struct StoreArguments {
+    /// Where conversations are kept: sqlite:FILE, file:FOLDER or memory:
+    #[arg(long, value_name = "URL", env = "ALLOQUY_STORE")]
+    pub(crate) store: Option<String>,
+}
+
+/// Where the lines that were typed are remembered.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+#[command(next_help_heading = "Conversation")]
+pub(crate) struct HistoryArguments {
+    /// Remember the lines typed here, for the arrow keys
+    #[arg(long, value_name = "FILE", env = "ALLOQUY_HISTORY_FILE")]
+    pub(crate) history_file: Option<PathBuf>,
+
+    /// Remember no lines
+    #[arg(long, env = "ALLOQUY_NO_HISTORY")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) no_history: bool,
+}
+
+/// How a new conversation begins.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+#[command(next_help_heading = "Conversation")]
+pub(crate) struct SystemArguments {
+    /// Standing instructions of a new conversation
+    #[arg(short, long, value_name = "TEXT", env = "ALLOQUY_SYSTEM")]
+    pub(crate) system: Option<String>,
+}
+
+impl SystemArguments {
+    /// Returns what stands before the first message of a new conversation.
+    pub(crate) fn preface(&self) -> Preface {
+        self.system.as_deref().map_or_else(Preface::default, Preface::system)
+    }
+}
+
+/// Everything that may stand in the configuration file.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(crate) struct Settable {
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) model: ModelArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) sampling: SamplingArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) store: StoreArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) system: SystemArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) history: HistoryArguments,
+}
+
+/// Which stored conversation is meant.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Conversation")]
+pub(crate) struct WhichConversation {
+    /// Go on with the conversation that was last updated
+    #[arg(short = 'c', long = "continue", conflicts_with = "conversation", env = "ALLOQUY_CONTINUE")]
+    pub(crate) last: bool,
+
+    /// Go on with this conversation
+    #[arg(long, value_name = "ID", env = "ALLOQUY_CONVERSATION")]
+    pub(crate) conversation: Option<ConversationId>,
+}
+
+impl Arguments {
+    /// Reads the arguments of this process and where each came from, or ends the process with what is wrong.
+    pub(crate) fn read() -> (Self, Sources) {
+        let matches = command().get_matches();
+        match Self::from_arg_matches(&matches) {
+            Ok(arguments) => (arguments, sources(&matches)),
+            Err(error) => error.exit(),
+        }
+    }
+}
+
+/// Returns the whole command line; help shows the names of variables, not what is in them.
+fn command() -> clap::Command {
+    hide_values(Arguments::command())
+}
+
+fn hide_values(command: clap::Command) -> clap::Command {
+    command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(hide_values)
+}
+
+/// Where the given arguments came from, by their ids.
+fn sources(matches: &ArgMatches) -> Sources {
+    let mut sources = Sources::default();
+    let mut next = Some(matches);
+    while let Some(matches) = next {
+        for id in matches.ids() {
+            let origin = match matches.value_source(id.as_str()) {
+                Some(ValueSource::CommandLine) => Origin::Flag,
+                Some(ValueSource::EnvVariable) => Origin::Variable,
+                _ => continue,
+            };
+            sources.insert(id.as_str(), origin);
+        }
+        next = matches.subcommand().map(|(_, matches)| matches);
+    }
+    sources
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn every_argument(command: &clap::Command) -> Vec<clap::Arg> {
+        let below = command.get_subcommands().flat_map(every_argument);
+        command.get_arguments().cloned().chain(below).collect()
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_is_also_a_variable_of_the_same_name() {
+        let flags = every_argument(&command());
+        for flag in flags.iter().filter(|flag| !["help", "version"].contains(&flag.get_id().as_str())) {
+            let Some(long) = flag.get_long() else { continue };
+            let variable = format!("ALLOQUY_{}", long.replace('-', "_").to_uppercase());
+            assert_eq!(flag.get_env().and_then(std::ffi::OsStr::to_str), Some(variable.as_str()), "--{long}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The commands, a file each. A command reads its settings, opens what it needs, and prints.
+
+pub(crate) mod ask;
+pub(crate) mod chat;
+pub(crate) mod complete;
+pub(crate) mod config;
+pub(crate) mod conversations;
+pub(crate) mod doctor;
+pub(crate) mod models;
+pub(crate) mod render;
+pub(crate) mod tree;
+
+use std::io::{self, Write as _};
+
+use serde_json::Value;
+use tracing_subscriber::EnvFilter;
+
+use crate::arguments::{Arguments, Command, Output};
+use crate::failure::Failure;
+use crate::notes::Notes;
+use crate::settings::{Settings, Sources};
+
+/// What every command is given.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) settings: Settings,
+    pub(crate) output: Output,
+    pub(crate) notes: Notes,
+}
+
+/// Runs the command that the arguments name.
+pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure> {
+    trace(arguments.output.verbose);
+    let notes = Notes::new(&arguments.output);
+    let settings = Settings::read(arguments.config.as_deref(), sources)?;
+    let context = Context { settings, output: arguments.output, notes };
+    match arguments.command {
+        Command::Chat(chat) => chat.run(&context),
+        Command::Ask(ask) => ask.run(&context),
+        Command::Complete(complete) => complete.run(&context),
+        Command::Render(render) => render.run(&context),
+        Command::Tree(tree) => tree.run(&context),
+        Command::Conversations(conversations) => conversations.run(&context),
+        Command::Models(models) => models.run(&context),
+        Command::Doctor(doctor) => doctor.run(&context),
+        Command::Config(config) => config.run(&context),
+    }
+}
+
+impl Context {
+    /// Prints a command's whole result: text for people, or JSON.
+    pub(crate) fn print(&self, text: &str, json: &Value) -> Result<(), Failure> {
+        let mut out = io::stdout();
+        match self.output.json {
+            true => writeln!(out, "{json}")?,
+            false => out.write_all(text.as_bytes())?,
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// Writes traces to standard error: as much as `-v` asks for, or what `RUST_LOG` names.
+fn trace(verbose: u8) {
+    let asked = match verbose {
+        0 => "off",
+        1 => "warn,alloquy=info",
+        2 => "info,alloquy=debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(asked));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).without_time().init();
+}

@@ -1,0 +1,104 @@
+//! `alloquy ask`: one question, one answer.
+
+use std::sync::Arc;
+
+use alloquy_core::{ConversationStore, Error, ErrorKind, FinishReason, MemoryStore};
+use clap::Args;
+
+use super::Context;
+use crate::arguments::{
+    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+};
+use crate::current::Current;
+use crate::failure::Failure;
+use crate::interrupts::Interrupts;
+use crate::open;
+use crate::piped::piped;
+use crate::printer::{LineEnd, printer, take};
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy ask \"What is the capital of Norway?\"
+  git diff | alloquy ask \"Write a commit message\"      what is piped in follows the question
+  alloquy ask < question.txt
+  alloquy ask -c \"And of Sweden?\"                      go on with the last conversation, and keep the answer
+  alloquy ask --json \"Hello\" | jq -r 'select(.event == \"done\").finish'
+
+Without -c or --conversation nothing is kept.";
+
+/// Ask one question; the answer alone is printed
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Ask {
+    /// The question; several words make one question
+    question: Vec<String>,
+    #[command(flatten)]
+    model: ModelArguments,
+    #[command(flatten)]
+    which: WhichConversation,
+    #[command(flatten)]
+    store: StoreArguments,
+    #[command(flatten)]
+    system: SystemArguments,
+    #[command(flatten)]
+    sampling: SamplingArguments,
+}
+
+impl Ask {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(self.ask(context))
+    }
+
+    async fn ask(self, context: &Context) -> Result<(), Failure> {
+        let Context { settings, output, notes } = context;
+        let interrupts = Interrupts::install()?;
+        let question = question(&self.question.join(" "), piped()?)?;
+        let store = self.store(context).await?;
+        let id = self.which.find(&*store).await?;
+        let model = open::model(&settings.settle(&self.model)?, *notes)?;
+        let manager = model.manager(store, &settings.settle(&self.sampling)?)?;
+        let preface = settings.settle(&self.system)?.preface();
+        let mut current = Current::open(&manager, id, preface, *notes).await?;
+        let turn = current.begin(&question).await?.send(question);
+        interrupts.end_with(turn.stop_signal());
+        let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
+        match reply.reply.finish {
+            FinishReason::Stopped => Err(Failure::Interrupted),
+            _ => Ok(()),
+        }
+    }
+
+    async fn store(&self, context: &Context) -> Result<Arc<dyn ConversationStore>, Failure> {
+        match self.which.last || self.which.conversation.is_some() {
+            true => Ok(open::store(context.settings.settle(&self.store)?.store.as_deref()).await?),
+            false => Ok(Arc::new(MemoryStore::default())),
+        }
+    }
+}
+
+fn question(asked: &str, piped: Option<String>) -> Result<String, Error> {
+    let piped = piped.unwrap_or_default();
+    match (asked.trim(), piped.trim()) {
+        ("", "") => {
+            let message = "there is no question: write one behind `alloquy ask`, or pipe one in";
+            Err(Error::new(ErrorKind::Invalid, message))
+        }
+        ("", piped) => Ok(piped.to_owned()),
+        (asked, "") => Ok(asked.to_owned()),
+        (asked, piped) => Ok(format!("{asked}\n\n{piped}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_piped_in_follows_the_question() {
+        let joined = |asked, piped: &str| question(asked, Some(piped.to_owned()));
+        assert_eq!(joined("Why?", "a\nb\n").unwrap(), "Why?\n\na\nb");
+        assert_eq!(joined("", "Why?\n").unwrap(), "Why?");
+        assert_eq!(joined("Why?", "").unwrap(), "Why?");
+        assert!(joined(" ", "\n").is_err());
+    }
+}

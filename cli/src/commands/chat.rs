@@ -1,0 +1,87 @@
+//! `alloquy chat`: a conversation at the keyboard, or in a pipe.
+
+use std::io::{IsTerminal, stdin, stdout};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Context;
+use crate::arguments::{
+    HistoryArguments, ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+};
+use crate::current::Current;
+use crate::failure::Failure;
+use crate::interrupts::Interrupts;
+use crate::notes::Notes;
+use crate::open;
+use crate::printer::{LineEnd, printer};
+use crate::repl::{AfterError, Lines, Piped, Repl, Typed};
+use crate::settings::{HISTORY_FILE, data_folder};
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy chat --model ~/models/qwen3-0.6b
+  alloquy chat -c                             go on with the last conversation
+  alloquy chat --conversation work/plan       go on with this one, or begin it
+  alloquy chat --system \"Answer in French.\" --temperature 0.7
+  printf 'Hello\\n/retry\\n' | alloquy chat     one question or command a line, nothing but answers printed
+
+While chatting, /help lists the commands. Ctrl-C ends an answer and keeps what was said; on an empty line it
+leaves, as Ctrl-D does. Ctrl-J begins a new line. Nothing is ever deleted: /undo, /retry and /edit go back to
+an earlier place and leave what was said there as a branch, which /tree shows and /switch goes to.";
+
+/// Talk with a model; everything said is kept
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    model: ModelArguments,
+    #[command(flatten)]
+    which: WhichConversation,
+    #[command(flatten)]
+    store: StoreArguments,
+    #[command(flatten)]
+    system: SystemArguments,
+    #[command(flatten)]
+    history: HistoryArguments,
+    #[command(flatten)]
+    sampling: SamplingArguments,
+}
+
+impl Chat {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(self.converse(context))
+    }
+
+    async fn converse(self, context: &Context) -> Result<(), Failure> {
+        let Context { settings, output, notes } = context;
+        let interrupts = Interrupts::install()?;
+        let store = open::store(settings.settle(&self.store)?.store.as_deref()).await?;
+        // Before the model is loaded, so that a wrong name does not take seconds to be told.
+        let id = self.which.find(&*store).await?;
+        let model = open::model(&settings.settle(&self.model)?, *notes)?;
+        let manager = model.manager(store, &settings.settle(&self.sampling)?)?;
+        let preface = settings.settle(&self.system)?.preface();
+        let current = Current::open(&manager, id, preface, *notes).await?;
+        model.introduce(*notes);
+        let (lines, after_error) = lines(&settings.settle(&self.history)?, *notes)?;
+        let printer = printer(output, LineEnd::Always);
+        Repl { current, lines, printer, interrupts, notes: *notes, after_error }.run().await
+    }
+}
+
+/// Reads from a person where both ends are a terminal, else from the pipe.
+fn lines(history: &HistoryArguments, notes: Notes) -> Result<(Box<dyn Lines>, AfterError), Failure> {
+    match stdin().is_terminal() && stdout().is_terminal() {
+        true => Ok((Box::new(Typed::terminal(history_file(history)?, notes)?), AfterError::GoOn)),
+        false => Ok((Box::new(Piped::stdin()), AfterError::End)),
+    }
+}
+
+fn history_file(history: &HistoryArguments) -> Result<Option<PathBuf>, Failure> {
+    match (history.no_history, &history.history_file) {
+        (true, _) => Ok(None),
+        (false, Some(file)) => Ok(Some(file.clone())),
+        (false, None) => Ok(Some(data_folder()?.join(HISTORY_FILE))),
+    }
+}

@@ -1,0 +1,81 @@
+//! `alloquy complete`: goes on where a text ends. For models that were never taught to converse.
+
+use std::io::{IsTerminal, stdout};
+
+use alloquy_core::{ChatModel as _, Error, ErrorKind, FinishReason, Message, Preface, Reply, Request};
+use clap::Args;
+use futures::StreamExt as _;
+
+use super::Context;
+use crate::arguments::{ModelArguments, SamplingArguments};
+use crate::failure::Failure;
+use crate::interrupts::Interrupts;
+use crate::open;
+use crate::piped::piped;
+use crate::printer::{LineEnd, Printer, printer};
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy complete --model ~/models/stories260k --temperature 0 \"Once upon a time\"
+  alloquy complete --model ~/models/stories260k --max-tokens 50 < beginning.txt
+
+The chat template of the model, if it has one, is not used: the prompt is the text alone, after the token that
+begins texts where the model has one. Texts that spell control tokens stay texts. Standard output holds the
+continuation and nothing else; the prompt is not repeated.";
+
+/// Continue a text; the continuation alone is printed
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Complete {
+    /// The text to continue; read from standard input when absent
+    prompt: Option<String>,
+    #[command(flatten)]
+    model: ModelArguments,
+    #[command(flatten)]
+    sampling: SamplingArguments,
+}
+
+impl Complete {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(self.complete(context))
+    }
+
+    async fn complete(self, context: &Context) -> Result<(), Failure> {
+        let Context { settings, output, notes } = context;
+        let interrupts = Interrupts::install()?;
+        let prompt = match self.prompt {
+            Some(prompt) => prompt,
+            None => piped()?.ok_or_else(nothing)?,
+        };
+        let model = open::completion_model(&settings.settle(&self.model)?, *notes)?;
+        let sampling = settings.settle(&self.sampling)?.options();
+        let request = Request::new(Preface::default(), vec![Message::user(prompt)]).sampling(sampling);
+        interrupts.end_with(request.stop.clone());
+        // A file gets the continuation byte for byte; a person gets a new line to type on.
+        let end = if stdout().is_terminal() { LineEnd::Always } else { LineEnd::Never };
+        let reply = continued(&model, request, &mut *printer(output, end)).await?;
+        match reply.finish {
+            FinishReason::Stopped => Err(Failure::Interrupted),
+            _ => Ok(()),
+        }
+    }
+}
+
+async fn continued(
+    model: &open::Model,
+    request: Request,
+    printer: &mut dyn Printer,
+) -> Result<Reply, Failure> {
+    let mut stream = model.round.reply(request).await?;
+    while let Some(delta) = stream.next().await {
+        printer.delta(&delta)?;
+    }
+    let reply = stream.finish().await?;
+    printer.reply(&reply)?;
+    Ok(reply)
+}
+
+fn nothing() -> Error {
+    let message = "there is no text to continue: write one behind `alloquy complete`, or pipe one in";
+    Error::new(ErrorKind::Invalid, message)
+}

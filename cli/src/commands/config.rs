@@ -1,0 +1,103 @@
+//! `alloquy config`: which settings are in force, and why.
+
+use std::collections::BTreeMap;
+
+use alloquy_core::Result;
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::Context;
+use crate::arguments::{SamplingArguments, Settable};
+use crate::failure::Failure;
+use crate::open;
+use crate::settings::{HISTORY_FILE, Origin, data_folder, entries, keys};
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy config show
+  alloquy config show --temperature 0.2       see what wins over what
+  alloquy config show --json | jq '.settings.model'
+
+A configuration file is TOML, and its keys are the names of flags:
+  model = \"/models/qwen3-0.6b\"
+  system = \"Be brief.\"
+  temperature = 0.7
+  stop = [\"USER:\"]
+Relative paths are relative to the folder in which alloquy runs, as on the command line.";
+
+/// Show the settings in force and where each came from
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// What to do with the settings.
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Print each value with where it came from
+    #[command(after_help = EXAMPLES)]
+    Show(Box<Settable>),
+}
+
+/// A setting as it is in force.
+struct Shown {
+    key: String,
+    value: Value,
+    origin: Origin,
+}
+
+impl Config {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let Action::Show(given) = self.action;
+        let shown = shown(context, &given)?;
+        let path = context.settings.path.as_deref().map(|path| path.display().to_string());
+        let text: String = shown.iter().map(line).collect();
+        let values: Map<_, _> = shown.iter().map(value).collect();
+        let file = format!("configuration file: {}\n", path.as_deref().unwrap_or("none"));
+        context.print(&(file + &text), &json!({"file": path, "settings": values}))
+    }
+}
+
+fn shown(context: &Context, given: &Settable) -> Result<Vec<Shown>> {
+    let settled = context.settings.settle(given)?;
+    let (values, defaults) = (entries(&settled)?, defaults(&settled)?);
+    let show = |key: String| {
+        let value = values.get(&key).filter(|value| !value.is_null()).cloned();
+        let given = value.map(|value| (value, context.settings.origin(&key)));
+        let default = || defaults.get(&key).cloned().unwrap_or((Value::Null, Origin::Default));
+        let (value, origin) = given.unwrap_or_else(default);
+        Shown { key, value, origin }
+    };
+    Ok(keys::<Settable>().into_iter().map(show).collect())
+}
+
+/// What holds where nothing was given: what the model's makers recommend, and this program's own choices.
+fn defaults(settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
+    let mut defaults = BTreeMap::new();
+    let folder = data_folder()?;
+    let history = folder.join(HISTORY_FILE).display().to_string();
+    defaults.insert("store".to_owned(), (open::default_store(&folder).into(), Origin::Default));
+    defaults.insert("history-file".to_owned(), (history.into(), Origin::Default));
+    if let Some(model) = &settled.model.model {
+        let makers = SamplingArguments::from(open::describe(model)?.info.sampling);
+        let recommended = entries(&makers)?.into_iter().filter(|(_, value)| !value.is_null());
+        defaults.extend(recommended.map(|(key, value)| (key, (value, Origin::Model))));
+    }
+    Ok(defaults)
+}
+
+fn line(shown: &Shown) -> String {
+    let value = match &shown.value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    format!("{:13} {:11} {value}\n", shown.key, shown.origin.to_string())
+}
+
+fn value(shown: &Shown) -> (String, Value) {
+    let origin = shown.origin.to_string();
+    (shown.key.clone(), json!({"value": shown.value, "origin": origin}))
+}

@@ -1,0 +1,165 @@
+//! `alloquy models`: which models there are. Reads what describes them, not their weights.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use alloquy_core::{Error, ErrorKind, Result};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::failure::Failure;
+use crate::open::{self, Description};
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy models                        those of the Hugging Face cache
+  alloquy models ~/models /mnt/models   those below these folders
+  ALLOQUY_MODELS=~/models alloquy models
+  alloquy models --json | jq '.models[].path'
+
+A model is a folder with a decoder in ONNX and the files that describe it, as the exporters of ONNX Runtime
+GenAI, optimum and transformers.js write it.";
+
+/// How deep below a given folder a model may lie: a Hugging Face cache has three levels of its own.
+const DEPTH: usize = 4;
+
+/// What separates folders in ALLOQUY_MODELS.
+const SEPARATOR: char = if cfg!(windows) { ';' } else { ':' };
+
+/// List the models below folders, or those of the Hugging Face cache
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Models {
+    /// Folders to look below
+    #[arg(value_name = "DIR", env = "ALLOQUY_MODELS", value_delimiter = SEPARATOR)]
+    folders: Vec<PathBuf>,
+}
+
+/// A model that was found.
+struct Found {
+    path: PathBuf,
+    description: Result<Description>,
+}
+
+impl Models {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let folders = if self.folders.is_empty() { cache() } else { self.folders };
+        let mut paths = Vec::new();
+        for folder in &folders {
+            look_into(folder, &mut paths)?;
+        }
+        let found: Vec<_> = paths.into_iter().map(found).collect();
+        if found.is_empty() {
+            let searched: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+            context.notes.say(format_args!("there is no model below {}", searched.join(", ")));
+        }
+        let values: Vec<_> = found.iter().map(value).collect();
+        context.print(&table(&found), &json!({"models": values}))
+    }
+}
+
+fn look_into(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
+    match folder.is_dir() {
+        true => {
+            walk(folder, DEPTH, paths);
+            Ok(())
+        }
+        false => Err(Error::new(ErrorKind::NotFound, format!("folder {folder:?} does not exist"))),
+    }
+}
+
+/// Collects the model folders at and below `folder`. A folder that cannot be read holds none for us.
+fn walk(folder: &Path, depth: usize, paths: &mut Vec<PathBuf>) {
+    if is_model(folder) {
+        paths.push(folder.to_owned());
+        return;
+    }
+    let Some(depth) = depth.checked_sub(1) else {
+        return;
+    };
+    let mut below: Vec<_> = entries(folder).filter(|path| path.is_dir()).collect();
+    below.sort();
+    for path in below {
+        walk(&path, depth, paths);
+    }
+}
+
+/// A folder with a graph, in itself or in `onnx`, and a tokenizer.
+fn is_model(folder: &Path) -> bool {
+    let is_graph = |path: PathBuf| path.extension().is_some_and(|end| end == "onnx");
+    let has_graph = || entries(folder).chain(entries(&folder.join("onnx"))).any(is_graph);
+    folder.join("tokenizer.json").is_file() && has_graph()
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
+}
+
+/// The Hugging Face cache of this user, if there is one.
+///
+/// Reference: the variables of huggingface_hub.
+fn cache() -> Vec<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || Some(etcetera::home_dir().ok()?.join(".cache").join("huggingface"));
+    let hub = || variable("HF_HOME").or_else(home).map(|home| home.join("hub"));
+    variable("HF_HUB_CACHE").or_else(hub).filter(|hub| hub.is_dir()).into_iter().collect()
+}
+
+fn found(path: PathBuf) -> Found {
+    let description = open::describe(&path);
+    Found { path, description }
+}
+
+/// The columns of the table.
+const HEADER: [&str; 6] = ["NAME", "FAMILY", "CONTEXT", "LAYOUT", "TEMPLATE", "FOLDER"];
+
+fn table(found: &[Found]) -> String {
+    if found.is_empty() {
+        return String::new();
+    }
+    let rows: Vec<_> = std::iter::once(HEADER.map(str::to_owned)).chain(found.iter().map(row)).collect();
+    let widths = widths(&rows);
+    let line = |row: &[String; 6]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+fn widths(rows: &[[String; 6]]) -> [usize; 6] {
+    std::array::from_fn(|column| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    })
+}
+
+fn row(found: &Found) -> [String; 6] {
+    let path = found.path.display().to_string();
+    match &found.description {
+        Ok(Description { info, family, template, layout }) => {
+            let context = info.context_length.to_string();
+            [info.name.clone(), family.clone(), context, (*layout).to_owned(), template.clone(), path]
+        }
+        Err(error) => {
+            let name = found.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let dashes = || "-".to_owned();
+            [name, dashes(), dashes(), dashes(), format!("problem: {error:#}"), path]
+        }
+    }
+}
+
+fn value(found: &Found) -> Value {
+    let path = found.path.display().to_string();
+    match &found.description {
+        Ok(Description { info, family, template, layout }) => json!({
+            "name": info.name,
+            "family": family,
+            "context": info.context_length,
+            "layout": layout,
+            "template": template,
+            "path": path,
+        }),
+        Err(error) => json!({"path": path, "problem": format!("{error:#}")}),
+    }
+}

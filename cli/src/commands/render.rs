@@ -1,0 +1,169 @@
+//! `alloquy render`: what a turn would send to the model, at each of its stages.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, stdout};
+
+use alloquy_core::{
+    ConversationManager as _, Ending, Error, ErrorKind, Message, PreparedPrompt, PromptPart, Request, Role,
+    Unit,
+};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::arguments::{
+    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+};
+use crate::failure::Failure;
+use crate::messages::messages;
+use crate::open;
+use crate::piped::piped;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy render \"Hello\"                    the text of the prompt, byte for byte
+  alloquy render --show ids \"Hello\"         the tokens
+  alloquy render --show parts \"Hello\"       what is control and what is text
+  alloquy render -c                         what was said so far in the last conversation
+  echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | alloquy render --json
+
+The prompt ends with the header of an answer, unless the last message is an answer already.";
+
+/// Show what would be sent to the model: text, parts and tokens
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Render {
+    /// What is said; read as JSON messages from standard input when nothing else is named
+    message: Vec<String>,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Stage::Text, env = "ALLOQUY_SHOW")]
+    show: Stage,
+    #[command(flatten)]
+    model: ModelArguments,
+    #[command(flatten)]
+    which: WhichConversation,
+    #[command(flatten)]
+    store: StoreArguments,
+    #[command(flatten)]
+    system: SystemArguments,
+}
+
+/// A stage of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Stage {
+    /// The text that the template prints
+    Text,
+    /// The parts that it is cut into, one a line
+    Parts,
+    /// The ids of the tokens
+    Ids,
+}
+
+impl Render {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(self.render(context))
+    }
+
+    async fn render(self, context: &Context) -> Result<(), Failure> {
+        let model = open::model(&context.settings.settle(&self.model)?, context.notes)?;
+        let request = self.request(context, &model).await?;
+        let prepared = model.round.prepare(&request)?;
+        let text = match self.show {
+            Stage::Text => with_line_end(text(&prepared)),
+            Stage::Parts => parts(&prepared),
+            Stage::Ids => ids(&prepared),
+        };
+        context.print(&text, &value(&prepared))
+    }
+
+    async fn request(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
+        let mut request = self.before(context, model).await?;
+        if !self.message.is_empty() {
+            request.path.push(Message::user(self.message.join(" ")));
+        }
+        let answered = request.path.last().is_some_and(|message| message.role == Role::Assistant);
+        request.ending = if answered { Ending::Closed } else { Ending::Answer };
+        Ok(request)
+    }
+
+    /// What stands before the message.
+    async fn before(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
+        let preface = context.settings.settle(&self.system)?.preface();
+        if self.which.last || self.which.conversation.is_some() {
+            let store = open::store(context.settings.settle(&self.store)?.store.as_deref()).await?;
+            let id = self.which.find_or_last(&*store).await?;
+            let manager = model.manager(store, &SamplingArguments::default())?;
+            return Ok(manager.open(&id).await?.request().await?);
+        }
+        match self.message.is_empty() {
+            true => Ok(Request::new(preface, messages(&piped()?.ok_or_else(nothing)?)?)),
+            false => Ok(Request::new(preface, Vec::new())),
+        }
+    }
+}
+
+fn nothing() -> Error {
+    let message = "there is nothing to render: write a message behind `alloquy render`, name a conversation, \
+                   or pipe in JSON messages";
+    Error::new(ErrorKind::Invalid, message)
+}
+
+/// The text of the prompt as the model sees it; media stand as their digests.
+fn text(prepared: &PreparedPrompt) -> String {
+    prepared
+        .parts
+        .iter()
+        .map(|part| match part {
+            PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
+            other => format!("<{}>", described(other)),
+        })
+        .collect()
+}
+
+/// A file gets the prompt byte for byte; a person gets a new line to type on.
+fn with_line_end(text: String) -> String {
+    match stdout().is_terminal() && !text.ends_with('\n') {
+        true => text + "\n",
+        false => text,
+    }
+}
+
+fn parts(prepared: &PreparedPrompt) -> String {
+    prepared.parts.iter().map(|part| described(part) + "\n").collect()
+}
+
+fn described(part: &PromptPart) -> String {
+    match part {
+        PromptPart::Text(text) => format!("text {text:?}"),
+        PromptPart::Literal(text) => format!("literal {text:?}"),
+        PromptPart::Tokens(tokens) => format!("tokens {tokens:?}"),
+        PromptPart::Media(media) => format!("media {}", media.digest()),
+        other => format!("{other:?}"),
+    }
+}
+
+fn ids(prepared: &PreparedPrompt) -> String {
+    let mut line = String::new();
+    for unit in &prepared.prompt.units {
+        let space = if line.is_empty() { "" } else { " " };
+        // Writing to a string cannot fail.
+        let _ = match unit {
+            Unit::Token(token) => write!(line, "{space}{token}"),
+            Unit::Media(media) => write!(line, "{space}<media {}>", media.digest()),
+        };
+    }
+    line + "\n"
+}
+
+fn value(prepared: &PreparedPrompt) -> Value {
+    let part = |part: &PromptPart| match part {
+        PromptPart::Text(text) => json!({"text": text}),
+        PromptPart::Literal(text) => json!({"literal": text}),
+        PromptPart::Tokens(tokens) => json!({"tokens": tokens}),
+        PromptPart::Media(media) => json!({"media": media.digest().to_string()}),
+        other => json!({"other": format!("{other:?}")}),
+    };
+    let parts: Vec<_> = prepared.parts.iter().map(part).collect();
+    let ids: Vec<_> = prepared.prompt.tokens().collect();
+    json!({"text": text(prepared), "parts": parts, "ids": ids})
+}

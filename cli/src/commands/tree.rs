@@ -1,0 +1,45 @@
+//! `alloquy tree`: everything that was said in a conversation.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::arguments::{StoreArguments, WhichConversation};
+use crate::drawing::draw;
+use crate::failure::Failure;
+use crate::open;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy tree                              the last conversation
+  alloquy tree --conversation work/plan
+  alloquy tree --json | jq '.nodes[].message.role'
+
+A line is a message: who says it, how it begins, and its address in brackets. A * marks where the conversation
+stands. Only branches indent. `/switch ADDRESS` in `alloquy chat` goes to an address.";
+
+/// Draw everything that was said in a conversation, branches included
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Tree {
+    #[command(flatten)]
+    which: WhichConversation,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+impl Tree {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(self.draw(context))
+    }
+
+    async fn draw(self, context: &Context) -> Result<(), Failure> {
+        let store = open::store(context.settings.settle(&self.store)?.store.as_deref()).await?;
+        let id = self.which.find_or_last(&*store).await?;
+        let (record, tree) = store.load(&id).await?;
+        let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();
+        let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
+        let text = format!("conversation {id}: {title}\n{}", draw(&tree, record.head)?);
+        context.print(&text, &json!({"conversation": record, "nodes": nodes}))
+    }
+}

@@ -1,0 +1,105 @@
+//! The conversation that is meant: found by the arguments, and made when the first thing is said, so that
+//! looking leaves no trace.
+
+use alloquy_core::{
+    Chat, ConversationId, ConversationManager as _, ConversationStore, Error, ErrorKind, Manager,
+    NewConversation, Preface, Query, Result,
+};
+
+use crate::arguments::WhichConversation;
+use crate::notes::Notes;
+use crate::preview::shortened;
+
+/// How many characters of the first question become the title.
+const TITLE: usize = 60;
+
+impl WhichConversation {
+    /// Returns the conversation that the arguments name, or `None` when they name none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when there is nothing to go on with.
+    pub(crate) async fn find(&self, store: &dyn ConversationStore) -> Result<Option<ConversationId>> {
+        match self.last {
+            true => last(store).await.map(Some),
+            false => Ok(self.conversation.clone()),
+        }
+    }
+
+    /// Returns the conversation that the arguments name, or the last one when they name none.
+    ///
+    /// # Errors
+    /// As [`WhichConversation::find`].
+    pub(crate) async fn find_or_last(&self, store: &dyn ConversationStore) -> Result<ConversationId> {
+        match &self.conversation {
+            Some(id) => Ok(id.clone()),
+            None => last(store).await,
+        }
+    }
+}
+
+async fn last(store: &dyn ConversationStore) -> Result<ConversationId> {
+    let listed = store.list(&Query { limit: Some(1), offset: 0 }).await?;
+    let none =
+        || Error::new(ErrorKind::NotFound, "there is no conversation yet: begin one with `alloquy chat`");
+    listed.into_iter().next().map(|summary| summary.record.id).ok_or_else(none)
+}
+
+/// A conversation, or what one will be made of.
+pub(crate) struct Current<'a> {
+    manager: &'a Manager,
+    state: State,
+}
+
+enum State {
+    New(NewConversation),
+    Begun(Chat),
+}
+
+impl<'a> Current<'a> {
+    /// Opens the conversation `id` if there is one; else one of that name, or of a new name, is made in time.
+    pub(crate) async fn open(
+        manager: &'a Manager,
+        id: Option<ConversationId>,
+        preface: Preface,
+        notes: Notes,
+    ) -> Result<Self> {
+        let new = NewConversation::from(preface);
+        let state = match id {
+            None => State::New(new),
+            Some(id) => match manager.open(&id).await {
+                Ok(chat) => State::Begun(chat),
+                Err(error) if error.is_not_found() => {
+                    notes.say(format_args!("beginning conversation {id}"));
+                    State::New(new.id(id))
+                }
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Self { manager, state })
+    }
+
+    /// Returns the conversation, beginning it if need be.
+    pub(crate) async fn begin(&mut self, question: &str) -> Result<Chat> {
+        if let State::New(new) = &self.state {
+            let new = new.clone().metadata("title", shortened(question, TITLE));
+            self.state = State::Begun(self.manager.create(new).await?);
+        }
+        self.chat()
+    }
+
+    /// Returns the conversation.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when nothing was said yet.
+    pub(crate) fn chat(&self) -> Result<Chat> {
+        match &self.state {
+            State::Begun(chat) => Ok(chat.clone()),
+            State::New(_) => Err(Error::new(ErrorKind::Invalid, "nothing was said yet")),
+        }
+    }
+
+    /// Goes on with another conversation.
+    pub(crate) fn replace(&mut self, chat: Chat) {
+        self.state = State::Begun(chat);
+    }
+}

@@ -1,0 +1,114 @@
+//! How the program ends when it does not end well: one sentence, what to do next, an exit code.
+
+use std::io;
+use std::process::ExitCode;
+
+use alloquy_core::{Error, ErrorKind};
+
+/// The code for an answer that Ctrl-C ended: 128 and the number of the signal, as shells count.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Why a command did not succeed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Something went wrong.
+    Error(Error),
+    /// Standard output could not be written.
+    Output(io::Error),
+    /// Ctrl-C ended it.
+    Interrupted,
+    /// Problems were found and printed already.
+    Problems,
+}
+
+impl Failure {
+    /// Prints what a person needs to know and returns the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            // Whoever read our output has what they wanted, as with `| head`.
+            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Failure::Output(error) => {
+                let message = "standard output cannot be written";
+                print(&Error::new(ErrorKind::Invalid, message).with_source(error));
+                ExitCode::FAILURE
+            }
+            Failure::Error(error) => {
+                print(&error);
+                ExitCode::FAILURE
+            }
+            Failure::Interrupted => ExitCode::from(INTERRUPTED),
+            Failure::Problems => ExitCode::FAILURE,
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Error(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error)
+    }
+}
+
+/// Prints an error with its causes on one line, and below it what to do next.
+#[allow(clippy::print_stderr)] // the one place where errors become visible
+pub(crate) fn print(error: &Error) {
+    eprintln!("error: {}", one_line(error));
+    if let Some(advice) = advice(error.kind()) {
+        eprintln!("  help: {advice}");
+    }
+}
+
+/// Returns an error with its causes on one line. They often repeat what stands before them: each is said once.
+pub(crate) fn one_line(error: &Error) -> String {
+    let mut sentence = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let text = error.to_string();
+        let gist = text.rsplit(": ").next().unwrap_or(&text);
+        if !sentence.contains(gist) {
+            sentence = format!("{sentence}: {text}");
+        }
+        cause = error.source();
+    }
+    sentence.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn advice(kind: ErrorKind) -> Option<&'static str> {
+    match kind {
+        ErrorKind::Backend => Some("`alloquy doctor` shows what is missing and what to do about it"),
+        ErrorKind::ContextOverflow => {
+            Some("shorten the message, go back with /undo, or start a new conversation")
+        }
+        ErrorKind::Corrupt => {
+            Some("nothing was changed; put back a copy, or name another store with --store URL")
+        }
+        ErrorKind::Model => Some("`alloquy models DIR` lists the models that can be read below a folder"),
+        ErrorKind::Store => {
+            Some("check the path and its permissions, or name another store with --store URL")
+        }
+        ErrorKind::Template => {
+            Some("name another template with --template FILE or --template NAME, or use `alloquy complete`")
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_said_once_and_on_one_line() {
+        let cause = io::Error::other("disk\n  is full");
+        let error = Error::new(ErrorKind::Store, "could not append").with_source(cause);
+        assert_eq!(one_line(&error), "could not append: disk is full");
+        let repeated =
+            Error::new(ErrorKind::Store, "could not append: gone").with_source(io::Error::other("gone"));
+        assert_eq!(one_line(&repeated), "could not append: gone");
+    }
+}

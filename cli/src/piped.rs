@@ -1,0 +1,17 @@
+//! Standard input as one text, where it is not a keyboard.
+
+use std::io::{IsTerminal, Read, stdin};
+
+use alloquy_core::{Error, ErrorKind, Result};
+
+/// Reads what is piped in, or `None` when a person sits there.
+pub(crate) fn piped() -> Result<Option<String>> {
+    if stdin().is_terminal() {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    stdin().read_to_string(&mut text).map_err(|source| {
+        Error::new(ErrorKind::Invalid, "standard input cannot be read as text").with_source(source)
+    })?;
+    Ok(Some(text))
+}

@@ -1,0 +1,58 @@
+//! What happens in a turn, on standard output: the answer as text, or events as JSON, one a line.
+
+mod events;
+mod text;
+
+use std::io;
+use std::io::stdout;
+
+use alloquy_core::{Delta, Reply, Turn, TurnEvent, TurnReply};
+use futures::StreamExt as _;
+use serde_json::Value;
+
+use crate::arguments::Output;
+use crate::failure::Failure;
+use crate::notes::Notes;
+
+pub(crate) use events::Events;
+pub(crate) use text::{LineEnd, Text};
+
+/// Prints what happens in a turn.
+pub(crate) trait Printer {
+    /// Prints a piece of an answer.
+    fn delta(&mut self, delta: &Delta) -> io::Result<()>;
+
+    /// Prints an event of a turn.
+    fn event(&mut self, event: &TurnEvent) -> io::Result<()>;
+
+    /// Prints the end of an answer that is not part of a conversation.
+    fn reply(&mut self, reply: &Reply) -> io::Result<()>;
+
+    /// Prints the end of a turn.
+    fn turn(&mut self, turn: &TurnReply) -> io::Result<()>;
+
+    /// Prints what a person asked to see: as text, or as a JSON object under `name`.
+    fn show(&mut self, name: &str, text: &str, value: Value) -> io::Result<()>;
+}
+
+/// Takes a turn to its end, printing it. When nobody reads any more, the answer ends and what was said is kept.
+pub(crate) async fn take(mut turn: Turn, printer: &mut dyn Printer) -> Result<TurnReply, Failure> {
+    while let Some(event) = turn.next().await {
+        if let Err(error) = printer.event(&event) {
+            turn.stop();
+            turn.finish().await?;
+            return Err(error.into());
+        }
+    }
+    let reply = turn.finish().await?;
+    printer.turn(&reply)?;
+    Ok(reply)
+}
+
+/// Returns the printer that the arguments ask for.
+pub(crate) fn printer(output: &Output, end: LineEnd) -> Box<dyn Printer> {
+    match output.json {
+        true => Box::new(Events::new(stdout())),
+        false => Box::new(Text::new(stdout(), std::io::stderr(), Notes::new(output), end)),
+    }
+}

@@ -1,0 +1,94 @@
+//! Events as JSON, one object a line. Its shapes are documented in docs/cli.md.
+
+use std::io::{self, Write};
+
+use alloquy_core::{Delta, HeadMove, Reply, TurnEvent, TurnReply};
+use serde_json::{Value, json};
+
+use super::Printer;
+
+/// Writes one JSON object a line.
+#[derive(Debug)]
+pub(crate) struct Events<O> {
+    out: O,
+}
+
+impl<O: Write> Events<O> {
+    pub(crate) fn new(out: O) -> Self {
+        Self { out }
+    }
+
+    fn write(&mut self, event: &Value) -> io::Result<()> {
+        writeln!(self.out, "{event}")?;
+        self.out.flush()
+    }
+}
+
+impl<O: Write> Printer for Events<O> {
+    fn delta(&mut self, delta: &Delta) -> io::Result<()> {
+        self.write(&match delta {
+            Delta::Text(text) => json!({"event": "text", "text": text}),
+            Delta::Thinking(text) => json!({"event": "thinking", "text": text}),
+            Delta::ToolCall(call) => json!({"event": "tool_call", "call": call}),
+            Delta::Malformed(malformed) => json!({"event": "malformed", "malformed": malformed}),
+            other => json!({"event": "other", "debug": format!("{other:?}")}),
+        })
+    }
+
+    fn event(&mut self, event: &TurnEvent) -> io::Result<()> {
+        match event {
+            TurnEvent::Delta(delta) => self.delta(delta),
+            TurnEvent::ToolResult(result) => self.write(&json!({"event": "tool_result", "result": result})),
+            TurnEvent::Node(node) => self.write(&json!({"event": "node", "node": node})),
+            other => self.write(&json!({"event": "other", "debug": format!("{other:?}")})),
+        }
+    }
+
+    fn reply(&mut self, reply: &Reply) -> io::Result<()> {
+        self.write(&named("done", done(reply)))
+    }
+
+    fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
+        let head = match turn.head {
+            HeadMove::Moved => json!({"moved": true, "at": turn.node}),
+            HeadMove::Branched { head } => json!({"moved": false, "at": head}),
+        };
+        let place = json!({
+            "node": turn.node,
+            "answers": turn.answers,
+            "head": head,
+            "pending": turn.pending,
+            "rounds": turn.rounds,
+        });
+        self.write(&named("done", joined(done(&turn.reply), place)))
+    }
+
+    fn show(&mut self, name: &str, _text: &str, value: Value) -> io::Result<()> {
+        self.write(&named(name, value))
+    }
+}
+
+fn done(reply: &Reply) -> Value {
+    json!({
+        "text": reply.message.text(),
+        "finish": reply.finish,
+        "usage": reply.usage,
+        "cache": reply.cache,
+        "seed": reply.seed,
+        "degradations": reply.degradations,
+    })
+}
+
+/// Puts the name of an event in front of its fields.
+fn named(name: &str, fields: Value) -> Value {
+    joined(json!({"event": name}), fields)
+}
+
+/// Joins the fields of two objects, in order.
+fn joined(first: Value, second: Value) -> Value {
+    let fields = [first, second].into_iter().filter_map(|value| match value {
+        Value::Object(fields) => Some(fields),
+        _ => None,
+    });
+    Value::Object(fields.flatten().collect())
+}

@@ -1,0 +1,248 @@
+//! Answers on standard output as they are written; thoughts, tools and everything else on standard error.
+
+use std::io::{self, Write};
+
+use alloquy_core::{CacheReport, Degradation, Delta, FinishReason, HeadMove, Reply, TurnEvent, TurnReply};
+use serde_json::Value;
+
+use super::Printer;
+use crate::notes::{Loudness, Notes};
+use crate::preview::shortened;
+
+/// How many characters of a tool's answer are shown.
+const WIDTH: usize = 100;
+
+/// What stands behind the last character of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineEnd {
+    /// A line break, unless the answer ends with one.
+    Always,
+    /// Nothing: the output is the answer, byte for byte.
+    Never,
+}
+
+/// Writes answers to `out` and everything else to `err`.
+#[derive(Debug)]
+pub(crate) struct Text<O, E> {
+    out: O,
+    err: E,
+    notes: Notes,
+    end: LineEnd,
+    column: Column,
+}
+
+/// Where the cursor is, as far as this printer moved it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    /// At the start of a line.
+    Start,
+    /// In a line of the answer.
+    Answer,
+    /// In a line of a thought.
+    Thought,
+}
+
+impl<O: Write, E: Write> Text<O, E> {
+    pub(crate) fn new(out: O, err: E, notes: Notes, end: LineEnd) -> Self {
+        Self { out, err, notes, end, column: Column::Start }
+    }
+
+    fn answer(&mut self, text: &str) -> io::Result<()> {
+        self.end_thought();
+        self.out.write_all(text.as_bytes())?;
+        self.column = column(text, Column::Answer, self.column);
+        self.out.flush()
+    }
+
+    fn think(&mut self, text: &str) {
+        if self.notes.loudness() == Loudness::Quiet {
+            return;
+        }
+        let style = self.notes.style();
+        let opening = if self.column == Column::Thought { "" } else { "(thinking) " };
+        // Nobody may be listening there, which is not worth an error, here and below.
+        let _ = write!(self.err, "{}{opening}{text}{}", style.start(), style.end());
+        let _ = self.err.flush();
+        self.column = Column::Thought;
+    }
+
+    fn end_thought(&mut self) {
+        if self.column == Column::Thought {
+            let _ = writeln!(self.err);
+            self.column = Column::Start;
+        }
+    }
+
+    fn note(&mut self, note: &str) {
+        if self.notes.loudness() > Loudness::Quiet {
+            let style = self.notes.style();
+            let _ = writeln!(self.err, "{}{note}{}", style.start(), style.end());
+        }
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        self.end_thought();
+        if self.column == Column::Answer && self.end == LineEnd::Always {
+            self.out.write_all(b"\n")?;
+            self.column = Column::Start;
+        }
+        self.out.flush()
+    }
+
+    fn aside(&mut self, note: &str) -> io::Result<()> {
+        self.end_line()?;
+        self.note(note);
+        Ok(())
+    }
+}
+
+fn column(text: &str, within: Column, before: Column) -> Column {
+    match text.chars().next_back() {
+        None => before,
+        Some('\n') => Column::Start,
+        Some(_) => within,
+    }
+}
+
+impl<O: Write, E: Write> Printer for Text<O, E> {
+    fn delta(&mut self, delta: &Delta) -> io::Result<()> {
+        match delta {
+            Delta::Text(text) => self.answer(text),
+            Delta::Thinking(text) => {
+                self.think(text);
+                Ok(())
+            }
+            Delta::ToolCall(call) => {
+                self.aside(&format!("calls {}({})", call.name, shortened(&call.arguments.to_string(), WIDTH)))
+            }
+            Delta::Malformed(malformed) => {
+                let raw = shortened(&malformed.raw, WIDTH);
+                self.aside(&format!("could not read a part of the reply ({}): {raw}", malformed.reason))
+            }
+            other => self.aside(&format!("{other:?}")),
+        }
+    }
+
+    fn event(&mut self, event: &TurnEvent) -> io::Result<()> {
+        match event {
+            TurnEvent::Delta(delta) => self.delta(delta),
+            TurnEvent::ToolResult(result) => {
+                self.aside(&format!("{} answers {}", result.name, shortened(&result.text(), WIDTH)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn reply(&mut self, reply: &Reply) -> io::Result<()> {
+        self.end_line()?;
+        for note in remarks(reply) {
+            self.note(&note);
+        }
+        if self.notes.loudness() >= Loudness::Verbose {
+            self.note(&cost(reply));
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
+        self.reply(&turn.reply)?;
+        if let HeadMove::Branched { .. } = turn.head {
+            self.note(
+                "another writer moved this conversation on; this answer is kept as a branch: see /tree",
+            );
+        }
+        for call in &turn.pending {
+            self.note(&format!("nobody here answers the call of {:?}", call.name));
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, _name: &str, text: &str, _value: Value) -> io::Result<()> {
+        self.end_line()?;
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+}
+
+/// What was not as asked.
+fn remarks(reply: &Reply) -> Vec<String> {
+    let finish = match reply.finish {
+        FinishReason::MaxTokens => Some("(the answer ends at --max-tokens)".to_owned()),
+        FinishReason::ContextFull => Some("(the answer ends because the model's context is full)".to_owned()),
+        FinishReason::Stopped => Some("(stopped; what was said is kept)".to_owned()),
+        _ => None,
+    };
+    finish.into_iter().chain(reply.degradations.iter().map(degradation)).collect()
+}
+
+fn degradation(degradation: &Degradation) -> String {
+    match degradation {
+        Degradation::MaxTokensCapped { asked, room } => {
+            format!("(--max-tokens {asked} is more than the context has room for: {room})")
+        }
+        Degradation::BrokenText => "(the answer ends within a character, shown as \u{FFFD})".to_owned(),
+        other => format!("({other:?})"),
+    }
+}
+
+/// What the answer took.
+fn cost(reply: &Reply) -> String {
+    let cache = reply.cache.map_or_else(String::new, |report| format!("{}, ", cached(report)));
+    let seed = reply.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+    format!("({cache}reply {} tokens{seed})", reply.usage.reply)
+}
+
+fn cached(report: CacheReport) -> String {
+    let CacheReport { prompt, reused, forwarded, .. } = report;
+    format!("prompt {prompt}: {reused} reused + {forwarded} forwarded")
+}
+
+#[cfg(test)]
+mod tests {
+    use alloquy_core::Message;
+
+    use super::*;
+    use crate::arguments::Output;
+
+    fn printed(output: &Output, end: LineEnd, deltas: &[Delta], reply: &Reply) -> (String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut text = Text::new(&mut out, &mut err, Notes::new(output), end);
+        deltas.iter().for_each(|delta| text.delta(delta).unwrap());
+        text.reply(reply).unwrap();
+        (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    fn deltas() -> [Delta; 3] {
+        [Delta::Thinking("Hm".into()), Delta::Thinking(".".into()), Delta::Text("Yes".into())]
+    }
+
+    #[test]
+    fn the_answer_alone_is_on_standard_output() {
+        let reply = Reply::new(Message::assistant("Yes"));
+        let (out, err) = printed(&Output::default(), LineEnd::Always, &deltas(), &reply);
+        assert_eq!((out.as_str(), err.as_str()), ("Yes\n", "(thinking) Hm.\n"));
+        let (out, _) = printed(&Output::default(), LineEnd::Never, &deltas(), &reply);
+        assert_eq!(out, "Yes");
+    }
+
+    #[test]
+    fn quiet_is_the_answer_and_nothing_else() {
+        let mut reply = Reply::new(Message::assistant("Yes"));
+        reply.finish = FinishReason::MaxTokens;
+        let quiet = Output { quiet: true, ..Output::default() };
+        let (out, err) = printed(&quiet, LineEnd::Always, &deltas(), &reply);
+        assert_eq!((out.as_str(), err.as_str()), ("Yes\n", ""));
+    }
+
+    #[test]
+    fn a_capped_reply_says_so_and_a_verbose_one_what_it_took() {
+        let mut reply = Reply::new(Message::assistant("Yes"));
+        reply.finish = FinishReason::ContextFull;
+        reply.degradations = vec![Degradation::MaxTokensCapped { asked: 900, room: 12 }];
+        reply.cache = Some(CacheReport { prompt: 30, reused: 20, forwarded: 10, first_difference: Some(20) });
+        reply.seed = Some(7);
+        let verbose = Output { verbose: 1, ..Output::default() };
+        let (_, err) = printed(&verbose, LineEnd::Always, &[], &reply);
+        insta::assert_snapshot!(err);
+    }
+}

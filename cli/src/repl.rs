@@ -1,0 +1,246 @@
+//! The conversation at the keyboard, or in a pipe: a line is said, or is a command.
+
+mod command;
+mod lines;
+
+use alloquy_core::{Ask, Chat, Error, ErrorKind, FinishReason, NodeId, Role, Turn};
+use serde_json::json;
+
+use crate::current::Current;
+use crate::drawing::draw;
+use crate::failure::{self, Failure};
+use crate::interrupts::Interrupts;
+use crate::notes::Notes;
+use crate::preview::preview;
+use crate::printer::{Printer, take};
+
+use command::{Command, Line};
+pub(crate) use lines::{Lines, Piped, Typed};
+
+/// How many characters of a message are shown where the conversation stands.
+const WIDTH: usize = 60;
+
+/// What an error means for the lines that follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterError {
+    /// A person reads it and goes on.
+    GoOn,
+    /// What follows in a script depends on what went before.
+    End,
+}
+
+/// A conversation, the lines that go into it and the printer of what comes out.
+pub(crate) struct Repl<'a> {
+    pub(crate) current: Current<'a>,
+    pub(crate) lines: Box<dyn Lines>,
+    pub(crate) printer: Box<dyn Printer>,
+    pub(crate) interrupts: Interrupts,
+    pub(crate) notes: Notes,
+    pub(crate) after_error: AfterError,
+}
+
+/// Whether there is a next line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Read,
+    Leave,
+}
+
+impl Repl<'_> {
+    /// Takes lines until there are no more, or `/exit`.
+    pub(crate) async fn run(&mut self) -> Result<(), Failure> {
+        while let Some(line) = self.lines.next()? {
+            match self.take(&line).await {
+                Ok(Next::Read) => {}
+                Ok(Next::Leave) => break,
+                Err(Failure::Error(error)) if self.after_error == AfterError::GoOn => failure::print(&error),
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, line: &str) -> Result<Next, Failure> {
+        match Line::read(line)? {
+            Line::Nothing => {}
+            Line::Say(text) => {
+                let chat = self.current.begin(&text).await?;
+                self.answer(chat.send(text)).await?;
+            }
+            Line::Command(Command::Exit) => return Ok(Next::Leave),
+            Line::Command(command) => self.obey(command).await?,
+        }
+        Ok(Next::Read)
+    }
+
+    async fn obey(&mut self, command: Command) -> Result<(), Failure> {
+        match command {
+            Command::Help => self.printer.show("help", &command::help(), command::names())?,
+            Command::Exit => {}
+            command => {
+                let chat = self.current.chat()?;
+                self.walk(&chat, command).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Commands that need a conversation.
+    async fn walk(&mut self, chat: &Chat, command: Command) -> Result<(), Failure> {
+        match command {
+            Command::Undo => {
+                let before = chat.undo().await?;
+                self.say_where(chat, before).await?;
+            }
+            Command::Retry => self.answer(chat.regenerate(Ask::default())).await?,
+            Command::Edit(text) => {
+                let question = last_question(chat).await?;
+                self.answer(chat.edit(question, text)).await?;
+            }
+            Command::Branch => self.branch(chat).await?,
+            Command::Tree => self.tree(chat).await?,
+            Command::Switch(address) => {
+                let node = chat.resolve(&address).await?;
+                chat.goto(node).await?;
+                self.say_where(chat, node).await?;
+            }
+            Command::History => self.history(chat).await?,
+            Command::Help | Command::Exit => {}
+        }
+        Ok(())
+    }
+
+    /// Prints an answer while it is written. Ctrl-C ends it and keeps what was said.
+    async fn answer(&mut self, turn: Turn) -> Result<(), Failure> {
+        self.interrupts.end_with(turn.stop_signal());
+        let taken = take(turn, &mut *self.printer).await;
+        self.interrupts.disarm();
+        let stopped = taken?.reply.finish == FinishReason::Stopped;
+        match stopped && self.after_error == AfterError::End {
+            true => Err(Failure::Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    async fn branch(&mut self, chat: &Chat) -> Result<(), Failure> {
+        let copy = chat.fork().await?;
+        self.notes.say(format_args!(
+            "going on in a copy, conversation {}; the original is {}",
+            copy.id(),
+            chat.id()
+        ));
+        self.current.replace(copy);
+        Ok(())
+    }
+
+    async fn tree(&mut self, chat: &Chat) -> Result<(), Failure> {
+        let (head, tree) = (chat.head().await?, chat.tree().await?);
+        let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
+        self.printer.show("tree", &draw(&tree, head)?, json!({"head": head, "nodes": nodes}))?;
+        Ok(())
+    }
+
+    async fn history(&mut self, chat: &Chat) -> Result<(), Failure> {
+        let history = chat.history().await?;
+        let said = |node: &alloquy_core::Node| format!("{}: {}\n", node.message.role, node.message.text());
+        let text: String = history.iter().map(said).collect();
+        self.printer.show("history", &text, json!({"nodes": history}))?;
+        Ok(())
+    }
+
+    async fn say_where(&self, chat: &Chat, node: Option<NodeId>) -> Result<(), Failure> {
+        let tree = chat.tree().await?;
+        let Some(node) = node else {
+            self.notes.say("now before the first message");
+            return Ok(());
+        };
+        let (message, address) = (&tree.node(node)?.message, tree.address(Some(node))?);
+        self.notes.say(format_args!("now at [{address}] {}: {}", message.role, preview(message, WIDTH)));
+        Ok(())
+    }
+}
+
+async fn last_question(chat: &Chat) -> Result<NodeId, Failure> {
+    let history = chat.history().await?;
+    let asked = history.iter().rfind(|node| node.message.role == Role::User);
+    let nothing = || Error::new(ErrorKind::Invalid, "there is no question to edit");
+    Ok(asked.ok_or_else(nothing)?.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Arc;
+
+    use alloquy_core::testing::EchoModel;
+    use alloquy_core::{Manager, Preface};
+
+    use super::*;
+    use crate::arguments::Output;
+    use crate::printer::{LineEnd, Text};
+
+    struct Scripted(VecDeque<&'static str>);
+
+    impl Lines for Scripted {
+        fn next(&mut self) -> Result<Option<String>, Failure> {
+            Ok(self.0.pop_front().map(str::to_owned))
+        }
+    }
+
+    /// Writes into a buffer that outlives the printer.
+    #[derive(Clone, Default)]
+    struct Shared(Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn printed(script: impl IntoIterator<Item = &'static str>) -> (String, Result<(), Failure>) {
+        let notes = Notes::new(&Output { quiet: true, ..Output::default() });
+        let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+        let out = Shared::default();
+        let ended = pollster::block_on(async {
+            let current = Current::open(&manager, None, Preface::default(), notes).await?;
+            let lines = Box::new(Scripted(script.into_iter().collect()));
+            let printer = Box::new(Text::new(out.clone(), std::io::sink(), notes, LineEnd::Always));
+            let (interrupts, after_error) = (Interrupts::default(), AfterError::End);
+            Repl { current, lines, printer, interrupts, notes, after_error }.run().await
+        });
+        let bytes = out.0.lock().unwrap().clone();
+        (String::from_utf8(bytes).unwrap(), ended)
+    }
+
+    #[test]
+    fn going_back_leaves_branches() {
+        let script = [
+            "One",
+            "Two",
+            "/undo",
+            "/edit Uno",
+            "/retry",
+            "/switch 0.0",
+            "Three",
+            "/branch",
+            "/history",
+            "/tree",
+        ];
+        let (out, ended) = printed(script);
+        ended.unwrap();
+        insta::assert_snapshot!(out);
+    }
+
+    #[test]
+    fn nothing_is_read_after_exit_or_an_error() {
+        assert_eq!(printed(["One", "/exit", "Two"]).0, "One\n");
+        let (out, ended) = printed(["/tree", "One"]);
+        assert!(matches!(ended, Err(Failure::Error(error)) if error.to_string() == "nothing was said yet"));
+        assert_eq!(out, "");
+    }
+}

@@ -1,0 +1,230 @@
+//! Which value of a setting is in force, and where it came from: flag, variable, file, model, or the program.
+//!
+//! A setting is a field of one of the argument groups; its key in the file is its flag's name. Nothing here
+//! lists settings a second time.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use alloquy_core::{Error, ErrorKind, Result};
+use clap::Args;
+use etcetera::BaseStrategy as _;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::arguments::Settable;
+
+/// The name of the file of lines that were typed, in the data folder.
+pub(crate) const HISTORY_FILE: &str = "history.txt";
+
+/// Where a value came from, the strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A flag on the command line.
+    Flag,
+    /// A variable of the environment.
+    Variable,
+    /// The configuration file.
+    File,
+    /// The model's makers recommend it.
+    Model,
+    /// Nobody set it.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Origin::Flag => "flag",
+            Origin::Variable => "environment",
+            Origin::File => "file",
+            Origin::Model => "model",
+            Origin::Default => "default",
+        })
+    }
+}
+
+/// Where the arguments of this process came from: flags and variables, by the names of their fields.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources(BTreeMap<String, Origin>);
+
+impl Sources {
+    /// Remembers where an argument came from; the innermost command has the last word.
+    pub(crate) fn insert(&mut self, field: &str, origin: Origin) {
+        self.0.insert(field.replace('_', "-"), origin);
+    }
+
+    fn of(&self, key: &str) -> Option<Origin> {
+        self.0.get(key).copied()
+    }
+}
+
+/// The configuration file and where the arguments came from: what decides a setting.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    /// The file that was read, or would be.
+    pub(crate) path: Option<PathBuf>,
+    values: Map<String, Value>,
+    sources: Sources,
+}
+
+/// Whether a file has to be there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Required,
+    Optional,
+}
+
+/// A group of settings: arguments of the command line that may stand in the file too.
+pub(crate) trait Group: Args + Serialize + DeserializeOwned {}
+
+impl<G: Args + Serialize + DeserializeOwned> Group for G {}
+
+impl Settings {
+    /// Reads the file that was named, or the one at its usual place if there is one.
+    pub(crate) fn read(named: Option<&Path>, sources: Sources) -> Result<Self> {
+        let path = named.map(Path::to_owned).or_else(usual_place);
+        let presence = if named.is_some() { Presence::Required } else { Presence::Optional };
+        let text = path.as_deref().map_or(Ok(String::new()), |path| read(path, presence))?;
+        let values = parse(&text).map_err(|error| {
+            let path = path.as_deref().unwrap_or(Path::new(""));
+            error.context(format!("configuration file {path:?} is not valid"))
+        })?;
+        Ok(Self { path, values, sources })
+    }
+
+    /// Returns a group as it is in force: what was given, and the file's values for what was not.
+    pub(crate) fn settle<G: Group>(&self, given: &G) -> Result<G> {
+        let mut settled = self.values.clone();
+        settled.extend(entries(given)?.into_iter().filter(|(_, value)| !value.is_null()));
+        serde_json::from_value(Value::Object(settled)).map_err(invalid)
+    }
+
+    /// Returns where the value of a setting comes from.
+    pub(crate) fn origin(&self, key: &str) -> Origin {
+        let filed = self.values.contains_key(key).then_some(Origin::File);
+        self.sources.of(key).or(filed).unwrap_or(Origin::Default)
+    }
+}
+
+/// Returns the settings of a group by their keys; those that are not set are null.
+pub(crate) fn entries<G: Group>(group: &G) -> Result<Map<String, Value>> {
+    match serde_json::to_value(group).map_err(invalid)? {
+        Value::Object(entries) => Ok(entries),
+        other => Err(Error::new(ErrorKind::Invalid, format!("settings are no table but {other}"))),
+    }
+}
+
+/// Returns the folder where this program keeps its data.
+pub(crate) fn data_folder() -> Result<PathBuf> {
+    Ok(folders()?.data_dir().join("alloquy"))
+}
+
+fn usual_place() -> Option<PathBuf> {
+    Some(folders().ok()?.config_dir().join("alloquy").join("config.toml"))
+}
+
+fn folders() -> Result<impl etcetera::BaseStrategy> {
+    etcetera::choose_base_strategy().map_err(|source| {
+        let message =
+            "the home folder is unknown: name a configuration file with --config and a store with --store";
+        Error::new(ErrorKind::NotFound, message).with_source(source)
+    })
+}
+
+fn read(path: &Path, presence: Presence) -> Result<String> {
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && presence == Presence::Optional => {
+            Ok(String::new())
+        }
+        text => text.map_err(|source| {
+            let message = format!("configuration file {path:?} cannot be read");
+            Error::new(ErrorKind::Invalid, message).with_source(source)
+        }),
+    }
+}
+
+fn parse(text: &str) -> Result<Map<String, Value>> {
+    let values: Map<String, Value> = toml::from_str(text).map_err(|error| {
+        // The long form draws the line of the file, which is more than one sentence.
+        let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
+        Error::new(ErrorKind::Invalid, format!("line {}: {}", line + 1, error.message()))
+    })?;
+    values.iter().try_for_each(|(key, value)| check(key, value))?;
+    Ok(values)
+}
+
+fn check(key: &str, value: &Value) -> Result<()> {
+    let known = keys::<Settable>();
+    if !known.iter().any(|name| name == key) {
+        let message = format!("unknown key {key:?}, one of: {}", known.join(", "));
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    let alone = Map::from_iter([(key.to_owned(), value.clone())]);
+    let typed = serde_json::from_value::<Settable>(Value::Object(alone)).map(drop);
+    typed.map_err(|source| Error::new(ErrorKind::Invalid, format!("key {key:?} is {value}: {source}")))
+}
+
+/// Returns the keys of a group in the order in which help lists them.
+pub(crate) fn keys<G: Group>() -> Vec<String> {
+    let command = G::augment_args(clap::Command::new("keys"));
+    command.get_arguments().map(|argument| argument.get_id().as_str().replace('_', "-")).collect()
+}
+
+fn invalid(source: serde_json::Error) -> Error {
+    Error::new(ErrorKind::Invalid, "a setting has the wrong type").with_source(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::SamplingArguments;
+
+    fn settings(file: &str, sources: &[(&str, Origin)]) -> Settings {
+        let mut known = Sources::default();
+        sources.iter().for_each(|(field, origin)| known.insert(field, *origin));
+        Settings { path: None, values: parse(file).unwrap(), sources: known }
+    }
+
+    #[test]
+    fn what_is_given_wins_over_the_file() {
+        let settings = settings("temperature = 0.5\ntop-k = 40\n", &[("temperature", Origin::Flag)]);
+        let given = SamplingArguments { temperature: Some(0.9), ..SamplingArguments::default() };
+        let settled = settings.settle(&given).unwrap();
+        assert_eq!((settled.temperature, settled.top_k, settled.seed), (Some(0.9), Some(40), None));
+        assert_eq!(settings.origin("temperature"), Origin::Flag);
+        assert_eq!(settings.origin("top-k"), Origin::File);
+        assert_eq!(settings.origin("seed"), Origin::Default);
+    }
+
+    #[test]
+    fn whole_numbers_serve_where_numbers_are_expected() {
+        let settled = settings("temperature = 0", &[]).settle(&SamplingArguments::default()).unwrap();
+        assert_eq!(settled.temperature, Some(0.0));
+    }
+
+    #[test]
+    fn stop_texts_of_a_flag_stand_in_for_those_of_the_file() {
+        let settings = settings("stop = [\"A\", \"B\"]", &[]);
+        let settled = settings.settle(&SamplingArguments::default()).unwrap();
+        assert_eq!(settled.stop, ["A", "B"]);
+        let given = SamplingArguments { stop: vec!["C".into()], ..SamplingArguments::default() };
+        assert_eq!(settings.settle(&given).unwrap().stop, ["C"]);
+    }
+
+    #[test]
+    fn a_bad_file_says_where_and_what_would_have_been_valid() {
+        let errors = ["temprature = 1", "top-k = \"many\"", "seed = -1", "a = 1\nb = = 2"]
+            .map(|file| parse(file).unwrap_err().to_string());
+        insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    #[test]
+    fn a_named_file_has_to_be_there_and_the_usual_one_not() {
+        let missing = Path::new("/nowhere/config.toml");
+        assert!(Settings::read(Some(missing), Sources::default()).is_err());
+        assert_eq!(read(missing, Presence::Optional).unwrap(), "");
+    }
+}

@@ -1,0 +1,182 @@
+//! What people get wrong, and what they are told: one sentence, what to do next, and nothing lost.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod program;
+mod shared;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use program::Program;
+
+const STORIES: &str = "models/stories260k";
+const QWEN: &str = "models/tiny/genai-qwen3-fp32";
+
+/// Runs the program and writes down what it says; every run has to fail with one error.
+fn told(program: &Program, arguments: &[&str]) -> String {
+    let ran = program.run(arguments);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.errors().len(), 1, "{ran:?}");
+    assert_eq!(ran.out, "");
+    let said: Vec<_> = ran.err.lines().filter(|line| !line.starts_with("loading ")).collect();
+    program.redacted(&said.join("\n"))
+}
+
+/// Copies a model's folder into the program's, so that it can be damaged.
+fn copied(program: &Program, model: &Path) -> PathBuf {
+    let copy = program.path("model");
+    fs::create_dir(&copy).unwrap();
+    for entry in fs::read_dir(model).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file()) {
+        fs::write(copy.join(entry.file_name()), fs::read(entry.path()).unwrap()).unwrap();
+    }
+    copy
+}
+
+fn model_is_told(damage: impl FnOnce(&Path), from: &str) -> Option<String> {
+    let model = shared::find(from)?;
+    let program = Program::new();
+    let copy = copied(&program, &model);
+    damage(&copy);
+    Some(told(&program, &["ask", "--model", copy.to_str().unwrap(), "Hello"]))
+}
+
+#[test]
+fn folders_that_are_no_models() {
+    let program = Program::new();
+    let missing = told(&program, &["ask", "--model", "nowhere", "Hello"]);
+    fs::create_dir(program.path("empty")).unwrap();
+    let empty = told(&program, &["ask", "--model", "empty", "Hello"]);
+    let unnamed = told(&program, &["ask", "Hello"]);
+    insta::assert_snapshot!([missing, empty, unnamed].join("\n\n"));
+}
+
+#[test]
+fn a_truncated_graph() {
+    let truncate = |model: &Path| {
+        let graph = fs::read(model.join("model.onnx")).unwrap();
+        fs::write(model.join("model.onnx"), &graph[..graph.len() / 2]).unwrap();
+    };
+    if let Some(told) = model_is_told(truncate, QWEN) {
+        insta::assert_snapshot!(told);
+    }
+}
+
+#[test]
+fn weights_outside_of_the_folder() {
+    let lead_out = |model: &Path| {
+        let graph = fs::read(model.join("model.onnx")).unwrap();
+        let (inside, outside) = (b"model.onnx.data", b"../../etc/passw");
+        let places: Vec<_> =
+            (0..graph.len() - inside.len()).filter(|&place| graph[place..].starts_with(inside)).collect();
+        assert!(!places.is_empty());
+        let mut graph = graph;
+        for place in places {
+            graph[place..place + outside.len()].copy_from_slice(outside);
+        }
+        fs::write(model.join("model.onnx"), graph).unwrap();
+    };
+    if let Some(told) = model_is_told(lead_out, QWEN) {
+        insta::assert_snapshot!(told);
+    }
+}
+
+#[test]
+fn a_model_without_an_end() {
+    let forget = |model: &Path| {
+        for name in ["config.json", "genai_config.json", "generation_config.json", "tokenizer_config.json"] {
+            let text = fs::read_to_string(model.join(name)).unwrap();
+            let mut json = serde_json::from_str(&text).unwrap();
+            remove_ends(&mut json);
+            fs::write(model.join(name), json.to_string()).unwrap();
+        }
+    };
+    if let Some(told) = model_is_told(forget, STORIES) {
+        insta::assert_snapshot!(told);
+    }
+}
+
+fn remove_ends(json: &mut serde_json::Value) {
+    if let Some(fields) = json.as_object_mut() {
+        fields.retain(|name, _| !name.starts_with("eos_token"));
+        fields.values_mut().for_each(remove_ends);
+    }
+}
+
+#[test]
+fn a_library_that_is_not_onnx_runtime() {
+    let Some(model) = shared::find(STORIES) else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    let text = program.write("text.so", "no library");
+    let missing = program.path("missing.so");
+    let told_of = |path: &Path| {
+        let ran = program.command(&["ask", "Hello"]).env("ORT_DYLIB_PATH", path).output().unwrap();
+        assert_eq!(ran.status.code(), Some(1));
+        let err = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(err.matches("error:").count(), 1, "{err}");
+        program.redacted(&err)
+    };
+    insta::assert_snapshot!([told_of(&text), told_of(&missing)].join("\n"));
+}
+
+#[test]
+fn a_question_longer_than_the_context_leaves_the_conversation_as_it_was() {
+    let Some(model) = shared::find(QWEN) else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    program.run(&["ask", "--conversation", "tea", "--max-tokens", "4", "Hello"]).ok();
+    let before = program.run(&["tree", "--json"]).ok().events().remove(0);
+    let long = "word ".repeat(2000);
+    insta::assert_snapshot!(told(&program, &["ask", "--conversation", "tea", &long]));
+    let after = program.run(&["tree", "--json"]).ok().events().remove(0);
+    assert_eq!(after["conversation"]["head"], before["conversation"]["head"]);
+    let nodes = |shown: &serde_json::Value| shown["nodes"].as_array().unwrap().clone();
+    assert!(nodes(&before).iter().all(|node| nodes(&after).contains(node)), "what was said stays");
+}
+
+#[test]
+fn stores_that_cannot_be_used() {
+    let program = Program::new();
+    program.write("file", "in the way");
+    let beside = |scheme: &str| {
+        let url = format!("{scheme}:{}", program.path("file").join("store").display());
+        told(&program, &["tree", "--store", &url])
+    };
+    let unknown = told(&program, &["tree", "--store", "chats"]);
+    insta::assert_snapshot!([beside("sqlite"), beside("file"), unknown].join("\n\n"));
+}
+
+#[test]
+fn a_damaged_store_is_told_and_left_as_it_is() {
+    let program = Program::new();
+    let damaged = "This is no database. ".repeat(500);
+    program.write("store.db", &damaged);
+    insta::assert_snapshot!(told(&program, &["tree"]));
+    assert_eq!(fs::read_to_string(program.path("store.db")).unwrap(), damaged);
+}
+
+#[test]
+fn names_and_numbers_that_are_not_valid() {
+    let Some(model) = shared::find(STORIES) else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    let errors = [
+        told(&program, &["ask", "--family", "qwen9", "Hello"]),
+        told(&program, &["ask", "--template", "nowhere.jinja", "Hello"]),
+        told(&program, &["ask", "--provider", "abacus", "Hello"]),
+        told(&program, &["ask", "--top-p", "2", "Hello"]),
+        told(&program, &["ask"]),
+        told(&program, &["tree", "--conversation", "nowhere"]),
+        told(&program, &["ask", "-c", "Hello"]),
+        told(&program, &["models", "nowhere"]),
+        told(&program, &["render"]),
+    ];
+    insta::assert_snapshot!(errors.join("\n\n"));
+}
+
+#[test]
+fn a_configuration_that_is_not_valid() {
+    let program = Program::new();
+    program.write("typo.toml", "temprature = 1\n");
+    program.write("broken.toml", "model = \n");
+    let errors = ["typo.toml", "broken.toml", "nowhere.toml"]
+        .map(|file| told(&program, &["--config", file, "config", "show"]));
+    insta::assert_snapshot!(errors.join("\n\n"));
+}

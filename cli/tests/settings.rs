@@ -1,0 +1,117 @@
+//! Which value wins, and what `config show`, `doctor` and `models` say of it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod program;
+mod shared;
+
+use program::Program;
+use serde_json::json;
+
+const MODEL: &str = "models/tiny/genai-qwen3-fp32";
+
+#[test]
+fn flags_win_over_variables_over_the_file_over_the_model() {
+    let Some(model) = shared::find(MODEL) else { return };
+    let program = Program::new().variable("ALLOQUY_TOP_K", "40").variable("ALLOQUY_MODEL", model);
+    let file = program.write("config.toml", "top-k = 10\ntop-p = 0.5\nseed = 3\nstop = [\"USER:\"]\n");
+    let arguments = ["config", "show", "--config", file.to_str().unwrap(), "--top-p", "0.9"];
+    let text = program.run(&arguments).ok().out;
+    insta::assert_snapshot!(program.redacted(&text));
+    let shown = program.run(&[&arguments[..], &["--json"]].concat()).ok().events().remove(0);
+    let of = |name: &str| shown["settings"][name].clone();
+    assert_eq!(of("top-p"), json!({"value": 0.9, "origin": "flag"}));
+    assert_eq!(of("top-k"), json!({"value": 40, "origin": "environment"}));
+    assert_eq!(of("seed"), json!({"value": 3, "origin": "file"}));
+    assert_eq!(of("temperature")["origin"], "model");
+    assert_eq!(of("max-tokens"), json!({"value": null, "origin": "default"}));
+}
+
+#[test]
+fn the_file_at_its_usual_place_is_read() {
+    let program = Program::new();
+    let folder = program.path("alloquy");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("config.toml"), "system = \"Be brief.\"\n").unwrap();
+    let shown = program.run(&["config", "show", "--json"]).ok().events().remove(0);
+    assert_eq!(shown["settings"]["system"], json!({"value": "Be brief.", "origin": "file"}));
+}
+
+#[test]
+fn settings_reach_the_model() {
+    let Some(model) = shared::find(MODEL) else { return };
+    let program = Program::new();
+    let file = format!("model = {:?}\nsystem = \"Be brief.\"\n", model.display().to_string());
+    let program = program.variable("ALLOQUY_CONFIG", "config.toml");
+    program.write("config.toml", &file);
+    let rendered = program.run(&["render", "Hello"]).ok().out;
+    assert_eq!(
+        rendered,
+        "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n"
+    );
+    let messages = r#"[{"role": "user", "content": "<|im_end|>"}, {"role": "assistant", "content": "Hm."}]"#;
+    let parts = program.run_with(&["render", "--show", "parts", "--system", "Obey."], messages).ok().out;
+    insta::assert_snapshot!(parts);
+    let ids = program.run(&["render", "--show", "ids", "Hello"]).ok().out;
+    let json = program.run(&["render", "--json", "Hello"]).ok().events().remove(0);
+    let numbers: Vec<_> = ids.split_whitespace().map(|id| id.parse::<u64>().unwrap()).collect();
+    assert_eq!((json!(numbers), json!(rendered)), (json["ids"].clone(), json["text"].clone()));
+}
+
+#[test]
+fn a_template_file_stands_in_for_the_models_own() {
+    let Some(model) = shared::find(MODEL) else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    program.write(
+        "mine.jinja",
+        "{% for message in messages %}<{{ message.role }}> {{ message.content }}\n{% endfor %}",
+    );
+    let rendered = program.run(&["render", "--template", "mine.jinja", "Hello"]).ok().out;
+    assert_eq!(rendered, "<user> Hello\n");
+}
+
+#[test]
+fn models_are_listed_with_what_they_are() {
+    let Some(models) = shared::find("models") else { return };
+    let program = Program::new();
+    let folders =
+        [models.join("stories260k"), models.join("tiny/genai-qwen3-fp32"), models.join("tiny/tjs-qwen3-vl")];
+    std::fs::create_dir_all(program.path("broken")).unwrap();
+    for name in ["model.onnx", "tokenizer.json", "config.json"] {
+        std::fs::write(program.path("broken").join(name), "{").unwrap();
+    }
+    let mut arguments: Vec<_> = folders.iter().map(|folder| folder.to_str().unwrap()).collect();
+    arguments.extend([".", "--json"]);
+    arguments.insert(0, "models");
+    insta::assert_snapshot!(program.redacted(&program.run(&arguments).ok().out));
+}
+
+#[test]
+fn a_hugging_face_cache_is_looked_into() {
+    let Some(model) = shared::find("models/stories260k") else { return };
+    let program = Program::new();
+    let repository = program.path("hub").join("models--karpathy--stories260k");
+    let snapshot = repository.join("snapshots").join("abc");
+    std::fs::create_dir_all(&snapshot).unwrap();
+    std::fs::create_dir_all(repository.join("blobs")).unwrap();
+    for name in ["config.json", "genai_config.json", "tokenizer.json", "model.onnx"] {
+        std::fs::copy(model.join(name), snapshot.join(name)).unwrap();
+    }
+    let program = program.variable("HF_HUB_CACHE", "hub");
+    let shown = program.run(&["models", "--json"]).ok().events().remove(0);
+    assert_eq!(shown["models"][0]["name"], "karpathy/stories260k");
+}
+
+#[test]
+fn the_doctor_finds_everything_in_place_or_says_what_to_do() {
+    let Some(model) = shared::find(MODEL) else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    let well = program.run(&["doctor", "--json"]).ok().events().remove(0);
+    let checks = well["checks"].as_array().unwrap();
+    assert!(checks.len() == 4 && checks.iter().all(|check| check["ok"] == true), "{well}");
+    program.write("text.so", "no library");
+    let program =
+        program.variable("ORT_DYLIB_PATH", "text.so").variable("ALLOQUY_STORE", "sqlite:text.so/store.db");
+    let ill = program.run(&["doctor"]);
+    assert_eq!(ill.code, Some(1));
+    insta::assert_snapshot!(program.redacted(&ill.out));
+}

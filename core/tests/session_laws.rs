@@ -1,0 +1,14 @@
+//! The scripted engine obeys the laws of sessions.
+
+#![allow(clippy::unwrap_used)]
+
+use alloquy_core::testing::ScriptedEngine;
+use alloquy_core::{Engine, Piece, laws};
+
+#[test]
+fn scripted_sessions_obey_every_law() {
+    let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]).context_length(100);
+    let prompt = "<user>Hi<end><assistant>Hello";
+    let prompt = engine.tokenizer().encode(&[Piece::Text(prompt)]).unwrap();
+    laws::session::all(&engine, &prompt, 0.0);
+}

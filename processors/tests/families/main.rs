@@ -1,0 +1,9 @@
+//! Every family: what its prompts are cut into, and how its replies are read.
+
+// Helpers of tests are tests to clippy only where they are compiled for tests alone.
+#![cfg(test)]
+
+mod fixtures;
+mod laws;
+mod properties;
+mod support;

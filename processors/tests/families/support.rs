@@ -1,0 +1,136 @@
+//! Models, conversations and templates of our own for the tests. Knows nothing of the crate's inside.
+
+use std::sync::Arc;
+
+use alloquy_core::{
+    DataProcessor, Ending, Message, ModelInfo, Preface, PromptPart, PromptSource, SpecialToken,
+};
+use alloquy_core::{TemplateInput, ToolSpec};
+use serde_json::{Value, json};
+
+/// The control tokens of the test models.
+pub(crate) fn specials(family: &str) -> Vec<SpecialToken> {
+    let texts: &[&str] = match family {
+        "gemma3" => &["<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>", "<start_of_image>"],
+        "vicuna" => &["<unk>", "<s>", "</s>"],
+        _ => &[
+            "<|im_start|>",
+            "<|im_end|>",
+            "<|endoftext|>",
+            "<think>",
+            "</think>",
+            "<tool_call>",
+            "</tool_call>",
+            "<tool_response>",
+            "</tool_response>",
+        ],
+    };
+    (1..).zip(texts).map(|(id, text)| SpecialToken { text: (*text).to_owned(), id }).collect()
+}
+
+pub(crate) fn model(family: &str) -> ModelInfo {
+    let mut model = ModelInfo::default();
+    model.specials = specials(family);
+    model
+}
+
+pub(crate) fn processor(family: &str) -> Arc<dyn DataProcessor> {
+    alloquy_processors::named(family, &model(family)).unwrap()
+}
+
+/// A conversation that a fixture describes.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    pub(crate) preface: Preface,
+    pub(crate) path: Vec<Message>,
+    pub(crate) ending: Ending,
+}
+
+impl Conversation {
+    pub(crate) fn of(fixture: &Value) -> Self {
+        let field = |name: &str, absent: Value| fixture.get(name).cloned().unwrap_or(absent);
+        Self {
+            preface: serde_json::from_value(field("preface", json!({}))).unwrap(),
+            path: serde_json::from_value(field("path", json!([]))).unwrap(),
+            ending: match field("ending", json!("answer")).as_str() {
+                Some("answer") => Ending::Answer,
+                Some("closed") => Ending::Closed,
+                Some("continue") => Ending::Continue,
+                other => panic!("unknown ending {other:?}"),
+            },
+        }
+    }
+
+    pub(crate) fn source(&self) -> PromptSource<'_> {
+        PromptSource { preface: &self.preface, path: &self.path, ending: self.ending }
+    }
+}
+
+pub(crate) fn tool(name: &str) -> ToolSpec {
+    ToolSpec::new(name, "A tool", json!({"type": "object", "properties": {}}))
+}
+
+/// Renders as a plain template of the family would, with the control tokens that the family has.
+pub(crate) fn render(family: &str, input: &TemplateInput) -> String {
+    let mut prompt: String = match family {
+        "gemma3" => "<bos>".to_owned(),
+        "vicuna" => "<s>".to_owned(),
+        _ => input.tools.iter().flatten().map(|tool| format!("{tool}\n")).collect(),
+    };
+    for message in &input.messages {
+        prompt += &match family {
+            "gemma3" => format!(
+                "<start_of_turn>{}\n{}<end_of_turn>\n",
+                message["role"].as_str().unwrap(),
+                text(message).trim()
+            ),
+            "vicuna" => {
+                format!("{}: {} ", message["role"].as_str().unwrap().to_uppercase(), text(message).trim())
+            }
+            _ => chatml(message),
+        };
+    }
+    let answer = match family {
+        "gemma3" => "<start_of_turn>model\n",
+        "vicuna" => "ASSISTANT:",
+        _ => "<|im_start|>assistant\n",
+    };
+    prompt + if input.ending == Ending::Answer { answer } else { "" }
+}
+
+fn chatml(message: &Value) -> String {
+    let thought = message.get("reasoning_content").and_then(Value::as_str);
+    let thought = thought.map(|thought| format!("<think>\n{thought}\n</think>\n\n")).unwrap_or_default();
+    let calls: String =
+        message.get("tool_calls").and_then(Value::as_array).into_iter().flatten().map(call).collect();
+    let (role, content) = match message["role"].as_str().unwrap() {
+        "tool" => ("user", format!("<tool_response>\n{}\n</tool_response>", text(message))),
+        role => (role, text(message)),
+    };
+    format!("<|im_start|>{role}\n{thought}{content}{calls}<|im_end|>\n")
+}
+
+fn call(call: &Value) -> String {
+    let function = &call["function"];
+    format!(
+        "\n<tool_call>\n{{\"name\": {}, \"arguments\": {}}}\n</tool_call>",
+        function["name"], function["arguments"]
+    )
+}
+
+/// The text of a message; of a list of parts, the texts.
+fn text(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        other => panic!("content {other}"),
+    }
+}
+
+pub(crate) fn text_of(parts: &[PromptPart]) -> String {
+    let text = |part: &PromptPart| match part {
+        PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    parts.iter().map(text).collect()
+}

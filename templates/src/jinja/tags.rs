@@ -1,0 +1,144 @@
+//! The code between `{%` and `%}`: where it ends, what it is called and which variables it gives a value.
+//!
+//! Knows strings and brackets; nothing of expressions.
+
+/// Returns the length of the code that `text` begins with, through its `end`: not in a string, not in brackets.
+pub(super) fn code_end(text: &str, end: &str) -> usize {
+    let mut scanner = Scanner::default();
+    for (position, character) in text.char_indices().skip(2) {
+        if scanner.is_plain() && text.get(position..).is_some_and(|rest| rest.starts_with(end)) {
+            return position + end.len();
+        }
+        scanner.read(character);
+    }
+    text.len()
+}
+
+/// Follows strings and brackets through code.
+#[derive(Default)]
+pub(super) struct Scanner {
+    quote: Option<char>,
+    escaped: bool,
+    depth: usize,
+}
+
+impl Scanner {
+    /// Says whether this place is in no string.
+    pub(super) fn is_code(&self) -> bool {
+        self.quote.is_none()
+    }
+
+    /// Says whether this place is in no string and in no brackets.
+    fn is_plain(&self) -> bool {
+        self.quote.is_none() && self.depth == 0
+    }
+
+    /// Moves on by one character.
+    pub(super) fn read(&mut self, character: char) {
+        match (self.quote, character) {
+            (Some(_), _) if self.escaped => self.escaped = false,
+            (Some(_), '\\') => self.escaped = true,
+            (Some(quote), character) if character == quote => self.quote = None,
+            (None, '"' | '\'') => self.quote = Some(character),
+            (None, '(' | '[' | '{') => self.depth += 1,
+            (None, ')' | ']' | '}') => self.depth = self.depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the name of a tag.
+pub(super) fn name(code: &str) -> &str {
+    let (name, _) = split_name(code);
+    name
+}
+
+/// Splits a tag into its name and what follows, without the delimiters.
+fn split_name(code: &str) -> (&str, &str) {
+    let inner = code.strip_prefix("{%").unwrap_or(code).trim_start_matches(['-', '+']).trim_start();
+    let inner = inner.strip_suffix("%}").unwrap_or(inner).trim_end_matches(['-', '+']);
+    inner.split_at(inner.find(|character| !is_word(character)).unwrap_or(inner.len()))
+}
+
+/// Says whether a name has this character.
+pub(super) fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
+}
+
+/// Says whether a closing tag belongs to this one.
+pub(super) fn opens_block(name: &str, code: &str) -> bool {
+    match name {
+        "for" | "if" | "with" | "filter" | "call" | "macro" | "block" | "autoescape" => true,
+        "set" => !assigns(code),
+        _ => false,
+    }
+}
+
+/// Tells `{% set name = value %}` from the block `{% set name %}…{% endset %}`.
+fn assigns(code: &str) -> bool {
+    split_plain(code.get(2..).unwrap_or_default(), '=').len() > 1
+}
+
+/// Returns the variables that a tag gives a value: `a` and `ns.b` of `{% set a, ns.b = … %}`.
+pub(super) fn bound(code: &str) -> Vec<&str> {
+    let (name, rest) = split_name(code);
+    let lists = match name {
+        "set" => split_plain(rest, '=').into_iter().take(1).map(targets).collect(),
+        "for" => vec![targets(before_in(rest))],
+        "with" => vec![parameters(rest)],
+        "macro" => vec![parameters(in_brackets(rest))],
+        "call" if rest.trim_start().starts_with('(') => vec![parameters(in_brackets(rest))],
+        _ => Vec::new(),
+    };
+    lists.into_iter().flatten().filter(|target| is_target(target)).collect()
+}
+
+/// What stands before the word `in`.
+fn before_in(code: &str) -> &str {
+    let mut words = code.match_indices("in").map(|(start, _)| code.split_at(start));
+    let alone = |(before, after): &(&str, &str)| {
+        !before.ends_with(is_word) && !after.get(2..).is_some_and(|after| after.starts_with(is_word))
+    };
+    words.find(alone).map_or(code, |(before, _)| before)
+}
+
+/// The names in `a, (b, c)`, and in `a | filter` of a block.
+fn targets(list: &str) -> Vec<&str> {
+    let list = list.split('|').next().unwrap_or_default();
+    list.split([',', '(', ')', '[', ']']).map(str::trim).collect()
+}
+
+/// The names in `a, b = 1`.
+fn parameters(list: &str) -> Vec<&str> {
+    let names = split_plain(list, ',').into_iter().filter_map(|parameter| parameter.split('=').next());
+    names.map(str::trim).collect()
+}
+
+/// What stands between the first bracket and the one that closes it.
+fn in_brackets(code: &str) -> &str {
+    let opened = code.split_once('(').map_or("", |(_, opened)| opened);
+    split_plain(opened, ')').into_iter().next().unwrap_or_default()
+}
+
+fn is_target(target: &str) -> bool {
+    target
+        .split('.')
+        .map(str::trim)
+        .all(|name| name.chars().all(is_word) && name.starts_with(|first: char| !first.is_ascii_digit()))
+}
+
+/// Splits where `separator` stands in no string and in no brackets.
+fn split_plain(code: &str, separator: char) -> Vec<&str> {
+    let mut scanner = Scanner::default();
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    for (position, character) in code.char_indices() {
+        if scanner.is_plain() && character == separator {
+            pieces.extend(code.get(start..position));
+            start = position + character.len_utf8();
+        }
+        scanner.read(character);
+    }
+    pieces.extend(code.get(start..));
+    pieces
+}

@@ -1,0 +1,138 @@
+//! Which template a model gets, from which of its files.
+
+// Helpers of tests count as tests.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
+
+use alloquy_core::{ErrorKind, ModelInfo, SpecialToken, TemplateInput};
+use alloquy_templates::sources::find;
+use alloquy_templates::{JinjaTemplate, TemplateOrigin, detect, special_tokens};
+use serde_json::{Value, json};
+
+fn model(files: &[(&str, &str)]) -> ModelInfo {
+    let mut model = ModelInfo::default();
+    model.name = "tea".to_owned();
+    model.bos = Some(SpecialToken { text: "<s>".to_owned(), id: 1 });
+    model.files = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    model
+}
+
+fn hello() -> TemplateInput {
+    TemplateInput { messages: vec![json!({"role": "user", "content": "Hello"})], ..TemplateInput::default() }
+}
+
+const JINJA: (&str, &str) = ("chat_template.jinja", "jinja");
+const ADDITIONAL: (&str, &str) = ("additional_chat_templates/tool_use.jinja", "additional tools");
+const CONFIG: (&str, &str) = ("tokenizer_config.json", r#"{"chat_template": "config"}"#);
+const NAMED: (&str, &str) = (
+    "tokenizer_config.json",
+    r#"{"chat_template": [{"name": "default", "template": "named"}, {"name": "tool_use", "template": "named tools"}, {"name": "rag", "template": "named rag"}]}"#,
+);
+const PROCESSOR: (&str, &str) = ("chat_template.json", r#"{"chat_template": "processor"}"#);
+
+#[test]
+fn the_first_place_that_has_one_counts() {
+    for (files, origin, default, tools) in [
+        (
+            vec![JINJA, ADDITIONAL, CONFIG, PROCESSOR],
+            TemplateOrigin::ChatTemplateJinja,
+            "jinja",
+            "additional tools",
+        ),
+        (vec![JINJA, CONFIG, PROCESSOR], TemplateOrigin::ChatTemplateJinja, "jinja", "jinja"),
+        (vec![NAMED, PROCESSOR], TemplateOrigin::TokenizerConfig, "named", "named tools"),
+        (vec![CONFIG, PROCESSOR], TemplateOrigin::TokenizerConfig, "config", "config"),
+        (vec![PROCESSOR], TemplateOrigin::ChatTemplateJson, "processor", "processor"),
+        (
+            vec![("tokenizer_config.json", "{}"), PROCESSOR],
+            TemplateOrigin::ChatTemplateJson,
+            "processor",
+            "processor",
+        ),
+        (
+            vec![("additional_chat_templates/default.jinja", "alone")],
+            TemplateOrigin::AdditionalTemplates,
+            "alone",
+            "alone",
+        ),
+    ] {
+        let detected = detect(&model(&files)).unwrap();
+        assert_eq!(detected.origin, origin);
+        assert_eq!(detected.template.render(&hello()).unwrap(), default);
+        let with_tools = TemplateInput { tools: Some(vec![json!({})]), ..hello() };
+        assert_eq!(detected.template.render(&with_tools).unwrap(), tools);
+    }
+}
+
+#[test]
+fn all_names_are_told() {
+    let source = find(&model(&[NAMED])).unwrap().unwrap();
+    assert_eq!(source.names, ["default", "rag", "tool_use"]);
+}
+
+#[test]
+fn a_model_without_a_template_continues_text() {
+    let config = |class: &str| format!(r#"{{"tokenizer_class": "{class}"}}"#);
+    for (config, expected) in [
+        ("{}".to_owned(), "Hello"),
+        (config("LlamaTokenizerFast"), "<s>Hello"),
+        (config("GPT2Tokenizer"), "Hello"),
+        (r#"{"tokenizer_class": "LlamaTokenizer", "add_bos_token": false}"#.to_owned(), "Hello"),
+        (r#"{"tokenizer_class": "GPT2Tokenizer", "add_bos_token": true}"#.to_owned(), "<s>Hello"),
+    ] {
+        let detected = detect(&model(&[("tokenizer_config.json", &config)])).unwrap();
+        assert_eq!(detected.origin, TemplateOrigin::Completion);
+        assert_eq!(detected.template.render(&hello()).unwrap(), expected, "{config}");
+    }
+}
+
+#[test]
+fn a_text_model_has_no_place_for_tools() {
+    let template = detect(&ModelInfo::default()).unwrap().template;
+    let mut input = hello();
+    input.messages.push(json!({"role": "assistant", "content": [{"type": "text", "text": ", you"}]}));
+    assert_eq!(template.render(&input).unwrap(), "Hello, you");
+    input.tools = Some(vec![json!({})]);
+    let error = template.render(&input).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    insta::assert_snapshot!(error, @"a plain text prompt has no place for tools");
+    let calls = json!({"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "now"}}]});
+    let input = TemplateInput { messages: vec![calls], ..TemplateInput::default() };
+    insta::assert_snapshot!(template.render(&input).unwrap_err(), @"a plain text prompt has no place for tool calls");
+}
+
+#[test]
+fn files_that_make_no_sense_are_errors() {
+    let error = |file, text| detect(&model(&[(file, text)])).unwrap_err();
+    insta::assert_snapshot!(JinjaTemplate::of(&model(&[])).unwrap_err(), @r#"model "tea" has no chat template, looked in chat_template.jinja, additional_chat_templates/*.jinja, tokenizer_config.json, chat_template.json"#);
+    insta::assert_snapshot!(error("tokenizer_config.json", "{"), @r#"tokenizer_config.json of model "tea" is not valid JSON"#);
+    insta::assert_snapshot!(error("tokenizer_config.json", r#"{"chat_template": 1}"#), @"chat_template of tokenizer_config.json holds 1, neither a text nor a list of {name, template}");
+    insta::assert_snapshot!(error("tokenizer_config.json", r#"{"chat_template": [{"name": "rag", "template": ""}]}"#), @r#"none of the chat templates in tokenizer_config.json is called "default", there are ["rag"]"#);
+    insta::assert_snapshot!(error("additional_chat_templates/rag.jinja", ""), @r#"none of the chat templates in additional_chat_templates/ is called "default", there are ["rag"]"#);
+    insta::assert_snapshot!(error("chat_template.jinja", "{% if %}"), @"line 1 of the chat template: syntax error: unexpected end of block");
+}
+
+#[test]
+fn special_tokens_come_from_the_tokenizers_files() {
+    let config = json!({
+        "bos_token": {"content": "<bos>", "lstrip": false},
+        "eos_token": "<eos>",
+        "unk_token": null,
+        "image_token": "<image>",
+        "add_bos_token": true,
+        "extra_special_tokens": {"audio_token": "<audio>"},
+    });
+    let map = json!({"eos_token": "<other>", "unk_token": "<unk>", "pad_token": {"content": "<pad>"}});
+    let files = [("tokenizer_config.json", config.to_string()), ("special_tokens_map.json", map.to_string())];
+    let files = files.each_ref().map(|(name, text)| (*name, text.as_str()));
+    insta::assert_json_snapshot!(Value::from(special_tokens(&model(&files)).unwrap()), @r#"
+    {
+      "bos_token": "<bos>",
+      "eos_token": "<eos>",
+      "image_token": "<image>",
+      "audio_token": "<audio>",
+      "pad_token": "<pad>"
+    }
+    "#);
+    assert_eq!(Value::from(special_tokens(&model(&[])).unwrap()), json!({"bos_token": "<s>"}));
+    assert_eq!(Value::from(special_tokens(&model(&[CONFIG])).unwrap()), json!({}));
+}
