@@ -26,9 +26,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Message, Result, Role};
 
 mod transcript;
 
@@ -177,6 +177,15 @@ struct Reader<'a> {
 fn json(text: &str) -> Result<Value> {
     serde_json::from_str(text)
         .map_err(|source| Error::new(ErrorKind::Invalid, "the document is not JSON").with_source(source))
+}
+
+/// The extra fields, for dialects to which a developer is the system and nothing more.
+fn extra(message: &Message) -> Map<String, Value> {
+    let mut extra = message.extra.clone();
+    if message.role == Role::System && extra.get(OPENAI_ROLE).is_some_and(|role| role == "developer") {
+        extra.shift_remove(OPENAI_ROLE);
+    }
+    extra
 }
 
 /// Refuses what stands beside the messages, for dialects that have nothing but messages.

@@ -6,7 +6,7 @@ use super::fields::{Fields, append, list, string};
 use super::layout;
 use super::media::{MediaKind, Outgoing};
 use super::place::Place;
-use super::{OPENAI_ROLE, Reader, Transcript};
+use super::{Reader, Transcript};
 use crate::{Message, Part, Result, Role};
 
 const ROLES: [&str; 3] = ["system", "user", "assistant"];
@@ -86,10 +86,7 @@ fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
     if let Some(name) = &message.name {
         object.insert("name".into(), name.clone().into());
     }
-    let mut extra = message.extra.clone();
-    // To everyone but OpenAI a developer is the system.
-    extra.shift_remove(OPENAI_ROLE);
-    append(&mut object, &extra, &MESSAGE, &place.field("extra"))?;
+    append(&mut object, &super::extra(message), &MESSAGE, &place.field("extra"))?;
     Ok(Value::Object(object))
 }
 
@@ -107,7 +104,7 @@ fn write_item(part: &Part, place: &Place<'_>) -> Result<Value> {
         Part::Audio(media) => Ok(json!({"audio": Outgoing::of(MediaKind::Audio, media, place)?.data_uri()})),
         Part::Video(frames) => Ok(json!({"video": Outgoing::film(frames, place)?.data_uri()})),
         Part::Thinking(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Malformed(_) => {
-            Err(place.unsupported(format_args!("the dialect cannot express {}", layout::name(part))))
+            Err(layout::inexpressible(part, place))
         }
     }
 }

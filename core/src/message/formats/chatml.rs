@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use super::Transcript;
 use super::fields::{Fields, list};
 use super::layout;
 use super::place::{Place, quoted};
-use super::{OPENAI_ROLE, Transcript};
 use crate::{Message, Part, Result, Role};
 
 const START: &str = "<|im_start|>";
@@ -104,10 +104,9 @@ fn write_marked(message: &Message, place: &Place<'_>) -> Result<String> {
     };
     let part_place = place.field("parts");
     let Part::Text(text) = part else {
-        let sentence = format!("the dialect cannot express {}", layout::name(part));
-        return Err(part_place.index(0).unsupported(sentence));
+        return Err(layout::inexpressible(part, &part_place.index(0)));
     };
-    if let Some(field) = message.extra.keys().find(|name| *name != OPENAI_ROLE) {
+    if let Some(field) = super::extra(message).keys().next() {
         return Err(place.field("extra").field(field).unsupported("the dialect has no further fields"));
     }
     check_unmarked(text, &part_place.index(0))?;

@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
     /// Ends the reading where an unknown field has nowhere to go.
     pub(super) fn finish(self) -> Result<()> {
         match self.map.keys().find(|name| !self.taken.contains(&name.as_str())) {
-            Some(name) => Err(self.place.field(name).unsupported("a message has no place for this field")),
+            Some(name) => Err(self.place.field(name).unsupported("a transcript has no place for this field")),
             None => Ok(()),
         }
     }

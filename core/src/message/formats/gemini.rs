@@ -237,9 +237,7 @@ fn write_part(part: &Part, place: &Place<'_>) -> Result<Value> {
         Part::Video(frames) => Outgoing::film(frames, place).map(|film| write_inline(&film)),
         Part::ToolCall(call) => write_call(call, place),
         Part::ToolResult(result) => Ok(write_response(result)),
-        Part::Malformed(_) => {
-            Err(place.unsupported(format_args!("{} cannot be written", layout::name(part))))
-        }
+        Part::Malformed(_) => Err(layout::inexpressible(part, place)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The order that dialects with separate fields for them impose: a thought, the content, the calls.
 
 use super::place::Place;
-use crate::{Message, Part, Result, ToolCall, ToolResult};
+use crate::{Error, Message, Part, Result, ToolCall, ToolResult};
 
 /// The parts of a message that has them in the order thought, content, calls.
 pub(super) struct Layout<'a> {
@@ -31,7 +31,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-fn misplaced(index: usize, place: &Place<'_>) -> crate::Error {
+fn misplaced(index: usize, place: &Place<'_>) -> Error {
     let sentence = "the dialect has one order: a thought, text and media, tool calls";
     place.field("parts").index(index).unsupported(sentence)
 }
@@ -47,10 +47,7 @@ fn as_call(part: &Part) -> Option<&ToolCall> {
 pub(super) fn results<'a>(message: &'a Message, place: &Place<'_>) -> Result<Vec<&'a ToolResult>> {
     let result = |(index, part): (usize, &'a Part)| match part {
         Part::ToolResult(result) => Ok(result),
-        other => {
-            let sentence = format!("{} cannot stand in a message of a tool", name(other));
-            Err(place.field("parts").index(index).unsupported(sentence))
-        }
+        other => Err(inexpressible(other, &place.field("parts").index(index))),
     };
     let results: Vec<_> = message.parts.iter().enumerate().map(result).collect::<Result<_>>()?;
     if results.is_empty() {
@@ -59,8 +56,12 @@ pub(super) fn results<'a>(message: &'a Message, place: &Place<'_>) -> Result<Vec
     Ok(results)
 }
 
-/// Names a part for an error.
-pub(super) fn name(part: &Part) -> &'static str {
+/// The error of a dialect that has no way to say what a part is, or not in such a message.
+pub(super) fn inexpressible(part: &Part, place: &Place<'_>) -> Error {
+    place.unsupported(format_args!("the dialect cannot express {} here", name(part)))
+}
+
+fn name(part: &Part) -> &'static str {
     match part {
         Part::Text(_) => "text",
         Part::Thinking(_) => "a thought",

@@ -237,7 +237,7 @@ fn write_item(part: &Part, role: Role, place: &Place<'_>) -> Result<Value> {
         Part::Audio(media) => write_media(MediaKind::Audio, media, place),
         Part::ToolResult(result) => Ok(answer::write(result)),
         Part::Text(_) | Part::Video(_) | Part::Thinking(_) | Part::ToolCall(_) => {
-            Err(place.unsupported(format_args!("{} cannot stand in this message", layout::name(part))))
+            Err(layout::inexpressible(part, place))
         }
     }
 }

@@ -185,7 +185,7 @@ fn write_part(part: &Part, place: &Place<'_>) -> Result<Value> {
             Ok(json!({"type": "video_url", "video_url": {"url": url}}))
         }
         Part::Thinking(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Malformed(_) => {
-            Err(place.unsupported(format_args!("{} cannot stand in this message", layout::name(part))))
+            Err(layout::inexpressible(part, place))
         }
     }
 }
