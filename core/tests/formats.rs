@@ -259,3 +259,24 @@ fn ids_are_given_where_a_document_has_none() {
     let answers: Vec<_> = transcript.messages[1].tool_results().map(|result| result.id.as_str()).collect();
     assert_eq!((calls, answers), (vec!["call_1", "call_2"], vec!["call_2", "call_1", "call_3"]));
 }
+
+#[test]
+fn a_repeated_id_hides_no_other_call() {
+    let call = |id: &str, name: &str| json!({"id": id, "function": {"name": name}});
+    let document = json!([
+        {"role": "assistant", "tool_calls": [call("a", "f"), call("a", "g"), call("b", "f")]},
+        {"role": "tool", "content": [{"name": "f", "response": 1}, {"name": "f", "response": 2}, {"name": "g", "response": 3}]},
+    ]);
+    let transcript = read(Dialect::LiteRt, &document).unwrap();
+    let answers: Vec<_> = transcript.messages[1].tool_results().map(|result| result.id.as_str()).collect();
+    assert_eq!(answers, ["a", "b", "a"]);
+}
+
+#[test]
+fn a_long_document_is_read_in_one_go() {
+    let calls: Vec<_> = (0..50_000).map(|_| json!({"function": {"name": "f"}})).collect();
+    let answers: Vec<_> = (0..50_000).map(|_| json!({"name": "g", "response": {}})).collect();
+    let document = json!([{"role": "model", "tool_calls": calls}, {"role": "tool", "content": answers}]);
+    let transcript = read(Dialect::LiteRt, &document).unwrap();
+    assert_eq!(transcript.messages[1].tool_results().last().unwrap().id, "call_100000");
+}

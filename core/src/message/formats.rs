@@ -118,6 +118,18 @@ impl FromStr for Dialect {
 /// [`ErrorKind::Invalid`] for what is not a document of the dialect, or has more media than `rules` allow;
 /// [`ErrorKind::Unsupported`] for what a message cannot hold. Either names the place, such as
 /// `messages[2].content[1].image_url`.
+///
+/// ```
+/// use alloquy_core::formats::{self, Dialect, MediaRules};
+/// use serde_json::json;
+///
+/// let document = json!([{"role": "bot", "content": "Hi"}]);
+/// let error = formats::read(Dialect::Aki, &document, &MediaRules::default()).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     "messages[0].role: unknown role \"bot\", one of: system, user, assistant"
+/// );
+/// ```
 pub fn read(dialect: Dialect, document: &Value, rules: &MediaRules<'_>) -> Result<Transcript> {
     let mut reader = Reader { media: media::Intake::new(rules), calls: calls::Calls::default() };
     match dialect {
@@ -146,6 +158,17 @@ pub fn read_text(dialect: Dialect, text: &str, rules: &MediaRules<'_>) -> Result
 /// # Errors
 /// [`ErrorKind::Unsupported`] for what the dialect cannot express, [`ErrorKind::Invalid`] for media whose bytes
 /// are not loaded. Either names the place, such as `messages[2].parts[1]`.
+///
+/// ```
+/// use alloquy_core::formats::{self, Dialect, Transcript};
+/// use alloquy_core::Message;
+/// use serde_json::json;
+///
+/// let transcript = Transcript::new(vec![Message::user("Hi")]);
+/// let document = formats::write(Dialect::Gemini, &transcript)?;
+/// assert_eq!(document, json!({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 pub fn write(dialect: Dialect, transcript: &Transcript) -> Result<Value> {
     match dialect {
         Dialect::LiteRt => litert::write(transcript),
@@ -160,7 +183,7 @@ pub fn write(dialect: Dialect, transcript: &Transcript) -> Result<Value> {
 /// Writes a transcript as the text of a document: JSON on one line, or ChatML.
 ///
 /// # Errors
-/// Those of [`write`].
+/// Those of [`write()`].
 pub fn write_text(dialect: Dialect, transcript: &Transcript) -> Result<String> {
     Ok(match write(dialect, transcript)? {
         Value::String(text) => text,

@@ -1,6 +1,6 @@
 //! Tool calls and the pairing of answers with them, for dialects that leave the ids out. Knows no dialect.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
@@ -15,8 +15,12 @@ use crate::{Part, Result, ToolCall};
 /// past the ids that came before it.
 #[derive(Default)]
 pub(super) struct Calls {
-    names: BTreeMap<String, String>,
-    open: Vec<String>,
+    /// Name and ordinal by id; a repeated id is that of its last call.
+    known: BTreeMap<String, (String, usize)>,
+    /// Id and name of the calls without an answer, by ordinal: a long document must not cost the square of its length.
+    open: BTreeMap<usize, (String, String)>,
+    open_by_name: BTreeMap<String, BTreeSet<usize>>,
+    made: usize,
     numbered: usize,
 }
 
@@ -24,29 +28,39 @@ impl Calls {
     /// Notes a call and returns its id.
     pub(super) fn call(&mut self, id: Option<&str>, name: &str) -> String {
         let id = id.map_or_else(|| self.fresh(), str::to_owned);
-        self.names.insert(id.clone(), name.to_owned());
-        self.open.push(id.clone());
+        self.made += 1;
+        self.known.insert(id.clone(), (name.to_owned(), self.made));
+        self.open.insert(self.made, (id.clone(), name.to_owned()));
+        self.open_by_name.entry(name.to_owned()).or_default().insert(self.made);
         id
     }
 
     /// Returns the id and the name of the call that an answer is for, as far as the document tells.
     pub(super) fn answer(&mut self, id: Option<&str>, name: Option<&str>) -> (String, Option<String>) {
-        let answers = |open: &&String| match (id, name) {
-            (Some(id), _) => open.as_str() == id,
-            (None, Some(name)) => self.names.get(*open).is_some_and(|known| known == name),
-            (None, None) => true,
+        let earliest = match (id, name) {
+            (Some(id), _) => self.known.get(id).map(|(_, ordinal)| *ordinal),
+            (None, Some(name)) => self.open_by_name.get(name).and_then(BTreeSet::first).copied(),
+            (None, None) => self.open.first_key_value().map(|(ordinal, _)| *ordinal),
         };
-        let found = self.open.iter().position(|open| answers(&open)).map(|at| self.open.remove(at));
-        let id = id.map(str::to_owned).or(found).unwrap_or_else(|| self.fresh());
-        let name = name.map(str::to_owned).or_else(|| self.names.get(&id).cloned());
-        (id, name)
+        let answered = earliest.and_then(|ordinal| self.close(ordinal));
+        let id = id.map(str::to_owned).or(answered).unwrap_or_else(|| self.fresh());
+        let known = self.known.get(&id).map(|(name, _)| name.clone());
+        (id, name.map(str::to_owned).or(known))
+    }
+
+    fn close(&mut self, ordinal: usize) -> Option<String> {
+        let (id, name) = self.open.remove(&ordinal)?;
+        if let Some(open) = self.open_by_name.get_mut(&name) {
+            open.remove(&ordinal);
+        }
+        Some(id)
     }
 
     fn fresh(&mut self) -> String {
         loop {
             self.numbered += 1;
             let id = format!("call_{}", self.numbered);
-            if !self.names.contains_key(&id) {
+            if !self.known.contains_key(&id) {
                 return id;
             }
         }

@@ -75,6 +75,9 @@ fn read_marked<'a>(text: &'a str, place: &Place<'_>) -> Result<(Message, &'a str
     let Some((header, body)) = marked.split_once('\n') else {
         return Err(place.invalid("the line with the role has no end"));
     };
+    if let Some(marker) = marker_in(header) {
+        return Err(place.invalid(format_args!("{marker} stands in the line with the role")));
+    }
     let (role, name) = match header.split_once(" name=") {
         Some((role, name)) => (role, Some(name.to_owned())),
         None => (header, None),
@@ -125,8 +128,12 @@ fn header_name(name: &str, place: &Place<'_>) -> Result<String> {
 
 /// Text with a marker in it would read as another message.
 fn check_unmarked(text: &str, place: &Place<'_>) -> Result<()> {
-    match [START, END].into_iter().find(|marker| text.contains(marker)) {
+    match marker_in(text) {
         Some(marker) => Err(place.unsupported(format_args!("the text has the marker {marker} in it"))),
         None => Ok(()),
     }
+}
+
+fn marker_in(text: &str) -> Option<&'static str> {
+    [START, END].into_iter().find(|marker| text.contains(marker))
 }

@@ -131,7 +131,9 @@ fn read_audio(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Resu
     let mut fields = Fields::of(value, place)?;
     let (data, format) = (fields.need_str("data")?, fields.need_str("format")?);
     fields.finish()?;
-    reader.media.base64(MediaKind::Audio, &format!("audio/{format}"), data, place)
+    // The registered type, which is also what the bytes give away.
+    let subtype = if format == "mp3" { "mpeg" } else { format };
+    reader.media.base64(MediaKind::Audio, &format!("audio/{subtype}"), data, place)
 }
 
 /// Reads the content of an answer: a string, or text parts, which are joined.
