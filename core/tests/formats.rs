@@ -181,8 +181,14 @@ fn a_source_counts_against_the_limits() {
 fn no_source_refuses_and_an_error_never_shows_a_whole_picture() {
     let error = NoMediaSource.fetch(MediaKind::Audio, MediaReference::Path("a.wav")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    let error = read(Dialect::OpenAi, &picture(&"iVBORw0KGgo".repeat(100))).unwrap_err();
-    assert!(error.to_string().len() < 300, "{error}");
+    let long = "iVBORw0KGgo".repeat(100);
+    let mut part = json!([{"role": "user", "content": [{"type": "text", "text": ""}]}]);
+    part[0]["content"][0][&long] = json!(1);
+    for document in [picture(&long), picture(&format!("data:{long};base64,")), part, json!([{"role": long}])]
+    {
+        let error = read(Dialect::OpenAi, &document).unwrap_err();
+        assert!(error.to_string().len() < 300, "{error}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list};
 use super::layout::{self, Layout};
-use super::place::Place;
+use super::place::{Place, quoted};
 use super::{OPENAI_ROLE, Reader, Transcript, arguments, calls, tools};
 use crate::{Message, Part, Result, Role, ToolResult};
 
@@ -129,7 +129,7 @@ fn read_answer(mut fields: Fields<'_>, place: &Place<'_>, reader: &mut Reader<'_
     let given = fields.need_str("tool_call_id")?;
     let (id, name) = reader.calls.answer(Some(given), fields.take_str("name")?);
     let Some(name) = name else {
-        let sentence = format!("no call {given:?} stands before this answer, and it has no \"name\"");
+        let sentence = format!("no call {} stands before this answer, and it has no \"name\"", quoted(given));
         return Err(place.field("tool_call_id").invalid(sentence));
     };
     finish_answer(id, name, fields, place)

@@ -58,6 +58,10 @@ impl fmt::Display for Place<'_> {
         match (self.parent, self.step) {
             (None, Step::Field(name)) => formatter.write_str(name),
             (None, Step::Index(index)) => write!(formatter, "[{index}]"),
+            // The name comes from the document, and may be as long as that.
+            (Some(parent), Step::Field(name)) if name.len() > QUOTED => {
+                write!(formatter, "{parent}.{}", quoted(name))
+            }
             (Some(parent), Step::Field(name)) => write!(formatter, "{parent}.{name}"),
             (Some(parent), Step::Index(index)) => write!(formatter, "{parent}[{index}]"),
         }
