@@ -147,6 +147,15 @@ fn limits_hold_before_anything_is_decoded() {
     let two = json!([{"role": "user", "content": [{"image": SVG}, {"image": SVG}]}]);
     let with = |rules: MediaRules<'_>| formats::read(Dialect::Aki, &two, &rules);
     assert!(with(MediaRules { max_bytes: 6, max_total_bytes: 12, ..MediaRules::default() }).is_ok());
+    for padded in ["AA==", "AAA=", "AAAA"] {
+        let document =
+            json!([{"role": "user", "content": [{"image": format!("data:image/png;base64,{padded}")}]}]);
+        let bytes = 4 - padded.matches('=').count() - 1;
+        let with = |max_bytes| {
+            formats::read(Dialect::Aki, &document, &MediaRules { max_bytes, ..MediaRules::default() })
+        };
+        assert!(with(bytes).is_ok() && with(bytes - 1).is_err(), "{padded}");
+    }
 
     // Not base64 at all, and yet the length is what the error speaks of.
     let long =

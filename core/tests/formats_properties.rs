@@ -271,6 +271,8 @@ fn openai() -> impl Strategy<Value = Transcript> {
         1 => message(Just(Role::System), vec(text(), 0..2)).prop_map(developer),
         1 => word().prop_map(refusal),
         1 => answers,
+        1 => (result(word().prop_map(Value::from)), extra())
+            .prop_map(|(part, extra)| Message { extra, ..Message::new(Role::Tool, vec![part]) }),
     ];
     transcript(message).prop_filter("answers in a row are one message", |made| {
         *made == as_written(Dialect::OpenAi, made.clone())
@@ -280,7 +282,9 @@ fn openai() -> impl Strategy<Value = Transcript> {
 fn gemini() -> impl Strategy<Value = Transcript> {
     let part = prop_oneof![text(), thinking(), image(), audio(), film(), call(object())];
     let said = message(sample::select(vec![Role::User, Role::Assistant]), vec(part, 0..4));
-    let answers = message(Just(Role::Tool), vec(result(json()), 1..4));
+    let wrapped = (sample::select(vec!["output", "error"]), json(), object())
+        .prop_map(|(key, value, more)| merged(Map::from_iter([(key.to_owned(), value)]), more));
+    let answers = message(Just(Role::Tool), vec(result(prop_oneof![json(), wrapped]), 1..4));
     let first = option::of(message(Just(Role::System), vec(text(), 0..2)));
     (first, transcript(prop_oneof![said, answers])).prop_map(|(first, mut transcript)| {
         transcript.messages.splice(0..0, first);
