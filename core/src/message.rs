@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 use crate::media::Media;
 use crate::{Error, ErrorKind, Result};
 
+pub mod formats;
+
 /// Who says a message.
 ///
 /// ```
