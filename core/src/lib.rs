@@ -10,6 +10,7 @@
 //!
 //! The modules are listed in the order in which a message meets them.
 
+mod chat;
 mod chat_model;
 mod conversation;
 mod engine;
@@ -38,12 +39,13 @@ mod tool;
 mod tree;
 mod turn;
 
+pub use chat::{Ask, Chat};
 pub use chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage};
 pub use conversation::{Conversation, MessageStream, Messages};
 pub use engine::{Cancel, Engine, ModelInfo, Session};
 pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generation, Generator, TokenStream};
-pub use manager::{Ask, Chat, ConversationManager, Manager, ManagerBuilder, NewConversation};
+pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
 pub use message::{Malformed, Message, Part, Role, ToolCall, ToolResult};
 pub use middleware::{Middleware, Next};

@@ -205,6 +205,24 @@ async fn turn(
     Err(Error::new(ErrorKind::ToolRounds, message))
 }
 
+/// Adds messages at the head, one below the other, and moves the head to the last one.
+pub(crate) async fn add(
+    parts: &Parts,
+    conversation: &ConversationId,
+    messages: Vec<Message>,
+) -> Result<Option<NodeId>> {
+    let from = parts.store.record(conversation).await?.head;
+    let mut nodes: Vec<Node> = Vec::new();
+    for message in messages {
+        let tip = nodes.last().map_or(from, |node| Some(node.id));
+        nodes.push(Node::new(tip, message));
+    }
+    let to = nodes.last().map_or(from, |node| Some(node.id));
+    parts.store.append(conversation, &nodes).await?;
+    parts.store.set_head(conversation, from, to).await?;
+    Ok(to)
+}
+
 async fn relay(mut stream: crate::ReplyStream, emit: &mut Emit<TurnEvent>) -> Result<Reply> {
     while let Some(delta) = stream.next().await {
         emit.send(TurnEvent::Delta(delta)).await;

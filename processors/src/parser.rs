@@ -286,3 +286,32 @@ fn opening_state(spans: &[Span], rendered: &str, source: PromptSource<'_>) -> St
     }
     State::Text(Before::Text)
 }
+
+#[cfg(test)]
+mod tests {
+    use alloquy_core::{Message, Preface};
+
+    use super::{Ending, FamilyParser, PromptSource, ReplyParser, Span};
+    use crate::family::thinking;
+
+    static SPANS: [Span; 2] = [thinking("<t", "/"), thinking("<t>x", "/")];
+
+    fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Message {
+        let preface = Preface::default();
+        let source = PromptSource { preface: &preface, path: &[], ending: Ending::Answer };
+        let mut parser = Box::new(FamilyParser::new(&SPANS, "", source));
+        for piece in pieces {
+            let _ = parser.push(piece);
+        }
+        parser.finish().1
+    }
+
+    #[test]
+    fn a_marker_that_begins_another_waits_for_it() {
+        for (reply, thought) in [("<t>x1/", "1"), ("<t>y/", ">y"), ("<t>", ">"), ("<t/", "")] {
+            let whole = read([reply]);
+            assert_eq!(whole.thinking().unwrap_or_default(), thought, "{reply:?}");
+            assert_eq!(read(reply.split_inclusive(|_| true)), whole, "{reply:?}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 mod checks;
 mod deny;
+mod examples;
 mod features;
 
 use std::process::ExitCode;
@@ -36,7 +37,7 @@ enum Verdict {
 type Tests = Option<Totals>;
 
 /// Every check: what is quick and what fails often first, what people want to read last.
-const CHECKS: [Check; 13] = [
+const CHECKS: [Check; 14] = [
     Check { name: "fmt", about: "the code is formatted", run: checks::fmt },
     Check { name: "tidy", about: "house rules that no compiler checks", run: checks::tidy },
     Check { name: "links", about: "links inside the documentation lead somewhere", run: checks::links },
@@ -48,6 +49,7 @@ const CHECKS: [Check; 13] = [
     Check { name: "docs", about: "the documentation builds, warnings denied", run: checks::docs },
     Check { name: "setup", about: "ONNX Runtime is there or can be fetched", run: checks::setup },
     Check { name: "run", about: "the README's run command prints something", run: checks::run },
+    Check { name: "examples", about: "each example runs and prints something", run: examples::examples },
     Check {
         name: "doctests",
         about: "examples in the documentation, where the tests leave them out",

@@ -38,13 +38,7 @@ impl Folder {
         disk::create_folder(&conversations)?;
         disk::create_folder(&blobs)?;
         disk::sweep(&conversations)?;
-        Ok(Self {
-            conversations,
-            blobs,
-            lock: lock.clone(),
-            cache: Cache::default(),
-            summaries: HashMap::new(),
-        })
+        Ok(Self { conversations, blobs, lock, cache: Cache::default(), summaries: HashMap::new() })
     }
 
     pub(super) fn create(&mut self, record: ConversationRecord) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 
 /// A file that is never written: locking the logs themselves would keep readers out on Windows, and would leave a
 /// writer that waits with the lock of a log that is deleted meanwhile.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Lock {
     file: Rc<File>,
     path: PathBuf,

@@ -90,11 +90,12 @@ impl Log {
 
     /// Describes the conversation in a line.
     pub(super) fn summary(&self) -> ConversationSummary {
+        let created = self.record.created;
         let last = self.tree.walk().map(|(_, node)| node.id).max();
         ConversationSummary {
             record: self.record.clone(),
             nodes: self.tree.len(),
-            updated: last.map_or(self.record.created, NodeId::created),
+            updated: last.map_or(created, |last| last.created().max(created)),
         }
     }
 
@@ -146,7 +147,8 @@ impl Log {
                 inserted.map_err(|error| Failure::damaged(place(&self.path, next.line), error))?;
             }
             Entry::Head(head) => {
-                self.tree.path(head).map_err(|error| damaged(error.to_string()))?;
+                let found = head.map(|node| self.tree.node(node)).transpose();
+                found.map_err(|error| damaged(error.to_string()))?;
                 self.record.head = head;
             }
         }

@@ -6,7 +6,7 @@ CREATE TABLE conversations (
     record TEXT NOT NULL,
     head TEXT,
     nodes INTEGER NOT NULL DEFAULT 0,
-    updated TEXT NOT NULL
+    updated INTEGER NOT NULL
 ) STRICT;
 
 CREATE INDEX conversations_by_update ON conversations (updated DESC, id);

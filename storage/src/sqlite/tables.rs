@@ -17,7 +17,7 @@ pub(super) fn create(transaction: &Transaction<'_>, record: &ConversationRecord)
     }
     let sql =
         "INSERT INTO conversations (id, record, updated) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING";
-    let row = params![record.id.as_str(), encode(record)?, sortable(record.created)];
+    let row = params![record.id.as_str(), encode(record)?, milliseconds(record.created)];
     match transaction.prepare_cached(sql)?.execute(row)? {
         0 => Err(Failure::Exists(record.id.clone())),
         _ => Ok(()),
@@ -41,9 +41,8 @@ pub(super) fn append(
     let Some(updated) = updated else {
         return Ok(());
     };
-    // The time of the first node replaces that of the conversation.
-    let sql = "UPDATE conversations SET nodes = nodes + ?2, updated = iif(nodes = 0, ?3, max(updated, ?3)) WHERE key = ?1";
-    transaction.prepare_cached(sql)?.execute(params![key, added, sortable(updated)])?;
+    let sql = "UPDATE conversations SET nodes = nodes + ?2, updated = max(updated, ?3) WHERE key = ?1";
+    transaction.prepare_cached(sql)?.execute(params![key, added, milliseconds(updated)])?;
     Ok(())
 }
 
@@ -126,7 +125,8 @@ pub(super) fn load(
     for row in statement.query_map([key], StoredNode::read)? {
         tree.insert(row?.node()?).map_err(|error| damaged(id, error))?;
     }
-    tree.path(record.head).map_err(|error| damaged(id, error))?;
+    let head = record.head.map(|node| tree.node(node)).transpose();
+    head.map_err(|error| damaged(id, error))?;
     Ok((record, tree))
 }
 
@@ -230,7 +230,7 @@ struct StoredConversation {
     record: String,
     head: Option<String>,
     nodes: i64,
-    updated: String,
+    updated: i64,
 }
 
 impl StoredConversation {
@@ -253,7 +253,7 @@ impl StoredConversation {
         let head = self.head.map(|head| head.parse::<NodeId>());
         record.head = head.transpose().map_err(|error| Failure::damaged(what(), error))?;
         let updated =
-            moment(&self.updated).ok_or_else(|| Failure::damaged(what(), "its time is unreadable"))?;
+            moment(self.updated).ok_or_else(|| Failure::damaged(what(), "its time is unreadable"))?;
         Ok(ConversationSummary { record, nodes: unsigned(self.nodes)?, updated })
     }
 }
@@ -266,16 +266,12 @@ fn damaged(id: &ConversationId, reason: impl std::fmt::Display) -> Failure {
     Failure::damaged(format!("conversation {:?}", id.as_str()), reason)
 }
 
-/// Writes a time so that texts sort as the times do: seconds since 1970 in twenty digits, a dot, nanoseconds in nine.
-fn sortable(time: SystemTime) -> String {
-    // Times before 1970 are refused when the record is written.
+/// Times are kept to the millisecond, like those in node ids; times before 1970 are refused with the record.
+fn milliseconds(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{:020}.{:09}", since.as_secs(), since.subsec_nanos())
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn moment(text: &str) -> Option<SystemTime> {
-    let (seconds, nanoseconds) = text.split_once('.')?;
-    let seconds = Duration::from_secs(seconds.parse().ok()?);
-    let nanoseconds = Duration::from_nanos(nanoseconds.parse().ok()?);
-    UNIX_EPOCH.checked_add(seconds)?.checked_add(nanoseconds)
+fn moment(milliseconds: i64) -> Option<SystemTime> {
+    UNIX_EPOCH.checked_add(Duration::from_millis(u64::try_from(milliseconds).ok()?))
 }

@@ -222,7 +222,7 @@ async fn blob(store: &dyn ConversationStore, bytes: &[u8]) -> Result<Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_store_is_the_memory_store(calls in vec(call(), 1..50)) {

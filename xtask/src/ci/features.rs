@@ -5,29 +5,34 @@ use std::collections::BTreeSet;
 use cargo_metadata::Package;
 
 use super::{Tests, Verdict};
-use crate::{Result, command, metadata};
+use crate::{Error, Result, command, metadata};
 
+/// Goes on after a failure, so that one run names every feature that does not stand alone.
 pub(super) fn features(_: &mut Tests) -> Result<Verdict> {
     let metadata = metadata()?;
     let packages = metadata.workspace_packages().into_iter();
-    for package in packages.filter(|package| !package.features.is_empty()) {
-        alone(package)?;
+    let failures: Vec<_> = packages.flat_map(alone).filter_map(Result::err).collect();
+    for failure in &failures {
+        println!("{failure}");
     }
-    Ok(Verdict::Passed)
+    match failures.len() {
+        0 => Ok(Verdict::Passed),
+        several => Err(Error::new(format!("{several} choices of features do not build, see above"))),
+    }
 }
 
-/// Checks `package` without features, and with each one.
-fn alone(package: &Package) -> Result {
-    lint(package, &[])?;
-    for feature in package.features.keys().filter(|feature| *feature != "default") {
-        match downloaded_by(package, feature) {
-            Some(enabled) => {
-                println!("skipped: feature {feature} of {} downloads a binary ({enabled})", package.name);
-            }
-            None => lint(package, &["--features", feature])?,
+/// Checks `package`, if it has features, without any, and with each one.
+fn alone(package: &Package) -> Vec<Result> {
+    let features = package.features.keys().filter(|feature| *feature != "default");
+    let with_each = features.map(|feature| match downloaded_by(package, feature) {
+        Some(enabled) => {
+            println!("skipped: feature {feature} of {} downloads a binary ({enabled})", package.name);
+            Ok(())
         }
-    }
-    Ok(())
+        None => lint(package, &["--features", feature]),
+    });
+    let without = (!package.features.is_empty()).then(|| lint(package, &[]));
+    without.into_iter().chain(with_each).collect()
 }
 
 /// Clippy, not check: what is unused without another feature is a warning, and warnings are denied.

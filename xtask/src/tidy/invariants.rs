@@ -33,8 +33,7 @@ const INVARIANTS: [Invariant; 7] = [
     Invariant {
         words: &["Node::new("],
         folder: "core/src/",
-        // A chat adds what the host itself says, which is no turn.
-        only_in: &["core/src/manager.rs", "core/src/turn.rs"],
+        only_in: &["core/src/turn.rs"],
         sentence: "only turns make nodes",
     },
     Invariant {

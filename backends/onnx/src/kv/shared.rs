@@ -4,7 +4,7 @@
 //! nothing beyond them, so going back is only counting less. Layers with a sliding window get buffers of full
 //! length too: a ring as short as the window would have overwritten what a rewind needs.
 
-use alloquy_core::{Result, TokenId};
+use alloquy_core::{Error, ErrorKind, Result, TokenId};
 use ort::memory::{AllocationDevice, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::IoBinding;
 use ort::value::Tensor;
@@ -45,9 +45,14 @@ impl SharedCache {
         held: usize,
         logits: &mut Vec<f32>,
     ) -> Result<()> {
-        let buffers = self.with_room(decoder, held, held + tokens.len())?;
-        let failed = error::runtime("run the model");
-        buffers.run(decoder, tokens, held, logits).map_err(failed)
+        let needed = held + tokens.len();
+        if self.buffers.as_ref().is_none_or(|buffers| buffers.capacity < needed) {
+            self.grow(decoder, held, needed)?;
+        }
+        let Some(buffers) = &mut self.buffers else {
+            return Err(Error::new(ErrorKind::Backend, "the cache has no room"));
+        };
+        buffers.run(decoder, tokens, held, logits).map_err(error::runtime("run the model"))
     }
 
     pub(super) fn fork(&self, decoder: &Decoder, held: usize) -> Result<Self> {
@@ -59,17 +64,14 @@ impl SharedCache {
         Ok(fork)
     }
 
-    /// Returns buffers with room for `needed` positions that keep the first `held`.
-    fn with_room(&mut self, decoder: &Decoder, held: usize, needed: usize) -> Result<&mut Buffers> {
-        let buffers = match self.buffers.take() {
-            Some(buffers) if buffers.capacity >= needed => buffers,
-            Some(small) => {
-                let capacity = self.capacity(decoder, needed, small.capacity);
-                Box::new(small.copy(decoder, held, capacity)?)
-            }
-            None => Box::new(Buffers::new(decoder, self.capacity(decoder, needed, 0))?),
+    /// Makes room for `needed` positions and keeps the first `held`. Without memory for it, nothing changes.
+    fn grow(&mut self, decoder: &Decoder, held: usize, needed: usize) -> Result<()> {
+        let larger = match &self.buffers {
+            Some(small) => small.copy(decoder, held, self.capacity(decoder, needed, small.capacity))?,
+            None => Buffers::new(decoder, self.capacity(decoder, needed, 0))?,
         };
-        Ok(self.buffers.insert(buffers))
+        self.buffers = Some(Box::new(larger));
+        Ok(())
     }
 
     /// Doubling makes the copies of a growing cache cost no more than the cache itself.

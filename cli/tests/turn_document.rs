@@ -1,0 +1,147 @@
+//! Takes the turn that `docs/turn.md` shows, and compares every block of data in it with what really happened.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod shared;
+
+use std::sync::{Arc, Mutex};
+
+use alloquy_core::{
+    DataProcessor, Engine, Manager, Message, Middleware, Next, Node, Preface, PromptSource, ReplyStream,
+    Request, Result, Round, SamplingOptions, TurnEvent, TurnReply, decode,
+};
+use alloquy_onnx::OnnxEngine;
+use alloquy_templates::JinjaTemplate;
+use futures::StreamExt;
+use pollster::block_on;
+use serde_json::{Value, json};
+
+const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/turn.md");
+
+/// Keeps the request that reaches the model.
+#[derive(Clone, Debug, Default)]
+struct Keep(Arc<Mutex<Option<Request>>>);
+
+#[async_trait::async_trait]
+impl Middleware for Keep {
+    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
+        *self.0.lock().unwrap() = Some(request.clone());
+        next.call(request).await
+    }
+}
+
+struct Stack {
+    engine: Arc<OnnxEngine>,
+    processor: Arc<dyn DataProcessor>,
+    round: Round,
+}
+
+fn stack() -> Option<Stack> {
+    let engine = Arc::new(OnnxEngine::load(shared::find("models/tiny/genai-qwen3-fp32")?).unwrap());
+    let source = shared::find("cases/templates/jinja/llamacpp--Qwen-Qwen3-0.6B.jinja")?;
+    let source = std::fs::read_to_string(source).unwrap();
+    let template = JinjaTemplate::from_source(source, serde_json::Map::new()).unwrap();
+    let processor = alloquy_processors::named("qwen3", engine.model()).unwrap();
+    let round = Round::builder(engine.clone()).template(template).processor(Arc::clone(&processor)).build();
+    Some(Stack { engine, processor, round: round.unwrap() })
+}
+
+#[test]
+fn the_document_shows_what_happens() {
+    let Some(stack) = stack() else { return };
+    let keep = Keep::default();
+    let manager = Manager::over(Arc::new(stack.round.clone())).middleware(keep.clone()).build().unwrap();
+    let message = Message::user("What does <|im_end|> mean?");
+    let (nodes, deltas, reply) = block_on(async {
+        let preface = Preface::system("Be brief.").extra("enable_thinking", false);
+        let chat = manager.create(preface).await.unwrap();
+        let sampling = SamplingOptions {
+            temperature: Some(1.0),
+            top_k: Some(60),
+            seed: Some(3),
+            max_tokens: Some(5),
+            ..SamplingOptions::default()
+        };
+        let mut turn = chat.send(alloquy_core::Ask::from(message.clone()).sampling(sampling));
+        let (mut nodes, mut deltas) = (Vec::new(), Vec::new());
+        while let Some(event) = turn.next().await {
+            match event {
+                TurnEvent::Node(node) => nodes.push(node),
+                TurnEvent::Delta(delta) => deltas.push(delta),
+                _ => {}
+            }
+        }
+        (nodes, deltas, turn.finish().await.unwrap())
+    });
+    let request = keep.0.lock().unwrap().take().unwrap();
+    let mut blocks = prompt_blocks(&stack, &request);
+    blocks.push(("message", pretty(&message)));
+    blocks.push(("node", node(&nodes[0], &nodes)));
+    blocks.push(("deltas", deltas.iter().map(|delta| format!("{delta:?}\n")).collect()));
+    blocks.extend(reply_blocks(&stack, &nodes, &reply));
+    compare(&blocks);
+}
+
+fn prompt_blocks(stack: &Stack, request: &Request) -> Vec<(&'static str, String)> {
+    let source = PromptSource { preface: &request.preface, path: &request.path, ending: request.ending };
+    let input = stack.processor.template_input(source).unwrap();
+    let shown = json!({"messages": input.messages, "tools": input.tools, "extra": input.extra,
+        "ending": format!("{:?}", input.ending)});
+    let prepared = stack.round.prepare(request).unwrap();
+    let spelled = |token: Option<u32>| {
+        let text = decode(stack.engine.tokenizer(), &[token.unwrap()]).unwrap();
+        format!("{:>4} {text:?}\n", token.unwrap())
+    };
+    vec![
+        ("template input", pretty(&shown)),
+        ("rendered", prepared.rendered.clone()),
+        ("parts", prepared.parts.iter().map(|part| format!("{part:?}\n")).collect()),
+        ("units", prepared.prompt.tokens().map(spelled).collect()),
+    ]
+}
+
+fn reply_blocks(stack: &Stack, nodes: &[Node], reply: &TurnReply) -> Vec<(&'static str, String)> {
+    let spelled =
+        |&token: &u32| format!("{token:>4} {:?}\n", decode(stack.engine.tokenizer(), &[token]).unwrap());
+    vec![
+        ("cache", pretty(&reply.reply.cache)),
+        ("tokens", reply.reply.tokens.iter().map(spelled).collect()),
+        ("reply", node(&nodes[1], nodes)),
+        ("head", format!("{:?}\n", reply.head)),
+    ]
+}
+
+fn pretty(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap() + "\n"
+}
+
+/// A node whose ids are told by their order: they are others on every run.
+fn node(node: &Node, nodes: &[Node]) -> String {
+    let mut shown = serde_json::to_value(node).unwrap();
+    for field in ["id", "parent"] {
+        let known = nodes.iter().position(|other| shown[field] == other.id.to_string());
+        if let Some(index) = known {
+            shown[field] = Value::from(["(id of the question)", "(id of the answer)"][index]);
+        }
+    }
+    pretty(&shown)
+}
+
+/// Compares the fenced block behind each `<!-- data: NAME -->`, or writes it.
+fn compare(blocks: &[(&str, String)]) {
+    let mut document = std::fs::read_to_string(DOCUMENT).unwrap();
+    for (name, data) in blocks {
+        let marker = format!("<!-- data: {name} -->\n```");
+        let start = document.find(&marker).unwrap_or_else(|| panic!("no block {name:?}")) + marker.len();
+        let start = start + document[start..].find('\n').unwrap() + 1;
+        let end = start + document[start..].find("```\n").unwrap();
+        let data = if data.ends_with('\n') { data.clone() } else { format!("{data}\n") };
+        if std::env::var_os("ALLOQUY_UPDATE_DOCS").is_some() {
+            document.replace_range(start..end, &data);
+        } else {
+            assert_eq!(&document[start..end], data, "block {name:?}: write it with ALLOQUY_UPDATE_DOCS=1");
+        }
+    }
+    if std::env::var_os("ALLOQUY_UPDATE_DOCS").is_some() {
+        std::fs::write(DOCUMENT, document).unwrap();
+    }
+}
