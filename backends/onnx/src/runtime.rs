@@ -1,7 +1,11 @@
 //! What the library of ONNX Runtime says of itself, for people who look for a problem. Knows no model.
 
+use std::ffi::CStr;
+use std::path::Path;
+
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_onnx_runtime::{Library, Locator};
+use ort::sys::OrtApiBase;
 
 use crate::environment::{environment, loaded_library};
 use crate::providers::available;
@@ -12,8 +16,8 @@ use crate::providers::available;
 pub struct Runtime {
     /// Where it was found.
     pub library: Library,
-    /// What it says of its build, version included.
-    pub build: String,
+    /// Its version, such as `1.31.1`.
+    pub version: String,
     /// The execution providers that this build of the crate knows and the library has.
     pub providers: Vec<&'static str>,
 }
@@ -27,7 +31,7 @@ pub struct Runtime {
 /// use alloquy_onnx::{Locator, Policy, inspect_runtime};
 ///
 /// let runtime = inspect_runtime(&Locator::new().policy(Policy::Never))?;
-/// println!("{} from {}", runtime.build, runtime.library.path.display());
+/// println!("{} from {}", runtime.version, runtime.library.path.display());
 /// assert!(runtime.providers.contains(&"cpu"));
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
@@ -35,5 +39,22 @@ pub fn inspect_runtime(locator: &Locator) -> Result<Runtime> {
     environment(locator, &mut |_| {})?;
     let library = loaded_library()
         .ok_or_else(|| Error::new(ErrorKind::Backend, "onnx runtime was loaded and is not there"))?;
-    Ok(Runtime { library, build: ort::info().to_owned(), providers: available() })
+    let version = version(&library.path)?;
+    Ok(Runtime { library, version, providers: available() })
+}
+
+/// Asks a library that is loaded already for its version.
+#[allow(unsafe_code)] // a function of a C library
+fn version(path: &Path) -> Result<String> {
+    let silent = |source| {
+        Error::new(ErrorKind::Backend, format!("{path:?} does not tell its version")).with_source(source)
+    };
+    // SAFETY: the environment was made with this very library, so its initialisers have run already.
+    let library = unsafe { libloading::Library::new(path) }.map_err(silent)?;
+    // SAFETY: ONNX Runtime exports this function with this signature; `ort` has called it before.
+    let base = unsafe { library.get::<unsafe extern "C" fn() -> *const OrtApiBase>(b"OrtGetApiBase") };
+    let base = base.map_err(silent)?;
+    // SAFETY: it returns a table that lives as long as the library, and the version is a C string in it.
+    let version = unsafe { CStr::from_ptr(((*base()).GetVersionString)()) };
+    Ok(version.to_string_lossy().into_owned())
 }
