@@ -20,8 +20,8 @@ Examples:
   git diff | alloquy ask \"Write a commit message\"  what is piped in joins the question
   alloquy tree                                     see the branches of the last conversation
 
-Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file
-(top-k = 20). Flags win over variables, variables over the file, and the file over what the model's makers
+Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file \
+(top-k = 20). Flags win over variables, variables over the file, and the file over what the model's makers \
 recommend; `alloquy config show` prints each value with where it came from.
 
 Answers go to standard output, everything else to standard error.
