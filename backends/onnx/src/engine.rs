@@ -10,11 +10,12 @@ use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
 use crate::decoder::{self, Decoder, Threads, Waiting};
 use crate::description::Description;
 use crate::environment::environment;
-use crate::external_data;
 use crate::folder::ModelFolder;
+use crate::graph_file::GraphFile;
 use crate::layout::Layout;
 use crate::model_info::{context_length, model_info};
 use crate::providers::provider;
+use crate::runtime::require_version;
 use crate::session::OnnxSession;
 use crate::tokenizer::HuggingFaceTokenizer;
 
@@ -169,9 +170,10 @@ impl OnnxEngineBuilder {
         let folder = ModelFolder::open(&self.path)?;
         let description = Description::read(&folder.files)?;
         let graph = folder.graph(self.graph_type.as_deref(), description.text(&[GRAPH]))?;
-        external_data::check(&graph, &folder.fence)?;
+        let graph_file = GraphFile::read(&graph, &folder.fence)?;
         let tokenizer = HuggingFaceTokenizer::from_json(&folder.read("tokenizer.json")?)?;
         let environment = environment(&self.locator(), &mut self.on_event)?;
+        check_windows(&graph_file)?;
         let session = decoder::load(&environment, &graph, &provider(&self.provider)?, self.threads)?;
         let layout = Layout::read(session.inputs(), session.outputs(), &description)?;
         let context = context_length(&description)?;
@@ -199,6 +201,15 @@ impl OnnxEngineBuilder {
             _ => Locator::new(),
         };
         self.runtime.clone().unwrap_or_else(default)
+    }
+}
+
+/// Before 1.24, `GroupQueryAttention` counted a window without the token itself, one more than models are trained
+/// with (microsoft/onnxruntime, pull request 25927): once a text is longer than the window, every logit is wrong.
+fn check_windows(graph: &GraphFile) -> Result<()> {
+    match graph.is_windowed {
+        true => require_version((1, 24), "sliding windows are computed wrongly before"),
+        false => Ok(()),
     }
 }
 

@@ -37,10 +37,32 @@ pub struct Runtime {
 /// ```
 pub fn inspect_runtime(locator: &Locator) -> Result<Runtime> {
     environment(locator, &mut |_| {})?;
-    let library = loaded_library()
-        .ok_or_else(|| Error::new(ErrorKind::Backend, "onnx runtime was loaded and is not there"))?;
+    let library = library()?;
     let version = version(&library.path)?;
     Ok(Runtime { library, version, providers: available() })
+}
+
+/// Refuses a loaded library that is older than `least`; `reason` says what is wrong with it.
+pub(crate) fn require_version(least: (u32, u32), reason: &str) -> Result<()> {
+    let library = library()?;
+    let version = version(&library.path)?;
+    let mut numbers = version.split('.').map_while(|number| number.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) if (major, minor) >= least => Ok(()),
+        _ => {
+            let (major, minor) = least;
+            let message = format!(
+                "onnx runtime {version} in {:?} cannot run this model: {reason} {major}.{minor}",
+                library.path
+            );
+            Err(Error::new(ErrorKind::Backend, message))
+        }
+    }
+}
+
+fn library() -> Result<Library> {
+    let absent = || Error::new(ErrorKind::Backend, "onnx runtime was loaded and is not there");
+    loaded_library().ok_or_else(absent)
 }
 
 /// Asks a library that is loaded already for its version.

@@ -1,0 +1,257 @@
+//! What can be read off a graph's file before ONNX Runtime sees it. Knows the wire format of protocol buffers, and
+//! of ONNX only where tensors and attributes stand (`onnx.proto`, field numbers as of ONNX 1.23).
+//!
+//! ONNX Runtime opens whatever file a graph names for its weights. A graph comes from strangers, so what it names
+//! is looked at first: a path must go downwards, and must end inside the model's folder after every link is
+//! followed.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::Path;
+
+use alloquy_core::Result;
+
+use crate::error::{model, unreadable};
+use crate::folder::is_plain;
+
+/// Graphs may stand in graphs, as branches do; no exporter nests them this deep.
+const DEEPEST: usize = 100;
+
+/// What was read off a graph's file.
+#[derive(Debug, Default)]
+pub(crate) struct GraphFile {
+    /// Every file that it takes weights from.
+    locations: BTreeSet<String>,
+    /// Whether an attention in it looks at a window of tokens only.
+    pub(crate) is_windowed: bool,
+    has_graph: bool,
+}
+
+impl GraphFile {
+    /// Reads the file at `path`, and checks that every file it names lies inside `fence`.
+    pub(crate) fn read(path: &Path, fence: &Path) -> Result<Self> {
+        let graph = Self::walked(path)?;
+        let folder = path.parent().unwrap_or(path);
+        let fence = fence.canonicalize().map_err(|source| unreadable(fence, source))?;
+        for location in &graph.locations {
+            let named = folder.join(location);
+            let outside = || {
+                let message =
+                    format!("{path:?} takes weights from {location:?}, which is outside of the model folder");
+                model(message)
+            };
+            if !is_plain(Path::new(location)) {
+                return Err(outside());
+            }
+            let real = named.canonicalize().map_err(|source| unreadable(&named, source))?;
+            if !real.starts_with(&fence) {
+                return Err(outside());
+            }
+        }
+        Ok(graph)
+    }
+
+    fn walked(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|source| unreadable(path, source))?;
+        let length = file.metadata().map_err(|source| unreadable(path, source))?.len();
+        let mut walk = Walk { reader: BufReader::new(file), at: 0, found: Self::default() };
+        let damaged = |reason: &str| model(format!("{path:?} is not a whole ONNX file: {reason}"));
+        walk.message(Message::Model, length, 0).map_err(|error| match error {
+            Damage::Reason(reason) => damaged(reason),
+            Damage::Io(source) => unreadable(path, source),
+        })?;
+        match walk.found.has_graph {
+            true => Ok(walk.found),
+            false => Err(damaged("it holds no graph")),
+        }
+    }
+}
+
+/// The messages in which tensors can stand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Message {
+    Model,
+    Training,
+    Function,
+    Graph,
+    Node,
+    Attribute,
+    SparseTensor,
+    Tensor,
+    /// One entry of a tensor's `external_data`.
+    Entry,
+}
+
+impl Message {
+    /// Returns what stands in a field, or `None` when no tensor can.
+    fn field(self, number: u64) -> Option<Message> {
+        use Message::{Attribute, Entry, Function, Graph, Model, Node, SparseTensor, Tensor, Training};
+        Some(match (self, number) {
+            (Model, 7) => Graph,
+            (Model, 20) => Training,
+            (Model, 25) => Function,
+            (Training, 1 | 2) => Graph,
+            (Function, 7) => Node,
+            (Function, 11) => Attribute,
+            (Graph, 1) => Node,
+            (Graph, 5) => Tensor,
+            (Graph, 15) => SparseTensor,
+            (Node, 5) => Attribute,
+            (Attribute, 5 | 10) => Tensor,
+            (Attribute, 6 | 11) => Graph,
+            (Attribute, 22 | 23) => SparseTensor,
+            (SparseTensor, 1 | 2) => Tensor,
+            (Tensor, 13) => Entry,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Debug)]
+enum Damage {
+    Reason(&'static str),
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for Damage {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => Damage::Reason("it ends too early"),
+            _ => Damage::Io(error),
+        }
+    }
+}
+
+struct Walk<R> {
+    reader: R,
+    at: u64,
+    found: GraphFile,
+}
+
+/// The attribute of `GroupQueryAttention` that says how many tokens it looks at.
+const WINDOW: &[u8] = b"local_window_size";
+
+/// Where an attribute's name and its whole number stand.
+const ATTRIBUTE_NAME: u64 = 1;
+const ATTRIBUTE_NUMBER: u64 = 3;
+
+impl<R: Read + Seek> Walk<R> {
+    fn message(&mut self, message: Message, end: u64, depth: usize) -> Result<(), Damage> {
+        if depth > DEEPEST {
+            return Err(Damage::Reason("its graphs are nested too deep"));
+        }
+        self.found.has_graph |= message == Message::Graph;
+        let mut attribute = (Vec::new(), 0);
+        while self.at < end {
+            let tag = self.varint()?;
+            match (tag & 7, message, tag >> 3) {
+                (0, Message::Attribute, ATTRIBUTE_NUMBER) => attribute.1 = self.varint()?.cast_signed(),
+                (0, ..) => drop(self.varint()?),
+                (1, ..) => self.skip(8, end)?,
+                (2, Message::Attribute, ATTRIBUTE_NAME) => attribute.0 = self.bytes(end)?,
+                (2, message, field) => self.nested(message.field(field), end, depth)?,
+                (5, ..) => self.skip(4, end)?,
+                _ => return Err(Damage::Reason("it has a field of an unknown type")),
+            }
+        }
+        // A window of -1 is none.
+        self.found.is_windowed |= attribute.0 == WINDOW && attribute.1 > 0;
+        match self.at == end {
+            true => Ok(()),
+            false => Err(Damage::Reason("a field is longer than what it stands in")),
+        }
+    }
+
+    fn nested(&mut self, message: Option<Message>, end: u64, depth: usize) -> Result<(), Damage> {
+        if message == Some(Message::Entry) {
+            return self.entry(end);
+        }
+        let length = self.varint()?;
+        let inner = self.at.checked_add(length).filter(|&inner| inner <= end);
+        let inner = inner.ok_or(Damage::Reason("it ends too early"))?;
+        match message {
+            Some(message) => self.message(message, inner, depth + 1),
+            None => self.skip(length, end),
+        }
+    }
+
+    /// Reads a pair of texts, and keeps the second when the first is `location`.
+    fn entry(&mut self, end: u64) -> Result<(), Damage> {
+        let bytes = self.bytes(end)?;
+        let mut pair = Pair::default();
+        pair.read(&bytes)?;
+        if pair.key == b"location" {
+            let location = String::from_utf8(pair.value);
+            let location =
+                location.map_err(|_| Damage::Reason("the name of a file of weights is not UTF-8"))?;
+            self.found.locations.insert(location);
+        }
+        Ok(())
+    }
+
+    /// Reads a field that is a name or a small message.
+    fn bytes(&mut self, end: u64) -> Result<Vec<u8>, Damage> {
+        let length = self.varint()?;
+        if self.at.checked_add(length).is_none_or(|inner| inner > end) {
+            return Err(Damage::Reason("it ends too early"));
+        }
+        if length > 1 << 16 {
+            return Err(Damage::Reason("a name in it is too long"));
+        }
+        let mut bytes = vec![0; length as usize];
+        self.reader.read_exact(&mut bytes)?;
+        self.at += length;
+        Ok(bytes)
+    }
+
+    fn varint(&mut self) -> Result<u64, Damage> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let mut byte = [0];
+            self.reader.read_exact(&mut byte)?;
+            self.at += 1;
+            let [byte] = byte;
+            value |= u64::from(byte & 0x7F) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(Damage::Reason("a number is too long"))
+    }
+
+    fn skip(&mut self, bytes: u64, end: u64) -> Result<(), Damage> {
+        let next = self.at.checked_add(bytes).filter(|&next| next <= end);
+        self.at = next.ok_or(Damage::Reason("it ends too early"))?;
+        let bytes = i64::try_from(bytes).map_err(|_| Damage::Reason("it ends too early"))?;
+        self.reader.seek_relative(bytes)?;
+        Ok(())
+    }
+}
+
+/// A key and its value.
+#[derive(Default)]
+struct Pair {
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Pair {
+    fn read(&mut self, bytes: &[u8]) -> Result<(), Damage> {
+        let end = bytes.len() as u64;
+        let mut walk = Walk { reader: std::io::Cursor::new(bytes), at: 0, found: GraphFile::default() };
+        while walk.at < end {
+            let tag = walk.varint()?;
+            if tag & 7 != 2 {
+                return Err(Damage::Reason("the name of a file of weights has a field of an unknown type"));
+            }
+            let field = walk.bytes(end)?;
+            match tag >> 3 {
+                1 => self.key = field,
+                2 => self.value = field,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
