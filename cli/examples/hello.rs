@@ -1,6 +1,6 @@
 //! One question and its answer: `cargo run --example hello -- MODEL_FOLDER`.
 
-mod folder;
+mod folder; // the folder that is the first argument, or ALLOQUY_MODEL
 
 use std::sync::Arc;
 
