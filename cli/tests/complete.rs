@@ -39,6 +39,14 @@ fn the_continuation_is_the_published_one_and_alone_on_standard_output() {
 }
 
 #[test]
+fn a_continuation_keeps_the_space_between_it_and_the_prompt() {
+    let Some(model) = shared::find(LAYOUTS[0]) else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    let ran = program.run(&["complete", "--temperature", "0", "--max-tokens", "3", "Once upon a"]).ok();
+    assert!(ran.out.starts_with(" time"), "{:?}", ran.out);
+}
+
+#[test]
 fn the_prompt_may_be_piped_in() {
     let Some(model) = shared::find(LAYOUTS[0]) else { return };
     let program = Program::new().variable("ALLOQUY_MODEL", model);

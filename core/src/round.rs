@@ -16,7 +16,7 @@ use crate::prompt::Prompt;
 use crate::sampling::{Sampler, SamplingOptions};
 use crate::stop::{StopSignal, StopStrings};
 use crate::stream::{Emit, Run};
-use crate::template::PromptTemplate;
+use crate::template::{Ending, PromptTemplate};
 use crate::tokenizer::{Detokenizer, TokenId};
 use crate::{Error, ErrorKind, Result};
 
@@ -136,6 +136,19 @@ impl Round {
         request.sampling.clone().or(&self.model().sampling).or(&family)
     }
 
+    /// Starts decoding a reply. One that goes on inside a text is decoded behind that text, for SentencePiece prints
+    /// no space where a text begins.
+    fn detokenizer(&self, prompt: &Prompt, ending: Ending) -> Result<Box<dyn Detokenizer>> {
+        let mut detokenizer = self.engine.tokenizer().detokenizer();
+        if ending == Ending::Continue {
+            let special = |token: &TokenId| self.model().specials.iter().any(|special| special.id == *token);
+            for token in prompt.tokens().flatten().filter(|token| !special(token)) {
+                detokenizer.push(token)?;
+            }
+        }
+        Ok(detokenizer)
+    }
+
     /// How many tokens the reply may have.
     fn limit(&self, prompt: &Prompt, asked: Option<usize>) -> Result<Limit> {
         let context = self.model().context_length;
@@ -172,7 +185,7 @@ impl ChatModel for Round {
         let limit = self.limit(&prepared.prompt, options.max_tokens)?;
         let sampler = Sampler::new(&options)?;
         let reading = Reading {
-            detokenizer: self.engine.tokenizer().detokenizer(),
+            detokenizer: self.detokenizer(&prepared.prompt, request.ending)?,
             stops: StopStrings::new(options.stop),
             parser: self.processor.reply_parser(&prepared.rendered, source(&request)),
             sampled: 0,

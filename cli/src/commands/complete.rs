@@ -2,7 +2,9 @@
 
 use std::io::{IsTerminal, stdout};
 
-use alloquy_core::{ChatModel as _, Error, ErrorKind, FinishReason, Message, Preface, Reply, Request};
+use alloquy_core::{
+    ChatModel as _, Ending, Error, ErrorKind, FinishReason, Message, Preface, Reply, Request,
+};
 use clap::Args;
 use futures::StreamExt as _;
 
@@ -49,7 +51,8 @@ impl Complete {
         };
         let model = open::completion_model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
-        let request = Request::new(Preface::default(), vec![Message::user(prompt)]).sampling(sampling);
+        let request = Request::new(Preface::default(), vec![Message::user(prompt)]);
+        let request = request.sampling(sampling).ending(Ending::Continue);
         interrupts.end_with(request.stop.clone());
         // A file gets the continuation byte for byte; a person gets a new line to type on.
         let end = if stdout().is_terminal() { LineEnd::Always } else { LineEnd::Never };

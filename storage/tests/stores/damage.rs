@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, ErrorKind, Preface, Query};
 use alloquy_storage::{FileStore, SqliteStore};
@@ -227,10 +228,12 @@ fn what_would_not_read_back_is_refused() {
     let deep = (0..200).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
     let mut node = say(None, "deep");
     node.metadata.insert("deep".to_owned(), deep);
-    let early = ConversationRecord {
-        created: std::time::UNIX_EPOCH - std::time::Duration::from_secs(1),
+    let created_at = |created| ConversationRecord {
+        created,
         ..ConversationRecord::new("early".parse().unwrap(), Preface::default())
     };
+    let early = created_at(UNIX_EPOCH - Duration::from_secs(1));
+    let fine = created_at(UNIX_EPOCH + Duration::from_micros(1));
     let files = sample.open_with(&sample.bytes);
     let sqlite = block_on(SqliteStore::in_memory()).unwrap();
     block_on(write_sample(&sqlite));
@@ -238,8 +241,10 @@ fn what_would_not_read_back_is_refused() {
         let refused = block_on(store.append(&id(), std::slice::from_ref(&node))).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused:#}");
         assert_eq!(block_on(store.load(&id())).unwrap().1.len(), 3, "nothing of it is kept");
-        let refused = block_on(store.create(&early)).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused:#}");
+        for record in [&early, &fine] {
+            let refused = block_on(store.create(record)).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused:#}");
+        }
         assert_eq!(block_on(store.count()).unwrap(), 1);
     }
 }

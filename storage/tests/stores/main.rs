@@ -5,6 +5,7 @@
 mod damage;
 mod laws;
 mod model;
+mod names;
 mod open;
 mod processes;
 mod sizes;
