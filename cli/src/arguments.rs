@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use alloquy_core::{ConversationId, Preface, SamplingOptions};
+use clap::builder::BoolishValueParser as Switch;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::{Deserialize, Serialize};
@@ -20,8 +21,8 @@ Examples:
   git diff | alloquy ask \"Write a commit message\"  what is piped in joins the question
   alloquy tree                                     see the branches of the last conversation
 
-Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file
-(top-k = 20). Flags win over variables, variables over the file, and the file over what the model's makers
+Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file \
+(top-k = 20). Flags win over variables, variables over the file, and the file over what the model's makers \
 recommend; `alloquy config show` prints each value with where it came from.
 
 Answers go to standard output, everything else to standard error.
@@ -60,11 +61,11 @@ pub(crate) enum Command {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Output {
     /// Print JSON: events one a line where an answer is written, one object elsewhere
-    #[arg(long, global = true, env = "ALLOQUY_JSON")]
+    #[arg(long, global = true, env = "ALLOQUY_JSON", value_parser = Switch::new())]
     pub(crate) json: bool,
 
     /// Print nothing but the answer, and errors
-    #[arg(short, long, global = true, env = "ALLOQUY_QUIET")]
+    #[arg(short, long, global = true, env = "ALLOQUY_QUIET", value_parser = Switch::new())]
     pub(crate) quiet: bool,
 
     /// Say what each answer took, and trace what happens (-vv: in detail)
@@ -178,7 +179,7 @@ pub(crate) struct HistoryArguments {
     pub(crate) history_file: Option<PathBuf>,
 
     /// Remember no lines
-    #[arg(long, env = "ALLOQUY_NO_HISTORY")]
+    #[arg(long, env = "ALLOQUY_NO_HISTORY", value_parser = Switch::new())]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) no_history: bool,
 }
@@ -230,7 +231,7 @@ pub(crate) struct Settable {
 #[command(next_help_heading = "Conversation")]
 pub(crate) struct WhichConversation {
     /// Go on with the conversation that was last updated
-    #[arg(short = 'c', long = "continue", conflicts_with = "conversation", env = "ALLOQUY_CONTINUE")]
+    #[arg(short = 'c', long = "continue", conflicts_with = "conversation", env = "ALLOQUY_CONTINUE", value_parser = Switch::new())]
     pub(crate) last: bool,
 
     /// Go on with this conversation

@@ -10,7 +10,7 @@ pub(crate) mod models;
 pub(crate) mod render;
 pub(crate) mod tree;
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _, stdout};
 
 use serde_json::Value;
 use tracing_subscriber::EnvFilter;
@@ -19,6 +19,7 @@ use crate::arguments::{Arguments, Command, Output};
 use crate::failure::Failure;
 use crate::notes::Notes;
 use crate::settings::{Settings, Sources};
+use crate::visible::Visible;
 
 /// What every command is given.
 #[derive(Debug)]
@@ -50,10 +51,11 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
 impl Context {
     /// Prints a command's whole result: text for people, or JSON.
     pub(crate) fn print(&self, text: &str, json: &Value) -> Result<(), Failure> {
-        let mut out = io::stdout();
-        match self.output.json {
-            true => writeln!(out, "{json}")?,
-            false => out.write_all(text.as_bytes())?,
+        let mut out = stdout();
+        match (self.output.json, out.is_terminal()) {
+            (true, _) => writeln!(out, "{json}")?,
+            (false, true) => Visible(&mut out).write_all(text.as_bytes())?,
+            (false, false) => out.write_all(text.as_bytes())?,
         }
         Ok(out.flush()?)
     }

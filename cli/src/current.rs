@@ -44,6 +44,15 @@ async fn last(store: &dyn ConversationStore) -> Result<ConversationId> {
     listed.into_iter().next().map(|summary| summary.record.id).ok_or_else(none)
 }
 
+/// A conversation keeps the instructions it began with; says so where others were given.
+async fn keep_instructions(chat: &Chat, given: &Preface, notes: Notes) -> Result<()> {
+    let kept = chat.record().await?.preface;
+    if !given.messages.is_empty() && given.messages != kept.messages {
+        notes.say("this conversation keeps the instructions it began with; --system is for new ones");
+    }
+    Ok(())
+}
+
 /// A conversation, or what one will be made of.
 pub(crate) struct Current<'a> {
     manager: &'a Manager,
@@ -63,14 +72,17 @@ impl<'a> Current<'a> {
         preface: Preface,
         notes: Notes,
     ) -> Result<Self> {
-        let new = NewConversation::from(preface);
         let state = match id {
-            None => State::New(new),
+            None => State::New(preface.into()),
             Some(id) => match manager.open(&id).await {
-                Ok(chat) => State::Begun(chat),
+                Ok(chat) => {
+                    notes.say(format_args!("going on with conversation {id}"));
+                    keep_instructions(&chat, &preface, notes).await?;
+                    State::Begun(chat)
+                }
                 Err(error) if error.is_not_found() => {
                     notes.say(format_args!("beginning conversation {id}"));
-                    State::New(new.id(id))
+                    State::New(NewConversation::from(preface).id(id))
                 }
                 Err(error) => return Err(error),
             },

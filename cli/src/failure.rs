@@ -55,7 +55,6 @@ impl From<io::Error> for Failure {
 }
 
 /// Prints an error with its causes on one line, and below it what to do next.
-#[allow(clippy::print_stderr)] // the one place where errors become visible
 pub(crate) fn print(error: &Error) {
     eprintln!("error: {}", one_line(error));
     if let Some(advice) = advice(error.kind()) {
@@ -87,7 +86,9 @@ fn advice(kind: ErrorKind) -> Option<&'static str> {
         ErrorKind::Corrupt => {
             Some("nothing was changed; put back a copy, or name another store with --store URL")
         }
-        ErrorKind::Model => Some("`alloquy models DIR` lists the models that can be read below a folder"),
+        ErrorKind::Model => {
+            Some("check the folder or fetch the model again; `alloquy models DIR` lists what is below DIR")
+        }
         ErrorKind::Store => {
             Some("check the path and its permissions, or name another store with --store URL")
         }

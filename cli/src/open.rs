@@ -17,6 +17,9 @@ use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::settings::data_folder;
 
+/// What computes unless another provider is named.
+pub(crate) const PROVIDER: &str = "cpu";
+
 /// The family that takes replies as they are.
 const GENERIC: &str = "generic";
 
@@ -112,9 +115,7 @@ fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
     progress.step(format!("loading {}", path.display()));
     let heard = Arc::clone(&progress);
     let mut builder = OnnxEngine::builder(path).on_event(move |event| heard.step(event.to_string()));
-    if let Some(provider) = &arguments.provider {
-        builder = builder.provider(provider);
-    }
+    builder = builder.provider(arguments.provider.as_deref().unwrap_or(PROVIDER));
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
     }
@@ -158,7 +159,7 @@ fn own_template(model: &ModelInfo) -> Result<Template> {
     }
     let missing = detected.origin == TemplateOrigin::Completion;
     Ok(Template {
-        template: Arc::from(detected.template),
+        template: detected.template,
         origin: detected.origin.to_string(),
         missing,
         stop: Vec::new(),
@@ -256,7 +257,12 @@ pub(crate) struct Description {
 pub(crate) fn describe(folder: &Path) -> Result<Description> {
     let info = alloquy_onnx::describe(folder)?;
     let family = family(None, &info)?.processor.name().to_owned();
-    let template = alloquy_templates::detect(&info)?.origin.to_string();
+    let template = match alloquy_templates::detect(&info)?.origin {
+        TemplateOrigin::Completion if conversation_template(&info)?.is_some() => {
+            CONVERSATION_CONFIG.to_owned()
+        }
+        origin => origin.to_string(),
+    };
     let layout = match () {
         () if info.files.contains_key("genai_config.json") => "genai",
         () if folder.join("onnx").is_dir() => "transformers.js",

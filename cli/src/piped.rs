@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read, stdin};
 
 use alloquy_core::{Error, ErrorKind, Result};
 
-/// Reads what is piped in, or `None` when a person sits there.
+/// Reads what is piped in, or `None` when nothing is, or a person sits there.
 pub(crate) fn piped() -> Result<Option<String>> {
     if stdin().is_terminal() {
         return Ok(None);
@@ -13,5 +13,5 @@ pub(crate) fn piped() -> Result<Option<String>> {
     stdin().read_to_string(&mut text).map_err(|source| {
         Error::new(ErrorKind::Invalid, "standard input cannot be read as text").with_source(source)
     })?;
-    Ok(Some(text))
+    Ok((!text.is_empty()).then_some(text))
 }

@@ -2,6 +2,8 @@
 
 use alloquy_core::{Message, Part};
 
+use crate::visible::visible;
+
 /// Returns the beginning of a message: one line of at most `width` characters.
 pub(crate) fn preview(message: &Message, width: usize) -> String {
     let parts: Vec<_> = message.parts.iter().map(part).filter(|text| !text.is_empty()).collect();
@@ -11,11 +13,11 @@ pub(crate) fn preview(message: &Message, width: usize) -> String {
 /// Returns the beginning of `text` on one line; `…` stands for what is left out.
 pub(crate) fn shortened(text: &str, width: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let visible = |character: char| if character.is_control() { '\u{FFFD}' } else { character };
+    let line = visible(&line);
     if line.chars().count() <= width {
-        return line.chars().map(visible).collect();
+        return line;
     }
-    let kept: String = line.chars().take(width.saturating_sub(1)).map(visible).collect();
+    let kept: String = line.chars().take(width.saturating_sub(1)).collect();
     format!("{kept}…")
 }
 

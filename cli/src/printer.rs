@@ -3,8 +3,7 @@
 mod events;
 mod text;
 
-use std::io;
-use std::io::stdout;
+use std::io::{self, IsTerminal as _, stderr, stdout};
 
 use alloquy_core::{Delta, Reply, Turn, TurnEvent, TurnReply};
 use futures::StreamExt as _;
@@ -13,6 +12,7 @@ use serde_json::Value;
 use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::notes::Notes;
+use crate::visible::Visible;
 
 pub(crate) use events::Events;
 pub(crate) use text::{LineEnd, Text};
@@ -51,8 +51,10 @@ pub(crate) async fn take(mut turn: Turn, printer: &mut dyn Printer) -> Result<Tu
 
 /// Returns the printer that the arguments ask for.
 pub(crate) fn printer(output: &Output, end: LineEnd) -> Box<dyn Printer> {
-    match output.json {
-        true => Box::new(Events::new(stdout())),
-        false => Box::new(Text::new(stdout(), std::io::stderr(), Notes::new(output), end)),
+    let notes = Notes::new(output);
+    match (output.json, stdout().is_terminal()) {
+        (true, _) => Box::new(Events::new(stdout())),
+        (false, true) => Box::new(Text::new(Visible(stdout()), stderr(), notes, end)),
+        (false, false) => Box::new(Text::new(stdout(), stderr(), notes, end)),
     }
 }

@@ -129,6 +129,8 @@ impl Repl<'_> {
             copy.id(),
             chat.id()
         ));
+        let head = copy.head().await?;
+        self.printer.show("head", "", json!({"conversation": copy.id(), "head": head}))?;
         self.current.replace(copy);
         Ok(())
     }
@@ -148,7 +150,8 @@ impl Repl<'_> {
         Ok(())
     }
 
-    async fn say_where(&self, chat: &Chat, node: Option<NodeId>) -> Result<(), Failure> {
+    async fn say_where(&mut self, chat: &Chat, node: Option<NodeId>) -> Result<(), Failure> {
+        self.printer.show("head", "", json!({"conversation": chat.id(), "head": node}))?;
         let tree = chat.tree().await?;
         let Some(node) = node else {
             self.notes.say("now before the first message");
@@ -227,6 +230,7 @@ mod tests {
             "/retry",
             "/switch 0.0",
             "Three",
+            "/tree",
             "/branch",
             "/history",
             "/tree",

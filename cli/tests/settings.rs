@@ -27,6 +27,16 @@ fn flags_win_over_variables_over_the_file_over_the_model() {
 }
 
 #[test]
+fn switches_are_variables_as_people_write_them() {
+    for name in ["ALLOQUY_JSON", "ALLOQUY_QUIET", "ALLOQUY_VERBOSE", "ALLOQUY_NO_HISTORY"] {
+        for value in ["0", "1"] {
+            let ran = Program::new().variable(name, value).run(&["config", "show"]).ok();
+            assert_eq!(ran.out.starts_with('{'), (name, value) == ("ALLOQUY_JSON", "1"), "{name}={value}");
+        }
+    }
+}
+
+#[test]
 fn the_file_at_its_usual_place_is_read() {
     let program = Program::new();
     let folder = program.path("alloquy");

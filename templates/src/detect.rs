@@ -1,16 +1,18 @@
 //! Which template a model's prompts are made with.
 
+use std::sync::Arc;
+
 use alloquy_core::{ModelInfo, PromptTemplate, Result};
 
 use crate::sources::{self, TemplateOrigin};
 use crate::{CompletionTemplate, JinjaTemplate};
 
 /// A template, and where it comes from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Detected {
     /// What renders the model's prompts.
-    pub template: Box<dyn PromptTemplate>,
+    pub template: Arc<dyn PromptTemplate>,
     /// Where it comes from; [`TemplateOrigin::Completion`] when the model brings none.
     pub origin: TemplateOrigin,
 }
@@ -32,11 +34,11 @@ pub struct Detected {
 pub fn detect(model: &ModelInfo) -> Result<Detected> {
     match sources::find(model)? {
         Some(source) => Ok(Detected {
-            template: Box::new(JinjaTemplate::from_model(&source, model)?),
+            template: Arc::new(JinjaTemplate::from_model(&source, model)?),
             origin: source.origin,
         }),
         None => Ok(Detected {
-            template: Box::new(CompletionTemplate::of(model)?),
+            template: Arc::new(CompletionTemplate::of(model)?),
             origin: TemplateOrigin::Completion,
         }),
     }

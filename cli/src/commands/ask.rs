@@ -21,7 +21,7 @@ Examples:
   alloquy ask \"What is the capital of Norway?\"
   git diff | alloquy ask \"Write a commit message\"      what is piped in follows the question
   alloquy ask < question.txt
-  alloquy ask -c \"And of Sweden?\"                      go on with the last conversation, and keep the answer
+  alloquy ask -c \"And of Sweden?\"                      go on with the last conversation
   alloquy ask --json \"Hello\" | jq -r 'select(.event == \"done\").finish'
 
 Without -c or --conversation nothing is kept.";

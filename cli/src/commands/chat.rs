@@ -24,11 +24,13 @@ Examples:
   alloquy chat -c                             go on with the last conversation
   alloquy chat --conversation work/plan       go on with this one, or begin it
   alloquy chat --system \"Answer in French.\" --temperature 0.7
-  printf 'Hello\\n/retry\\n' | alloquy chat     one question or command a line, nothing but answers printed
+  printf 'Hello\\n/retry\\n' | alloquy chat     a question or a command on each line
 
-While chatting, /help lists the commands. Ctrl-C ends an answer and keeps what was said; on an empty line it
-leaves, as Ctrl-D does. Ctrl-J begins a new line. Nothing is ever deleted: /undo, /retry and /edit go back to
-an earlier place and leave what was said there as a branch, which /tree shows and /switch goes to.";
+While chatting, /help lists the commands. Ctrl-C ends an answer and keeps what was said; on an empty line it \
+leaves, as Ctrl-D does. Ctrl-J begins a new line.
+
+Nothing is ever deleted: /undo, /retry and /edit go back to an earlier place and leave what was said there as a \
+branch, which /tree shows and /switch goes to.";
 
 /// Talk with a model; everything said is kept
 #[derive(Args, Debug)]

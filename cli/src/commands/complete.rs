@@ -21,8 +21,8 @@ Examples:
   alloquy complete --model ~/models/stories260k --temperature 0 \"Once upon a time\"
   alloquy complete --model ~/models/stories260k --max-tokens 50 < beginning.txt
 
-The chat template of the model, if it has one, is not used: the prompt is the text alone, after the token that
-begins texts where the model has one. Texts that spell control tokens stay texts. Standard output holds the
+The chat template of the model, if it has one, is not used: the prompt is the text alone, after the token that \
+begins texts where the model has one. Texts that spell control tokens stay texts. Standard output holds the \
 continuation and nothing else; the prompt is not repeated.";
 
 /// Continue a text; the continuation alone is printed

@@ -1,6 +1,7 @@
 //! `alloquy config`: which settings are in force, and why.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use alloquy_core::Result;
 use clap::{Args, Subcommand};
@@ -80,12 +81,22 @@ fn defaults(settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
     let history = folder.join(HISTORY_FILE).display().to_string();
     defaults.insert("store".to_owned(), (open::default_store(&folder).into(), Origin::Default));
     defaults.insert("history-file".to_owned(), (history.into(), Origin::Default));
+    defaults.insert("no-history".to_owned(), (false.into(), Origin::Default));
+    defaults.insert("provider".to_owned(), (open::PROVIDER.into(), Origin::Default));
     if let Some(model) = &settled.model.model {
-        let makers = SamplingArguments::from(open::describe(model)?.info.sampling);
-        let recommended = entries(&makers)?.into_iter().filter(|(_, value)| !value.is_null());
-        defaults.extend(recommended.map(|(key, value)| (key, (value, Origin::Model))));
+        defaults.extend(said_by(model)?.into_iter().map(|(key, value)| (key, (value, Origin::Model))));
     }
     Ok(defaults)
+}
+
+/// What a model's description files say.
+fn said_by(model: &Path) -> Result<Map<String, Value>> {
+    let description = open::describe(model)?;
+    let mut said = entries(&SamplingArguments::from(description.info.sampling))?;
+    said.retain(|_, value| !value.is_null());
+    said.insert("family".to_owned(), description.family.into());
+    said.insert("template".to_owned(), description.template.into());
+    Ok(said)
 }
 
 fn line(shown: &Shown) -> String {

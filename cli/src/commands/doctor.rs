@@ -64,7 +64,7 @@ impl Doctor {
 const RUNTIME: &str = "run `cargo xtask setup` in a checkout of Alloquy or `pip install onnxruntime`, or set \
                        ORT_DYLIB_PATH to the library's path";
 const STORE: &str = "check the path and its permissions, or name another store with --store URL";
-const MODEL: &str = "`alloquy models DIR` lists the models that can be read below a folder";
+const MODEL: &str = "check the folder or fetch the model again; `alloquy models DIR` lists what is below DIR";
 
 fn check(name: &'static str, found: Result<impl Display>, advice: &'static str) -> Check {
     let found = found.map(|found| found.to_string()).map_err(|error| Problem { error, advice });

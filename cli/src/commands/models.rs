@@ -18,7 +18,7 @@ Examples:
   ALLOQUY_MODELS=~/models alloquy models
   alloquy models --json | jq '.models[].path'
 
-A model is a folder with a decoder in ONNX and the files that describe it, as the exporters of ONNX Runtime
+A model is a folder with a decoder in ONNX and the files that describe it, as the exporters of ONNX Runtime \
 GenAI, optimum and transformers.js write it.";
 
 /// How deep below a given folder a model may lie: a Hugging Face cache has three levels of its own.

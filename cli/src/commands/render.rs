@@ -35,8 +35,8 @@ The prompt ends with the header of an answer, unless the last message is an answ
 pub(crate) struct Render {
     /// What is said; read as JSON messages from standard input when nothing else is named
     message: Vec<String>,
-    /// What to print
-    #[arg(long, value_enum, default_value_t = Stage::Text, env = "ALLOQUY_SHOW")]
+    /// What to print: text, parts or ids
+    #[arg(long, value_enum, value_name = "STAGE", default_value_t = Stage::Text, env = "ALLOQUY_SHOW", hide_possible_values = true)]
     show: Stage,
     #[command(flatten)]
     model: ModelArguments,
@@ -48,14 +48,11 @@ pub(crate) struct Render {
     system: SystemArguments,
 }
 
-/// A stage of a prompt.
+/// A stage of a prompt: what the template prints, what that is cut into, and the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Stage {
-    /// The text that the template prints
     Text,
-    /// The parts that it is cut into, one a line
     Parts,
-    /// The ids of the tokens
     Ids,
 }
 

@@ -15,7 +15,7 @@ Examples:
   alloquy tree --conversation work/plan
   alloquy tree --json | jq '.nodes[].message.role'
 
-A line is a message: who says it, how it begins, and its address in brackets. A * marks where the conversation
+A line is a message: who says it, how it begins, and its address in brackets. A * marks where the conversation \
 stands. Only branches indent. `/switch ADDRESS` in `alloquy chat` goes to an address.";
 
 /// Draw everything that was said in a conversation, branches included

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Printer;
 use crate::notes::{Loudness, Notes};
 use crate::preview::shortened;
+use crate::visible::visible;
 
 /// How many characters of a tool's answer are shown.
 const WIDTH: usize = 100;
@@ -61,7 +62,7 @@ impl<O: Write, E: Write> Text<O, E> {
         let style = self.notes.style();
         let opening = if self.column == Column::Thought { "" } else { "(thinking) " };
         // Nobody may be listening there, which is not worth an error, here and below.
-        let _ = write!(self.err, "{}{opening}{text}{}", style.start(), style.end());
+        let _ = write!(self.err, "{}{opening}{}{}", style.start(), visible(text), style.end());
         let _ = self.err.flush();
         self.column = Column::Thought;
     }

@@ -1,0 +1,57 @@
+//! A tree: another answer, an edited question, the way back, and what of it the model had to compute.
+
+mod folder;
+
+use std::sync::Arc;
+
+use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, SamplingOptions, Turn, TurnReply};
+use alloquy_onnx::OnnxEngine;
+
+fn main() -> Result<()> {
+    let engine = Arc::new(OnnxEngine::load(folder::of_model())?);
+    let template = alloquy_templates::detect(engine.model())?.template;
+    let processor = alloquy_processors::detect(engine.model()).processor;
+    let varied = SamplingOptions {
+        temperature: Some(0.8),
+        seed: Some(7),
+        max_tokens: Some(12),
+        ..SamplingOptions::default()
+    };
+    let manager =
+        Manager::builder(engine).template(template).processor(processor).sampling(varied).build()?;
+    pollster::block_on(async {
+        let chat = manager.create(Preface::system("You are a patient gardener.")).await?;
+        branch(&chat).await?;
+        draw(&chat).await
+    })
+}
+
+async fn branch(chat: &Chat) -> Result<()> {
+    take("ask", chat.send("When do I sow beans?")).await?;
+    let peas = take("go on", chat.send("And peas?")).await?;
+    let again = SamplingOptions { seed: Some(8), ..SamplingOptions::default() };
+    take("another answer", chat.regenerate(Ask::default().sampling(again))).await?;
+    if let Some(question) = peas.answers() {
+        take("ask something else instead", chat.edit(question, "And leeks?")).await?;
+    }
+    chat.goto(chat.resolve("0.0.0.0").await?).await?;
+    take("go back to the first branch", chat.send("How deep?")).await.map(drop)
+}
+
+async fn take(what: &str, turn: Turn) -> Result<TurnReply> {
+    let reply = turn.finish().await?;
+    if let Some(cache) = reply.reply.cache {
+        println!("{what}: of a prompt of {} only {} computed", cache.prompt, cache.forwarded);
+    }
+    Ok(reply)
+}
+
+async fn draw(chat: &Chat) -> Result<()> {
+    let (tree, head) = (chat.tree().await?, chat.head().await?);
+    for (depth, node) in tree.walk() {
+        let mark = if head == Some(node.id) { " ◀" } else { "" };
+        let address = tree.address(Some(node.id))?;
+        println!("{}{address} {}: {:?}{mark}", "  ".repeat(depth), node.message.role, node.message.text());
+    }
+    Ok(())
+}

@@ -1,0 +1,22 @@
+//! One question and its answer: `cargo run --example hello -- MODEL_FOLDER`.
+
+mod folder; // the folder that is the first argument, or ALLOQUY_MODEL
+
+use std::sync::Arc;
+
+use alloquy_core::{Engine, Manager, Preface, Result, SamplingOptions};
+use alloquy_onnx::OnnxEngine;
+
+fn main() -> Result<()> {
+    let engine = Arc::new(OnnxEngine::load(folder::of_model())?);
+    let template = alloquy_templates::detect(engine.model())?.template;
+    let processor = alloquy_processors::detect(engine.model()).processor;
+    let short = SamplingOptions { max_tokens: Some(64), ..SamplingOptions::default() };
+    let manager = Manager::builder(engine).template(template).processor(processor).sampling(short).build()?;
+    pollster::block_on(async {
+        let chat = manager.create(Preface::system("Be brief.")).await?;
+        let reply = chat.send("What is a conversation?").finish().await?;
+        println!("{}", reply.text());
+        Ok(())
+    })
+}

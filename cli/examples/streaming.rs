@@ -1,0 +1,49 @@
+//! An answer as it is written, stopped half-way; what was said is kept.
+
+mod folder;
+
+use std::io::{Write, stdout};
+use std::sync::Arc;
+
+use alloquy_core::{Delta, Engine, Error, ErrorKind, Manager, Preface, Result, TurnEvent};
+use alloquy_onnx::OnnxEngine;
+use futures::StreamExt;
+
+/// After how many pieces the answer is long enough.
+const ENOUGH: usize = 32;
+
+fn main() -> Result<()> {
+    let engine = Arc::new(OnnxEngine::load(folder::of_model())?);
+    let template = alloquy_templates::detect(engine.model())?.template;
+    let processor = alloquy_processors::detect(engine.model()).processor;
+    let manager = Manager::builder(engine).template(template).processor(processor).build()?;
+    pollster::block_on(tell(&manager))
+}
+
+async fn tell(manager: &Manager) -> Result<()> {
+    let chat = manager.create(Preface::default()).await?;
+    let mut turn = chat.send("Tell me a long story.");
+    let mut pieces = 0;
+    while let Some(event) = turn.next().await {
+        if let TurnEvent::Delta(Delta::Text(text) | Delta::Thinking(text)) = event {
+            print(&text)?;
+            pieces += 1;
+        }
+        // Dropping the turn would throw the answer away; stopping it keeps what was said.
+        if pieces == ENOUGH {
+            turn.stop();
+        }
+    }
+    let reply = turn.finish().await?;
+    let kept = chat.history().await?.len();
+    println!(
+        "\n\n{:?} after {} tokens; {kept} messages are kept",
+        reply.reply.finish, reply.reply.usage.reply
+    );
+    Ok(())
+}
+
+fn print(text: &str) -> Result<()> {
+    let printed = write!(stdout(), "{text}").and_then(|()| stdout().flush());
+    printed.map_err(|error| Error::new(ErrorKind::Cancelled, "nobody reads any more").with_source(error))
+}

@@ -1,0 +1,55 @@
+//! A tool that the model may ask for. A model that was not trained to ask for tools answers without.
+
+mod folder;
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use alloquy_core::{
+    Engine, Error, ErrorKind, Manager, Preface, Result, SamplingOptions, Tool, ToolSpec, TurnEvent,
+};
+use alloquy_onnx::OnnxEngine;
+use futures::StreamExt;
+use serde_json::{Value, json};
+
+/// Tells the time.
+#[derive(Debug)]
+struct Clock;
+
+#[async_trait::async_trait]
+impl Tool for Clock {
+    fn spec(&self) -> ToolSpec {
+        let nothing = json!({"type": "object", "properties": {}});
+        ToolSpec::new("clock", "Tells the time, in seconds since 1970", nothing)
+    }
+
+    async fn call(&self, _arguments: &Value) -> Result<Value> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let since =
+            since.map_err(|error| Error::new(ErrorKind::Tool, "the clock is wrong").with_source(error))?;
+        Ok(since.as_secs().into())
+    }
+}
+
+fn main() -> Result<()> {
+    let engine = Arc::new(OnnxEngine::load(folder::of_model())?);
+    let template = alloquy_templates::detect(engine.model())?.template;
+    let processor = alloquy_processors::detect(engine.model()).processor;
+    let short = SamplingOptions { max_tokens: Some(256), ..SamplingOptions::default() };
+    let manager = Manager::builder(engine).template(template).processor(processor).sampling(short);
+    pollster::block_on(ask(&manager.tool(Clock).build()?))
+}
+
+async fn ask(manager: &Manager) -> Result<()> {
+    let chat = manager.create(Preface::default()).await?;
+    let mut turn = chat.send("What time is it?");
+    while let Some(event) = turn.next().await {
+        match event {
+            TurnEvent::ToolResult(result) => println!("{} answers {}", result.name, result.text()),
+            TurnEvent::Node(node) => println!("{}: {:?}", node.message.role, node.message.parts),
+            _ => {}
+        }
+    }
+    println!("{} model calls", turn.finish().await?.rounds);
+    Ok(())
+}
