@@ -1,14 +1,13 @@
 //! One question and its answer: `cargo run --example hello -- MODEL_FOLDER`.
 
-mod folder; // the folder that is the first argument, or ALLOQUY_MODEL
-
 use std::sync::Arc;
 
 use alloquy_core::{Engine, Manager, Preface, Result, SamplingOptions};
 use alloquy_onnx::OnnxEngine;
 
 fn main() -> Result<()> {
-    let engine = Arc::new(OnnxEngine::load(folder::of_model())?);
+    let folder = std::env::args().nth(1).unwrap_or("../shared/models/tiny/genai-qwen3-fp32".to_owned());
+    let engine = Arc::new(OnnxEngine::load(folder)?);
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
     let short = SamplingOptions { max_tokens: Some(64), ..SamplingOptions::default() };

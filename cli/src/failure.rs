@@ -44,7 +44,11 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure::Error(error)
+        // Nothing but Ctrl-C cancels here.
+        match error.is_cancelled() {
+            true => Failure::Interrupted,
+            false => Failure::Error(error),
+        }
     }
 }
 

@@ -115,7 +115,13 @@ impl Repl<'_> {
         self.interrupts.end_with(turn.stop_signal());
         let taken = take(turn, &mut *self.printer).await;
         self.interrupts.disarm();
-        let stopped = taken?.reply.finish == FinishReason::Stopped;
+        let stopped = match taken {
+            Err(Failure::Interrupted) => {
+                self.notes.say("stopped before the first word");
+                true
+            }
+            taken => taken?.reply.finish == FinishReason::Stopped,
+        };
         match stopped && self.after_error == AfterError::End {
             true => Err(Failure::Interrupted),
             false => Ok(()),

@@ -249,6 +249,11 @@ impl Message {
         self.parts.iter().filter_map(Part::as_text).collect()
     }
 
+    /// Says whether nothing is said: no parts, or only empty texts.
+    pub fn is_empty(&self) -> bool {
+        self.parts.iter().all(|part| part.as_text() == Some(""))
+    }
+
     /// Returns the thinking parts, joined; `None` when there are none.
     pub fn thinking(&self) -> Option<String> {
         let thoughts = self.parts.iter().filter_map(|part| match part {

@@ -147,6 +147,9 @@ impl Turn {
     }
 
     /// Ends the reply early and keeps what was said as a node; `finish` then returns it.
+    ///
+    /// Before the first word there is nothing to keep: `finish` returns [`ErrorKind::Cancelled`] then, the question
+    /// stays as a branch, and the head does not move.
     pub fn stop(&self) {
         self.stop.stop();
     }
@@ -189,6 +192,9 @@ async fn turn(
         let request = line.request(&start, &stop);
         let reply =
             relay(Next::new(&parts.middleware, &*parts.model).call(request).await?, &mut emit).await?;
+        if reply.finish == FinishReason::Stopped && reply.message.is_empty() {
+            return Err(Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word"));
+        }
         let node = line.append(line.reply_node(&reply), &mut emit).await?;
         let called = match reply.finish {
             FinishReason::Stopped => ToolAnswers::default(),

@@ -188,6 +188,18 @@ fn a_stopped_turn_keeps_what_was_said() {
 }
 
 #[test]
+fn a_turn_that_is_stopped_before_its_first_word_keeps_the_question_alone() {
+    block_on(async {
+        let chat = chat().await;
+        let turn = chat.send("Hi");
+        turn.stop();
+        assert!(turn.finish().await.unwrap_err().is_cancelled());
+        assert_eq!((chat.tree().await.unwrap().len(), chat.head().await.unwrap()), (1, None));
+        assert_eq!(chat.send("Hi").finish().await.unwrap().text(), "Hello!");
+    });
+}
+
+#[test]
 fn of_two_turns_from_one_place_one_moves_the_head_and_the_other_is_a_branch() {
     block_on(async {
         let chat = chat().await;
