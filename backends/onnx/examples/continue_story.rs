@@ -1,6 +1,4 @@
-//! Continues a text, printing each token as it comes: `continue_story FOLDER [TEXT]`.
-
-#![allow(clippy::print_stderr)]
+//! Continues a text, printing each token as it comes: `continue_story [FOLDER] [TEXT]`.
 
 use std::io::{Write, stdout};
 
@@ -9,10 +7,8 @@ use alloquy_onnx::OnnxEngine;
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let Some(folder) = arguments.next() else {
-        eprintln!("usage: continue_story FOLDER [TEXT]");
-        return Ok(());
-    };
+    let shared = || std::env::var("ALLOQUY_SHARED").unwrap_or_else(|_| "../shared".to_owned());
+    let folder = arguments.next().unwrap_or_else(|| shared() + "/models/stories260k");
     let engine = OnnxEngine::builder(folder).on_event(|event| eprintln!("{event}")).load()?;
     tell(&engine, &arguments.next().unwrap_or_else(|| "Once upon a time".to_owned()))
 }

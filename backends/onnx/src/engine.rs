@@ -12,12 +12,16 @@ use crate::description::Description;
 use crate::environment::environment;
 use crate::folder::ModelFolder;
 use crate::graph_file::GraphFile;
-use crate::layout::Layout;
+use crate::layout::{CacheKind, Layout};
 use crate::model_info::{context_length, model_info};
 use crate::providers::provider;
 use crate::runtime::require_version;
 use crate::session::OnnxSession;
 use crate::tokenizer::HuggingFaceTokenizer;
+
+/// The provider that shares main memory with us. A buffer that stays bound is copied to any other device once, when
+/// it is bound, so that a cache there would never be seen to change: for those, what a run gives is fed to the next.
+const CPU: &str = "cpu";
 
 /// How many tokens of a prompt are computed at once, unless told otherwise. A graph gives logits for each of
 /// them, so that a large vocabulary makes a long chunk costly; a shorter one wastes what the kernels are good at.
@@ -57,7 +61,7 @@ impl OnnxEngine {
         OnnxEngineBuilder {
             path: path.as_ref().to_owned(),
             runtime: None,
-            provider: "cpu".to_owned(),
+            provider: CPU.to_owned(),
             threads: Threads::default(),
             prefill_chunk: PREFILL_CHUNK,
             graph_type: None,
@@ -175,7 +179,10 @@ impl OnnxEngineBuilder {
         let environment = environment(&self.locator(), &mut self.on_event)?;
         check_windows(&graph_file)?;
         let session = decoder::load(&environment, &graph, &provider(&self.provider)?, self.threads)?;
-        let layout = Layout::read(session.inputs(), session.outputs(), &description)?;
+        let mut layout = Layout::read(session.inputs(), session.outputs(), &description)?;
+        if self.provider != CPU {
+            layout.cache = CacheKind::Concat;
+        }
         let context = context_length(&description)?;
         let model = model_info(folder.name, folder.files, &description, &tokenizer, layout.vocabulary)?;
         let decoder = Arc::new(Decoder::new(session, layout, context));
