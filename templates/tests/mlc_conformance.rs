@@ -1,0 +1,228 @@
+//! Conversation templates against what MLC LLM prints: by name and by object, in both generations.
+
+// Helpers of tests count as tests.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
+
+mod mlc_cases;
+mod shared;
+
+use alloquy_core::{Ending, ErrorKind, PromptTemplate, TemplateInput};
+use alloquy_templates::ConversationTemplate;
+use alloquy_templates::mlc::Generation;
+use mlc_cases::{Cases, matches};
+use serde_json::{Map, Value, json};
+
+#[test]
+fn prompts_are_those_of_mlc() {
+    let (Some(current), Some(legacy)) =
+        (shared::json("cases/mlc/golden.json"), shared::json("cases/mlc/legacy_golden.json"))
+    else {
+        return;
+    };
+    let mut cases = Cases::new();
+    for (name, golden) in current["templates"].as_object().unwrap() {
+        let template = by_name_or_object(&mut cases, Generation::Current, name, "", &golden["template"]);
+        for conversation in current["conversations"].as_array().unwrap() {
+            let case = format!("current/{name}/{}", conversation["id"].as_str().unwrap());
+            let expected = &golden["results"][conversation["id"].as_str().unwrap()];
+            compare_prompt(&mut cases, &case, &template, conversation, expected);
+        }
+    }
+    for (version, golden) in legacy["versions"].as_object().unwrap() {
+        for (name, golden) in golden["templates"].as_object().unwrap() {
+            let template = by_name_or_object(
+                &mut cases,
+                Generation::Legacy,
+                name,
+                &format!("{version}/"),
+                &golden["fields"],
+            );
+            play(&mut cases, &format!("{version}/{name}"), &template, &golden["dialogs"]);
+        }
+        for (name, golden) in golden["conv_config"].as_object().unwrap() {
+            let template = from_object(Generation::Legacy, &golden["fields"]);
+            play(&mut cases, &format!("{version}/conv_config/{name}"), &template, &golden["dialogs"]);
+        }
+    }
+    cases.finish();
+}
+
+/// MLC puts the tokens in front of the text, so their texts are nothing here.
+fn without_front(template: ConversationTemplate) -> ConversationTemplate {
+    template.with_prefix("").with_bos("").ignoring_tools()
+}
+
+fn from_object(generation: Generation, fields: &Value) -> ConversationTemplate {
+    without_front(ConversationTemplate::from_json_in(generation, &fields.to_string()).unwrap())
+}
+
+/// The template of that name if it is the same object; otherwise the object.
+fn by_name_or_object(
+    cases: &mut Cases,
+    generation: Generation,
+    name: &str,
+    version: &str,
+    fields: &Value,
+) -> ConversationTemplate {
+    let case = format!("{generation}/{version}{name}/fields");
+    let named = match ConversationTemplate::named_in(generation, name) {
+        Ok(named) => named,
+        Err(error) => {
+            cases.fail(&case, fields, &error.to_string().into());
+            return from_object(generation, fields);
+        }
+    };
+    let (expected, found) = (with_all_fields(fields), with_all_fields(&named.to_json()));
+    cases.compare_or(&case, [&expected, &found], &found, "the-last-version-is-known-by-name");
+    match matches(&expected, &found) {
+        true => without_front(named),
+        false => from_object(generation, fields),
+    }
+}
+
+/// An object without its nulls, and with the fields that came late.
+fn with_all_fields(object: &Value) -> Value {
+    let mut fields: Map<_, _> = object.as_object().unwrap().clone();
+    fields.retain(|_, value| !value.is_null());
+    if fields.contains_key("separator_style") {
+        fields.entry("prefix_tokens").or_insert(json!([]));
+    }
+    Value::Object(fields)
+}
+
+fn input(conversation: &Value) -> TemplateInput {
+    let mut input = TemplateInput::default();
+    let system = conversation["system"].as_str();
+    input.messages.extend(system.map(|text| json!({"role": "system", "content": text})));
+    let messages = conversation["messages"].as_array().unwrap();
+    input.messages.extend(
+        messages.iter().map(|message| json!({"role": message[0].clone(), "content": message[1].clone()})),
+    );
+    let tools = conversation["tools"].as_array();
+    input.tools = tools.map(|tools| {
+        tools.iter().map(|function| json!({"type": "function", "function": function})).collect()
+    });
+    input.extra.insert("tool_choice".to_owned(), conversation["tool_choice"].clone());
+    input
+}
+
+fn compare_prompt(
+    cases: &mut Cases,
+    case: &str,
+    template: &ConversationTemplate,
+    conversation: &Value,
+    expected: &Value,
+) {
+    let found = template.render(&input(conversation));
+    let (Some(expected), Ok(prompt)) = (expected["ok"].as_array(), &found) else {
+        // Whatever MLC refuses is refused, in words of our own; and so are images.
+        let has_image = expected["ok"].as_array().is_some_and(|parts| parts.iter().any(Value::is_object));
+        let refused = Value::from(found.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unsupported));
+        let expects = Value::from(expected.get("err").is_some());
+        let instead = Value::from(has_image || expects == true);
+        return cases.compare_or(case, [&expects, &instead], &refused, "images-are-refused");
+    };
+    let found = Value::from(prompt.clone());
+    match expected.as_slice() {
+        [expected] => {
+            let says_place = conversation.to_string().contains("{function_string}");
+            let as_mlc = says_place && matches(expected, &expanded(template, conversation).into());
+            // What MLC printed is explained in full, so what is printed here is right.
+            let instead = if as_mlc { &found } else { expected };
+            cases.compare_or(case, [expected, instead], &found, "text-is-never-expanded");
+        }
+        parts => cases.fail(case, &Value::from(parts), &found),
+    }
+}
+
+/// What MLC makes of a conversation that says `{function_string}` itself: of all places in the prompt, its own and
+/// the template's, the last gets the tools, and the others vanish.
+fn expanded(template: &ConversationTemplate, conversation: &Value) -> String {
+    const SAID: &str = "\u{f0000}";
+    let said = conversation.to_string().replace("{function_string}", SAID);
+    let input = input(&serde_json::from_str(&said).unwrap());
+    let (prompt, tools) = (template.render(&input).unwrap(), tools_text(&input));
+    let (before, after) = prompt.rsplit_once(SAID).unwrap();
+    let own_is_last = !tools.is_empty() && after.contains(&tools);
+    match own_is_last {
+        true => prompt.replace(SAID, ""),
+        false => format!("{}{tools}{after}", without_last(before, &tools).replace(SAID, "")),
+    }
+}
+
+fn without_last(text: &str, part: &str) -> String {
+    match text.rsplit_once(part).filter(|_| !part.is_empty()) {
+        Some((before, after)) => format!("{before}{after}"),
+        None => text.to_owned(),
+    }
+}
+
+/// The tools of a conversation as a template prints them.
+fn tools_text(conversation: &TemplateInput) -> String {
+    let object = json!({
+        "roles": {"user": "", "assistant": ""}, "seps": [""], "role_templates": {"user": "{function_string}"}
+    });
+    let input = TemplateInput {
+        messages: vec![json!({"role": "user", "content": ""})],
+        ending: Ending::Closed,
+        ..conversation.clone()
+    };
+    from_object(Generation::Current, &object).render(&input).unwrap()
+}
+
+/// Plays the steps of dialogs and compares every prompt: whole, in parts, and what a cache lacks of it.
+fn play(cases: &mut Cases, case: &str, template: &ConversationTemplate, dialogs: &Value) {
+    for (name, dialog) in dialogs.as_object().unwrap() {
+        let mut input = TemplateInput::default();
+        for (turn, step) in dialog.as_array().unwrap().iter().enumerate() {
+            let case = format!("legacy/{case}/{name}/{turn}");
+            input.messages.push(json!({"role": "user", "content": step["user"]}));
+            let prompt = template.render(&input).unwrap();
+            cases.compare(&format!("{case}/full_prompt"), &step["full_prompt"], &prompt.clone().into());
+            let parts: Vec<_> = template.parts(&input).unwrap().into_iter().map(|part| part.text).collect();
+            cases.compare(&format!("{case}/prompt_array"), &step["prompt_array"], &parts.clone().into());
+            let fed = fed_to_model(template, &parts, turn);
+            cases.compare(&format!("{case}/fed_to_model"), &step["fed_to_model"], &fed.into());
+            input.messages.push(json!({"role": "assistant", "content": step["reply"]}));
+        }
+    }
+}
+
+/// MLC feeds everything at first, and then the separator behind the last reply, which the cache does not hold, and
+/// what follows.
+fn fed_to_model(template: &ConversationTemplate, parts: &[String], turn: usize) -> String {
+    let fields = template.to_json();
+    if turn == 0 || fields["separator_style"] != 0 {
+        return parts.concat();
+    }
+    let separators = fields["seps"].as_array().unwrap();
+    let separator = separators.last().unwrap().as_str().unwrap();
+    let new = parts[parts.len() - 2..].concat();
+    let prompt = parts.concat();
+    assert!(prompt.ends_with(&format!("{separator}{new}")), "what is fed is the end of the prompt");
+    format!("{separator}{new}")
+}
+
+#[test]
+fn what_mlc_makes_of_placeholders_in_texts_is_explained() {
+    let conversation = |tools: Value| {
+        let text = "a {function_string} b {function_string} c";
+        json!({"system": "", "messages": [["user", text]], "tools": tools, "tool_choice": null})
+    };
+    let named = |name| without_front(ConversationTemplate::named_in(Generation::Current, name).unwrap());
+    let (gorilla, openfunctions) = (named("gorilla"), named("gorilla-openfunctions-v2"));
+    let tool = json!([{"name": "f", "parameters": {}}]);
+    let printed = r#"[{"description": null, "name": "f", "parameters": {}}]"#;
+    assert_eq!(
+        expanded(&gorilla, &conversation(tool.clone())),
+        format!("USER: <<question>> a  b  c <<function>> {printed}\nASSISTANT:")
+    );
+    assert_eq!(
+        expanded(&openfunctions, &conversation(tool)),
+        format!("### Instruction: <<function>>\n<<question>>a  b {printed} c\n### Response: ")
+    );
+    assert_eq!(
+        expanded(&gorilla, &conversation(Value::Null)),
+        "USER: <<question>> a  b  c <<function>> \nASSISTANT:"
+    );
+}
