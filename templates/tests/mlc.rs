@@ -1,7 +1,7 @@
 //! Conversation templates of both generations: what they print, and what they refuse.
 
 // Helpers of tests count as tests.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use alloquy_core::{Ending, ErrorKind, ModelInfo, PromptTemplate, SpecialToken, TemplateInput};
 use alloquy_templates::ConversationTemplate;
@@ -213,9 +213,9 @@ fn tools_are_written_as_mlc_writes_them() {
     let mut said: Vec<String> = Vec::new();
     let printing = template(today(json!({"system_template": "{function_string}|{function_string}|"})));
     let render = |choice| printing.render(&with_tools(choice)).unwrap();
-    said.push(render(Value::Null).to_string());
-    said.push(render(json!("none")).to_string());
-    said.push(render(json!({"type": "function", "function": {"name": "g"}})).to_string());
+    said.push(render(Value::Null));
+    said.push(render(json!("none")));
+    said.push(render(json!({"type": "function", "function": {"name": "g"}})));
     let error = |choice| printing.render(&with_tools(choice)).unwrap_err();
     said.push(error(json!("some")).to_string());
     said.push(error(json!({"function": {"name": "h"}})).to_string());

@@ -8,14 +8,15 @@ mod shared;
 
 use alloquy_core::{Ending, ErrorKind, PromptTemplate, TemplateInput};
 use alloquy_templates::ConversationTemplate;
-use alloquy_templates::mlc::Generation;
+use alloquy_templates::mlc::{ContextShift, Generation, Part, PartKind, PartLength, Restart, Shift};
 use mlc_cases::{Cases, matches};
 use serde_json::{Map, Value, json};
 
 #[test]
 fn prompts_are_those_of_mlc() {
-    let (Some(current), Some(legacy)) =
-        (shared::json("cases/mlc/golden.json"), shared::json("cases/mlc/legacy_golden.json"))
+    let golden = |name: &str| shared::json(&format!("cases/mlc/{name}.json"));
+    let (Some(current), Some(legacy), Some(shifts)) =
+        (golden("golden"), golden("legacy_golden"), golden("context_shift_golden"))
     else {
         return;
     };
@@ -43,6 +44,9 @@ fn prompts_are_those_of_mlc() {
             let template = from_object(Generation::Legacy, &golden["fields"]);
             play(&mut cases, &format!("{version}/conv_config/{name}"), &template, &golden["dialogs"]);
         }
+    }
+    for (number, golden) in shifts["cases"].as_array().unwrap().iter().enumerate() {
+        shift(&mut cases, &format!("context_shift/{number}"), golden);
     }
     cases.finish();
 }
@@ -201,6 +205,98 @@ fn fed_to_model(template: &ConversationTemplate, parts: &[String], turn: usize) 
     let prompt = parts.concat();
     assert!(prompt.ends_with(&format!("{separator}{new}")), "what is fed is the end of the prompt");
     format!("{separator}{new}")
+}
+
+/// A byte is a token, and BOS is one.
+fn lengths(parts: &[Part]) -> Vec<PartLength> {
+    let tokens = |part: &Part| if part.kind == PartKind::Front { 1 } else { part.text.len() };
+    parts.iter().map(|part| PartLength { kind: part.kind, tokens: tokens(part) }).collect()
+}
+
+const BOS: &str = "\u{f0001}";
+
+/// Plays the turns of a conversation that outgrows its window.
+fn shift(cases: &mut Cases, case: &str, golden: &Value) {
+    let name = golden["template"].as_str().unwrap();
+    let template = ConversationTemplate::named_in(Generation::Legacy, name).unwrap().with_bos(BOS);
+    let number = |field: &str| golden[field].as_u64().unwrap().try_into().unwrap();
+    let policy = ContextShift::new(number("max_window_size"))
+        .with_mean_gen_len(number("mean_gen_len"))
+        .with_fill_factor(golden["shift_fill_factor"].as_f64().unwrap());
+    let mut input = TemplateInput::default();
+    for (turn, golden) in golden["turns"].as_array().unwrap().iter().enumerate() {
+        let case = format!("{case}/{turn}");
+        input.messages.push(json!({"role": "user", "content": golden["user"]}));
+        let parts = template.parts(&input).unwrap();
+        let held = usize::try_from(golden["total_seq_len_before"].as_u64().unwrap()).unwrap();
+        let texts: Vec<_> =
+            parts.iter().filter(|part| part.kind != PartKind::Front).map(|part| part.text.clone()).collect();
+        let fed = fed_to_model(&template, &texts, usize::from(held > 0));
+        let has_bos = held == 0 && parts.len() > texts.len();
+        let due = policy.is_due(held, fed.len() + usize::from(has_bos));
+        cases.compare(&format!("{case}/shifted"), &golden["shifted"], &due.into());
+        if due {
+            as_mlc(cases, &case, &policy, &parts, golden);
+            corrected(cases, &case, &policy, &parts, golden);
+        } else {
+            cases.compare(&format!("{case}/fed_text"), &golden["fed_text"], &fed.into());
+        }
+        input.messages.push(json!({"role": "assistant", "content": golden["reply"]}));
+    }
+}
+
+/// The fields of a turn, from a shift.
+fn turn_of(shift: &Shift, parts: &[Part]) -> Value {
+    let fronts = parts.iter().filter(|part| part.kind == PartKind::Front).count();
+    let system_duplicated = shift.restart < shift.kept;
+    json!({
+        "fed_text": shift.text(parts).replace(BOS, ""),
+        "fed_tokens": shift.tokens,
+        "truncated_front_tokens": shift.cut.len(),
+        "bos": fronts > 0 && (shift.cut.is_empty() || shift.cut.start > 0),
+        "start_re_encode_pos": shift.restart - fronts,
+        "system_duplicated": system_duplicated,
+    })
+}
+
+/// Those fields of a turn that a shift has too.
+fn only_shift(golden: &Value, found: &Value) -> Value {
+    found.as_object().unwrap().keys().map(|field| (field.clone(), golden[field].clone())).collect()
+}
+
+fn as_mlc(cases: &mut Cases, case: &str, policy: &ContextShift, parts: &[Part], golden: &Value) {
+    let policy = policy.clone().with_restart(Restart::AsMlc);
+    let found = turn_of(&policy.plan(&lengths(parts)).unwrap(), parts);
+    cases.compare(&format!("{case}/as_mlc"), &only_shift(golden, &found), &found);
+}
+
+/// The defects of MLC corrected: whatever differs is one of the two.
+fn corrected(cases: &mut Cases, case: &str, policy: &ContextShift, parts: &[Part], golden: &Value) {
+    let found = turn_of(&policy.plan(&lengths(parts)).unwrap(), parts);
+    let expected = only_shift(golden, &found);
+    let mut instead = expected.clone();
+    if expected["system_duplicated"] == true {
+        let system = &parts.iter().find(|part| part.kind == PartKind::System).unwrap().text;
+        let removed = system.len();
+        let whole: String =
+            parts.iter().filter(|part| part.kind != PartKind::Front).map(|part| part.text.as_str()).collect();
+        instead["fed_text"] = whole.into();
+        instead["system_duplicated"] = false.into();
+        instead["start_re_encode_pos"] = 1.into();
+        let cut = expected["truncated_front_tokens"].as_u64().unwrap();
+        let all = cut + expected["fed_tokens"].as_u64().unwrap() - u64::try_from(removed).unwrap();
+        let fits = all < u64::try_from(policy.window).unwrap();
+        instead["fed_tokens"] = if fits { all.into() } else { expected["fed_tokens"].clone() };
+        instead["truncated_front_tokens"] =
+            if fits { 0.into() } else { (all - expected["fed_tokens"].as_u64().unwrap()).into() };
+    }
+    // BOS stays, where there is one.
+    instead["bos"] = parts.iter().any(|part| part.kind == PartKind::Front).into();
+    let deviation = match instead["truncated_front_tokens"] == 0 {
+        true => "the-system-text-is-printed-once",
+        false => "the-front-survives-a-cut",
+    };
+    cases.compare_or(&format!("{case}/corrected"), [&expected, &instead], &found, deviation);
 }
 
 #[test]
