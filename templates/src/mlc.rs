@@ -3,6 +3,7 @@
 //! References: `python/mlc_llm/protocol/conversation_protocol.py` of MLC LLM for today's object, and
 //! `cpp/conversation.h`, `cpp/conv_templates.cc` and `cpp/llm_chat.cc` up to May 2024 for `conv_config`.
 
+mod chat_config;
 mod context_shift;
 mod current;
 mod current_prompt;
@@ -18,6 +19,7 @@ mod registry;
 mod template;
 mod warning;
 
+pub use chat_config::{ChatConfig, MLC_CHAT_CONFIG, Penalties, SpecialIds};
 pub use context_shift::{ContextShift, PartLength, Restart, Shift};
 pub use part::{Part, PartKind};
 pub use registry::Generation;

@@ -154,7 +154,9 @@ impl ConversationTemplate {
             Object::Current(template) => template.merged(changes),
             Object::Legacy(config) => config.merged(changes),
         };
-        let merged = Self::read(self.generation(), fields)?;
+        let mut merged = Self::read(self.generation(), fields)?;
+        let is_defect = |warning: &&Warning| matches!(warning, Warning::KnownDefect { .. });
+        merged.warnings.extend(self.warnings.iter().filter(is_defect).cloned());
         Ok(Self { front: merged.front.clone().with_texts_of(&self.front), tools: self.tools, ..merged })
     }
 
