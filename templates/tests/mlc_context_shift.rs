@@ -85,7 +85,7 @@ proptest! {
 
     #[test]
     fn any_list_of_parts_has_a_plan_or_an_error(
-        parts in prop::collection::vec((prop::sample::select(&KINDS[..]), 0_usize..60), 0..8),
+        parts in prop::collection::vec((prop::sample::select(&KINDS[..]), prop_oneof![0_usize..60, Just(usize::MAX)]), 0..8),
     ) {
         let parts: Vec<_> = parts.into_iter().map(|(kind, tokens)| PartLength { kind, tokens }).collect();
         for restart in [Restart::AnyMessage, Restart::UserMessage, Restart::AsMlc] {

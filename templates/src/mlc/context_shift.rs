@@ -147,7 +147,7 @@ impl ContextShift {
         let kept = parts.iter().take_while(is_lead).count();
         let lead = tokens(parts.iter().take(kept));
         let restart = self.restart_of(parts, kept);
-        let whole = lead + tokens(parts.iter().skip(restart));
+        let whole = lead.saturating_add(tokens(parts.iter().skip(restart)));
         let cut = match whole < self.window {
             true => 0..0,
             false => self.cut(lead, whole)?,
@@ -178,7 +178,7 @@ impl ContextShift {
         let messages = parts.iter().enumerate().skip(first + 1).rev();
         messages
             .map(|(position, part)| {
-                filled += part.tokens;
+                filled = filled.saturating_add(part.tokens);
                 (position, filled)
             })
             .find(|(position, filled)| *filled as f64 >= share && position + 2 < parts.len())
@@ -190,7 +190,9 @@ impl ContextShift {
         let excess = whole - fitting;
         match self.restart {
             Restart::AsMlc => Ok(0..excess),
-            Restart::AnyMessage | Restart::UserMessage if lead < fitting => Ok(lead..lead + excess),
+            Restart::AnyMessage | Restart::UserMessage if lead < fitting => {
+                Ok(lead..lead.saturating_add(excess))
+            }
             Restart::AnyMessage | Restart::UserMessage => Err(Error::new(
                 ErrorKind::ContextOverflow,
                 format!(
@@ -221,5 +223,5 @@ fn after_front(parts: &[PartLength]) -> usize {
 }
 
 fn tokens<'a>(parts: impl Iterator<Item = &'a PartLength>) -> usize {
-    parts.map(|part| part.tokens).sum()
+    parts.fold(0, |sum, part| sum.saturating_add(part.tokens))
 }

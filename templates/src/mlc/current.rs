@@ -137,7 +137,7 @@ impl ConvTemplate {
         let roles =
             ["user", "assistant"].into_iter().chain(self.messages.iter().map(|(role, _)| role.as_str()));
         for role in roles {
-            if !self.roles.contains_key(role) {
+            if !self.can_say(role) {
                 return invalid(format!("roles has no {role:?}, only: {}", self.role_names()));
             }
         }
@@ -193,9 +193,14 @@ impl ConvTemplate {
         self.stop_str.iter().filter(|text| !text.is_empty()).cloned().collect()
     }
 
-    /// The roles there are, for messages.
+    /// The roles there are messages of, for messages.
     pub(super) fn role_names(&self) -> String {
-        self.roles.keys().map(|role| format!("{role:?}")).collect::<Vec<_>>().join(", ")
+        self.roles
+            .keys()
+            .filter(|role| self.can_say(role))
+            .map(|role| format!("{role:?}"))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 
     /// What is printed for `role`.
@@ -207,10 +212,15 @@ impl ConvTemplate {
         self.role_templates.get(role).map_or("", String::as_str)
     }
 
+    /// Whether there are messages of `role`.
+    pub(super) fn can_say(&self, role: &str) -> bool {
+        self.roles.contains_key(role) && place_of(role).is_some()
+    }
+
     /// The two halves around a role's text, and so on for each place where it stands.
-    pub(super) fn around(&self, role: &str) -> Option<impl Iterator<Item = &str>> {
-        let (_, place) = ROLE_PLACES.into_iter().find(|(known, _)| *known == role)?;
-        Some(self.role_templates.get(role)?.split(place))
+    pub(super) fn around(&self, role: &str) -> impl Iterator<Item = &str> {
+        let template = place_of(role).map(|place| self.role_template(role).split(place));
+        template.into_iter().flatten()
     }
 
     /// The separator after a message of `role`.
@@ -218,6 +228,11 @@ impl ConvTemplate {
         let after_assistant = self.seps.get(1).filter(|_| role == "assistant");
         after_assistant.or(self.seps.first()).map_or("", String::as_str)
     }
+}
+
+/// Where the text of a role stands in its template.
+fn place_of(role: &str) -> Option<&'static str> {
+    ROLE_PLACES.iter().find(|(known, _)| *known == role).map(|(_, place)| *place)
 }
 
 /// Whatever looks like a placeholder: small letters and underscores in braces.

@@ -68,16 +68,25 @@ impl Prompt<'_> {
     fn add_messages(&mut self, messages: &[Message], ending: Ending) {
         let last_user = messages.iter().rposition(|message| message.role == "user").unwrap_or(0);
         for (position, message) in messages.iter().enumerate() {
-            let with_role = position > 0 || !self.has_system || self.template.add_role_after_system_message;
-            let continued = ending == Ending::Continue && position + 1 == messages.len();
-            let text = match &message.content {
-                Content::Text(text) if position < last_user => {
-                    Content::Text(self.without_reasoning(message, text))
-                }
-                content => content.clone(),
-            };
             self.draft.begin(kind_of(&message.role));
-            self.add(message, &text, with_role, continued);
+            let texts: Vec<_> = match &message.content {
+                Content::Absent(()) => {
+                    self.add_header(&message.role);
+                    continue;
+                }
+                Content::Text(text) if position < last_user => vec![self.without_reasoning(message, text)],
+                Content::Text(text) => vec![text.as_str()],
+                Content::Parts(parts) => parts.iter().map(|part| part.text.as_str()).collect(),
+            };
+            // The system text may have printed the first header already.
+            if position > 0 || !self.has_system || self.template.add_role_after_system_message {
+                self.draft.written(self.template.role_text(&message.role));
+                self.draft.written(&self.template.role_content_sep);
+            }
+            match ending == Ending::Continue && position + 1 == messages.len() {
+                true => self.add_open(message, &texts),
+                false => self.add_closed(message, &texts),
+            }
         }
         if ending == Ending::Answer {
             self.draft.begin(PartKind::Header);
@@ -85,27 +94,19 @@ impl Prompt<'_> {
         }
     }
 
-    /// Prints nothing for the role where the system text has done so already.
-    fn add(&mut self, message: &Message, content: &Content, with_role: bool, continued: bool) {
-        let role = message.role.as_str();
-        let texts: Vec<&str> = match content {
-            Content::Absent(()) => return self.add_header(role),
-            Content::Text(text) => vec![text],
-            Content::Parts(parts) => parts.iter().map(|part| part.text.as_str()).collect(),
-        };
-        if with_role {
-            self.draft.written(self.template.role_text(role));
-            self.draft.written(&self.template.role_content_sep);
-        }
-        for (position, text) in texts.iter().enumerate() {
-            let Some(around) = self.template.around(role) else { continue };
-            match continued && position + 1 == texts.len() {
-                true => self.open(around, message.author, text),
-                false => self.wrap(around, message.author, text),
-            }
-        }
-        if !continued {
-            self.draft.written(self.template.separator(role));
+    fn add_closed(&mut self, message: &Message, texts: &[&str]) {
+        texts.iter().for_each(|text| self.wrap(self.template.around(&message.role), message.author, text));
+        self.draft.written(self.template.separator(&message.role));
+    }
+
+    /// What is continued has neither its template's end nor a separator yet.
+    fn add_open(&mut self, message: &Message, texts: &[&str]) {
+        let Some((last, whole)) = texts.split_last() else { return };
+        whole.iter().for_each(|text| self.wrap(self.template.around(&message.role), message.author, text));
+        let mut around = self.template.around(&message.role);
+        self.draft.written(around.next().unwrap_or_default());
+        if around.next().is_some() {
+            self.say(message.author, last);
         }
     }
 
@@ -124,14 +125,6 @@ impl Prompt<'_> {
         }
     }
 
-    /// Prints what a template has before a text, and the text: what is continued has neither an end nor a separator.
-    fn open<'a>(&mut self, mut around: impl Iterator<Item = &'a str>, author: Author, text: &str) {
-        self.draft.written(around.next().unwrap_or_default());
-        if around.next().is_some() {
-            self.say(author, text);
-        }
-    }
-
     fn say(&mut self, author: Author, text: &str) {
         match author {
             Author::Template => self.draft.written(text),
@@ -139,16 +132,16 @@ impl Prompt<'_> {
         }
     }
 
-    fn without_reasoning(&self, message: &Message, text: &str) -> String {
+    fn without_reasoning<'a>(&self, message: &Message, text: &'a str) -> &'a str {
         let answer = text.rsplit_once("</think>").map(|(_, answer)| answer.trim_start_matches('\n'));
         let strip = self.template.strip_reasoning_in_history && message.role == "assistant";
-        answer.filter(|_| strip).unwrap_or(text).to_owned()
+        answer.filter(|_| strip).unwrap_or(text)
     }
 }
 
 fn read(template: &ConvTemplate, position: usize, message: &Value) -> Result<Message> {
     let role = role_of(message);
-    if !template.roles.contains_key(role) || template.around(role).is_none() {
+    if !template.can_say(role) {
         let known = template.role_names();
         return Err(unsupported(format!(
             "message {position} has role {role:?}, this conversation template knows: {known}"
