@@ -9,7 +9,7 @@
 mod completion;
 mod detect;
 mod jinja;
-mod mlc;
+pub mod mlc;
 pub mod sources;
 mod special_tokens;
 

@@ -1,103 +1,12 @@
-//! Conversation templates against what MLC LLM and FastChat print.
+//! Conversation templates of both generations: what they print, and what they refuse.
 
 // Helpers of tests count as tests.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
-
-mod shared;
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use alloquy_core::{Ending, ErrorKind, ModelInfo, PromptTemplate, SpecialToken, TemplateInput};
 use alloquy_templates::ConversationTemplate;
-use proptest::prelude::*;
+use alloquy_templates::mlc::{Generation, Part, PartKind, Warning};
 use serde_json::{Value, json};
-
-/// Plays the steps of a golden dialog and compares every prompt.
-fn play(
-    template: &ConversationTemplate,
-    system: Option<&str>,
-    dialog: &Value,
-    skip: fn(&Value) -> bool,
-) -> usize {
-    let mut input = TemplateInput::default();
-    input.messages.extend(system.map(|text| json!({"role": "system", "content": text})));
-    let mut compared = 0;
-    for step in dialog.as_array().unwrap() {
-        input.messages.push(json!({"role": "user", "content": step["user"]}));
-        if skip(step) {
-            return compared;
-        }
-        assert_eq!(template.render(&input).unwrap(), step["full_prompt"].as_str().unwrap());
-        compared += 1;
-        input.messages.push(json!({"role": "assistant", "content": step["reply"]}));
-        if let Some(after) = step.get("after_reply").and_then(Value::as_str) {
-            let closed = TemplateInput { ending: Ending::Closed, ..input.clone() };
-            assert_eq!(template.render(&closed).unwrap(), after);
-        }
-    }
-    compared
-}
-
-/// MLC puts BOS in front as a token, not as text.
-fn without_bos(template: &ConversationTemplate) -> ConversationTemplate {
-    template.clone().with_bos("")
-}
-
-#[test]
-fn vicuna_prints_what_mlc_prints() {
-    let Some(golden) = shared::json("cases/mlc/legacy_golden.json") else { return };
-    let mut compared = 0;
-    for (version, golden) in golden["versions"].as_object().unwrap() {
-        let named = without_bos(&ConversationTemplate::named("vicuna_v1.1").unwrap());
-        for dialog in golden["templates"]["vicuna_v1.1"]["dialogs"].as_object().unwrap().values() {
-            compared += play(&named, None, dialog, |_| false);
-        }
-        for case in golden["conv_config"].as_object().unwrap().values() {
-            let template =
-                without_bos(&ConversationTemplate::from_json(&case["fields"].to_string()).unwrap());
-            for dialog in case["dialogs"].as_object().unwrap().values() {
-                compared += play(&template, None, dialog, |_| false);
-            }
-        }
-        assert!(compared > 0, "{version}");
-    }
-    eprintln!("{compared} prompts of vicuna_v1.1 and its variants are MLC's");
-}
-
-#[test]
-fn every_legacy_template_can_be_given_as_json() {
-    let Some(golden) = shared::json("cases/mlc/legacy_golden.json") else { return };
-    let mut compared = 0;
-    for case in golden["versions"]
-        .as_object()
-        .unwrap()
-        .values()
-        .flat_map(|version| version["templates"].as_object().unwrap().values())
-    {
-        let mut fields = case["fields"].clone();
-        // The ids in front are not in the golden text.
-        fields["prefix_tokens"] = json!([]);
-        let template = without_bos(&ConversationTemplate::from_json(&fields.to_string()).unwrap());
-        for dialog in case["dialogs"].as_object().unwrap().values() {
-            compared += play(&template, None, dialog, |_| false);
-        }
-    }
-    eprintln!("{compared} prompts of legacy templates are MLC's");
-    assert!(compared > 0);
-}
-
-#[test]
-fn vicuna_prints_what_fastchat_prints() {
-    let Some(golden) = shared::json("cases/fastchat/golden.json") else { return };
-    let template = without_bos(&ConversationTemplate::named("vicuna_v1.1").unwrap());
-    // FastChat takes an empty text for a missing one; MLC, whose template this is, prints it.
-    let empty = |step: &Value| step["user"] == "";
-    let mut compared = 0;
-    for (name, dialog) in golden["templates"]["vicuna_v1.1"]["dialogs"].as_object().unwrap() {
-        let system = Some("You are Guanaco.").filter(|_| name == "custom_system");
-        compared += play(&template, system, dialog, empty);
-    }
-    eprintln!("{compared} prompts of vicuna_v1.1 are FastChat's");
-    assert!(compared > 0);
-}
 
 fn conversation(messages: &[(&str, &str)], ending: Ending) -> TemplateInput {
     let messages = messages.iter().map(|(role, content)| json!({"role": role, "content": content})).collect();
@@ -160,7 +69,7 @@ fn what_a_template_cannot_say_is_an_error() {
     let tool = conversation(&[("user", "Hello"), ("tool", "22 C")], Ending::Answer);
     insta::assert_snapshot!(vicuna.render(&tool).unwrap_err(), @r#"message 1 has role "tool", a conversation template knows "user", "assistant" and, at the beginning, "system""#);
     let tools = TemplateInput { tools: Some(vec![json!({})]), ..hello.clone() };
-    insta::assert_snapshot!(vicuna.render(&tools).unwrap_err(), @"a conversation template has no place for tools");
+    insta::assert_snapshot!(vicuna.render(&tools).unwrap_err(), @r#"conversation template "vicuna_v1.1" has no place for tools"#);
     let image =
         TemplateInput { messages: vec![json!({"role": "user", "content": [{"type": "image"}]})], ..hello };
     insta::assert_snapshot!(vicuna.render(&image).unwrap_err(), @r#"a plain text prompt has no place for parts of type "image""#);
@@ -169,21 +78,191 @@ fn what_a_template_cannot_say_is_an_error() {
 
 #[test]
 fn what_is_no_conversation_template_is_an_error() {
+    let mut said: Vec<String> = Vec::new();
     let error = |json: &str| ConversationTemplate::from_json(json).unwrap_err();
-    insta::assert_snapshot!(ConversationTemplate::named("vicuna").unwrap_err(), @r#"unknown conversation template "vicuna", one of: vicuna_v1.1"#);
-    insta::assert_snapshot!(error(r#"{"separator_style": 3}"#), @"conv_config cannot be read: unknown separator_style 3, one of: 0, 1, 2 at line 1 column 22");
-    insta::assert_snapshot!(error(r#"{"seps": []}"#), @"seps [] holds neither one nor two separators");
-    insta::assert_snapshot!(error(r#"{"offset": 2}"#), @"offset 2 is beyond the 0 messages");
-    insta::assert_snapshot!(error(r#"{"stop": "</s>"}"#), @"conv_config cannot be read: unknown field `stop`, expected one of `name`, `system`, `roles`, `messages`, `offset`, `separator_style`, `seps`, `role_msg_sep`, `role_empty_sep`, `stop_str`, `stop_tokens`, `prefix_tokens`, `add_bos` at line 1 column 7");
+    said.push(ConversationTemplate::named("vicuna").unwrap_err().to_string());
+    let legacy = ConversationTemplate::named_in(Generation::Legacy, "llama-3").unwrap_err();
+    said.push(legacy.to_string());
+    assert_eq!(legacy.kind(), ErrorKind::NotFound);
+    said.push(error("[]").to_string());
+    said.push(error(r#"{"separator_style": 3}"#).to_string());
+    said.push(error(r#"{"seps": []}"#).to_string());
+    said.push(error(r#"{"seps": ["a", "b", "c"]}"#).to_string());
+    said.push(error(r#"{"offset": 2}"#).to_string());
+    said.push(error(r#"{"roles": ["USER"]}"#).to_string());
+    said.push(error(r#"{"stop_tokens": [-1]}"#).to_string());
+    let with = |fields: Value| error(&today(fields).to_string());
+    said.push(error(r#"{"system_message": "Be brief."}"#).to_string());
+    said.push(with(json!({"seps": ["a", "b", "c"]})).to_string());
+    said.push(with(json!({"seps": "a"})).to_string());
+    said.push(with(json!({"roles": {"user": "U"}})).to_string());
+    said.push(with(json!({"messages": [["developer", "x"]]})).to_string());
+    said.push(with(json!({"messages": [["user", 3]]})).to_string());
+    said.push(with(json!({"stop_str": "</s>"})).to_string());
+    insta::assert_snapshot!(said.join("\n"));
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+/// A small object of today, with some fields of one's own.
+fn today(fields: Value) -> Value {
+    let mut object =
+        json!({"roles": {"user": "U", "assistant": "A"}, "seps": ["\n"], "role_content_sep": ": "});
+    object.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    object
+}
 
-    #[test]
-    fn texts_are_printed_as_they_are(text in ".*") {
-        let vicuna = ConversationTemplate::named("vicuna_v1.1").unwrap().with_bos("<s>");
-        let prompt = vicuna.render(&conversation(&[("system", ""), ("user", &text)], Ending::Answer)).unwrap();
-        prop_assert_eq!(prompt, format!("<s>USER: {text} ASSISTANT:"));
+fn template(object: Value) -> ConversationTemplate {
+    ConversationTemplate::from_json(&object.to_string()).unwrap()
+}
+
+#[test]
+fn a_name_that_both_generations_know_is_todays_unless_asked() {
+    assert_eq!(ConversationTemplate::named("chatml").unwrap().generation(), Generation::Current);
+    assert_eq!(ConversationTemplate::named("vicuna_v1.1").unwrap().generation(), Generation::Legacy);
+    let old = ConversationTemplate::named_in(Generation::Legacy, "llama-2").unwrap();
+    assert_eq!(old.generation(), Generation::Legacy);
+    assert_eq!(ConversationTemplate::names(Generation::Current).count(), 53);
+    assert_eq!(ConversationTemplate::names(Generation::Legacy).count(), 36);
+}
+
+#[test]
+fn built_in_templates_say_what_is_odd_about_them() {
+    let mut warnings = String::new();
+    for generation in [Generation::Current, Generation::Legacy] {
+        for name in ConversationTemplate::names(generation) {
+            let template = ConversationTemplate::named_in(generation, name).unwrap();
+            for warning in template.warnings() {
+                warnings += &format!("{generation} {name}: {warning}\n");
+            }
+        }
     }
+    insta::assert_snapshot!(warnings);
+}
+
+#[test]
+fn fields_that_mlc_ignores_are_named() {
+    let with_unknown = [json!({"stop": "</s>"}), today(json!({"stop": ["</s>"], "sep_style": 1}))];
+    let warnings = with_unknown.map(|object| {
+        let warnings = template(object).warnings().to_vec();
+        warnings.iter().map(Warning::to_string).collect::<Vec<_>>().join("\n")
+    });
+    insta::assert_snapshot!(warnings.join("\n"));
+}
+
+#[test]
+fn traps_are_named_and_honoured() {
+    let seed = ConversationTemplate::named("vicuna_v1.1").unwrap().overridden(r#"{"role_empty_sep": ": "}"#);
+    let seed = seed.unwrap().with_bos("");
+    assert_eq!(seed.warnings(), [Warning::TrailingSpace { header: "ASSISTANT: ".to_owned() }]);
+    let prompt = seed.render(&conversation(&[("user", "Hello")], Ending::Answer)).unwrap();
+    assert!(prompt.ends_with("USER: Hello ASSISTANT: "), "{prompt}");
+    let stranger = template(json!({"messages": [["user", "name?"]]}));
+    assert_eq!(stranger.warnings(), [Warning::UnknownSpeaker { position: 0, name: "user".to_owned() }]);
+    let silent = template(today(json!({"system_template": "", "role_templates": {"user": "{today}"}})));
+    let warnings: Vec<_> = silent.warnings().iter().map(Warning::to_string).collect();
+    insta::assert_snapshot!(warnings.join("\n"));
+}
+
+#[test]
+fn todays_prompts_end_as_asked() {
+    let object = json!({"role_templates": {"assistant": "<{assistant_message}>"}, "role_empty_sep": ":"});
+    let template = template(today(object));
+    let dialog = [("system", "S."), ("user", "Hello"), ("assistant", "Good")];
+    let render = |ending| template.render(&conversation(&dialog, ending)).unwrap();
+    assert_eq!(render(Ending::Answer), "S.U: Hello\nA: <Good>\nA:");
+    assert_eq!(render(Ending::Closed), "S.U: Hello\nA: <Good>\n");
+    assert_eq!(render(Ending::Continue), "S.U: Hello\nA: <Good");
+}
+
+#[test]
+fn the_parts_say_what_they_are() {
+    let llama = ConversationTemplate::named_in(Generation::Current, "llama-2").unwrap().with_prefix("<s>");
+    let parts = llama.parts(&conversation(&[("user", "Hello"), ("tool", "22 C")], Ending::Answer)).unwrap();
+    let kinds: Vec<_> = parts.iter().map(|part| part.kind).collect();
+    assert_eq!(kinds, [PartKind::Front, PartKind::System, PartKind::User, PartKind::Other, PartKind::Header]);
+    assert_eq!(parts.first(), Some(&Part { kind: PartKind::Front, text: "<s>".to_owned() }));
+    assert_eq!(parts.get(2), Some(&Part { kind: PartKind::User, text: "Hello ".to_owned() }));
+}
+
+#[test]
+fn only_thoughts_before_the_last_question_are_stripped() {
+    let qwen = ConversationTemplate::named("qwen3").unwrap();
+    let thought = "<think>\nhm\n</think>\n\nGood";
+    let dialog = [("user", "a"), ("assistant", thought), ("user", "b"), ("assistant", thought)];
+    let prompt = qwen.render(&conversation(&dialog, Ending::Closed)).unwrap();
+    let (_, prompt) = prompt.split_once("<|im_start|>user").unwrap();
+    assert_eq!(
+        prompt,
+        format!(
+            "\na<|im_end|>\n<|im_start|>assistant\nGood<|im_end|>\n<|im_start|>user\nb<|im_end|>\n<|im_start|>assistant\n{thought}<|im_end|>\n"
+        )
+    );
+}
+
+fn with_tools(choice: Value) -> TemplateInput {
+    let function =
+        |name: &str| json!({"name": name, "parameters": {"é": 1e-5, "n": [0.5, 1e16, 7]}, "strict": true});
+    let tools = ["f", "g"].map(|name| json!({"type": "function", "function": function(name)}));
+    let mut input = conversation(&[("user", "Hello")], Ending::Closed);
+    input.tools = Some(tools.to_vec());
+    input.extra.insert("tool_choice".to_owned(), choice);
+    input
+}
+
+#[test]
+fn tools_are_written_as_mlc_writes_them() {
+    let mut said: Vec<String> = Vec::new();
+    let printing = template(today(json!({"system_template": "{function_string}|{function_string}|"})));
+    let render = |choice| printing.render(&with_tools(choice)).unwrap();
+    said.push(render(Value::Null));
+    said.push(render(json!("none")));
+    said.push(render(json!({"type": "function", "function": {"name": "g"}})));
+    let error = |choice| printing.render(&with_tools(choice)).unwrap_err();
+    said.push(error(json!("some")).to_string());
+    said.push(error(json!({"function": {"name": "h"}})).to_string());
+    let mut nameless = with_tools(Value::Null);
+    nameless.tools = Some(vec![json!({"type": "function", "function": {}})]);
+    said.push(printing.render(&nameless).unwrap_err().to_string());
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn tools_without_a_place_are_refused_unless_ignored() {
+    let plain = template(today(json!({})));
+    let input = with_tools(json!("auto"));
+    insta::assert_snapshot!(plain.render(&input).unwrap_err());
+    assert_eq!(plain.clone().ignoring_tools().render(&input).unwrap(), "U: Hello\n");
+    assert_ne!(plain.clone().ignoring_tools().digest(), plain.digest());
+    assert_eq!(plain.render(&with_tools(json!("none"))).unwrap(), "U: Hello\n");
+}
+
+#[test]
+fn what_todays_template_cannot_say_is_an_error() {
+    let mut said: Vec<String> = Vec::new();
+    let plain = template(today(json!({})));
+    let error = |message: Value| {
+        let input = TemplateInput { messages: vec![message], ..TemplateInput::default() };
+        plain.render(&input).unwrap_err()
+    };
+    said.push(error(json!({"role": "tool", "content": "22 C"})).to_string());
+    said.push(error(json!({"content": "22 C"})).to_string());
+    said.push(
+        error(json!({"role": "user", "content": [{"type": "image_url", "image_url": "x"}]})).to_string(),
+    );
+    said.push(error(json!({"role": "assistant", "tool_calls": [{}]})).to_string());
+    said.push(error(json!({"role": "user", "content": 3})).to_string());
+    let documents = TemplateInput { documents: Some(vec![json!({})]), ..TemplateInput::default() };
+    said.push(plain.render(&documents).unwrap_err().to_string());
+    let gemma = ConversationTemplate::named("gemma3_instruction").unwrap();
+    said.push(gemma.render(&TemplateInput::default()).unwrap_err().to_string());
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn an_override_keeps_what_is_known_of_the_tokens_in_front() {
+    let gemma = ConversationTemplate::named("gemma3_instruction").unwrap().with_prefix("<bos>");
+    let input = conversation(&[], Ending::Answer);
+    let quiet = gemma.overridden(r#"{"role_empty_sep": ""}"#).unwrap();
+    assert_eq!(quiet.render(&input).unwrap(), "<bos><start_of_turn>model");
+    let other = gemma.overridden(r#"{"system_prefix_token_ids": [3]}"#).unwrap();
+    assert_eq!(other.render(&input).unwrap_err().kind(), ErrorKind::Template);
 }

@@ -3,6 +3,7 @@
 mod examples;
 mod families;
 mod layers;
+mod templates;
 
 use std::fs;
 
@@ -11,10 +12,14 @@ use crate::{Error, File, Result, Tree, root};
 pub use examples::readme_with_examples;
 pub use families::families_page;
 pub use layers::architecture_with_layers;
+pub use templates::{conversation_templates, page_with_template_names};
 
-/// Writes what is generated: the page of families, the tables of layers, and the examples in the README.
+/// Writes what is generated: the page of families, the tables of layers, the examples in the README, and the tables
+/// of conversation templates.
 #[derive(Debug, clap::Args)]
 pub struct Codegen {
+    /// Only this: examples, families, layers or templates.
+    name: Option<String>,
     /// Compares instead of writing.
     #[arg(long)]
     check: bool,
@@ -24,34 +29,64 @@ impl Codegen {
     /// Writes what is generated, or compares it.
     ///
     /// # Errors
-    /// When something is not what would be written, or what it is made from lacks something.
+    /// When something is not what would be written, what it is made from lacks something, or nothing has that name.
     pub fn run(&self) -> Result {
+        let pages = pages(self.name.as_deref())?;
         match self.check {
-            true => check(),
-            false => write(),
+            true => compare(&pages),
+            false => write(&pages),
         }
     }
 }
 
+type Page = fn(&Tree) -> Result<File>;
+
 /// Whatever is generated, each from the tree of files.
-const PAGES: [fn(&Tree) -> Result<File>; 3] = [architecture_with_layers, families_page, readme_with_examples];
+const PAGES: [(&str, Page); 5] = [
+    ("examples", readme_with_examples),
+    ("families", families_page),
+    ("layers", architecture_with_layers),
+    ("templates", conversation_templates),
+    ("templates", page_with_template_names),
+];
+
+/// The pages of a name, or all.
+fn pages(name: Option<&str>) -> Result<Vec<Page>> {
+    let wanted = PAGES.iter().filter(|(known, _)| name.is_none_or(|name| name == *known));
+    let pages: Vec<_> = wanted.map(|(_, page)| *page).collect();
+    match (pages.is_empty(), name) {
+        (true, Some(name)) => {
+            let mut known = PAGES.map(|(known, _)| known).to_vec();
+            known.dedup();
+            Err(Error::new(format!("nothing generated is called {name:?}, one of: {}", known.join(", "))))
+        }
+        _ => Ok(pages),
+    }
+}
 
 /// Writes each page that can be written; one that cannot is no reason to leave the others stale.
-fn write() -> Result {
+fn write(pages: &[Page]) -> Result {
     let tree = Tree::read(&root())?;
-    let written = PAGES.map(|page| {
-        let File { path, text } = page(&tree)?;
-        fs::write(root().join(&path), text)?;
-        println!("{path} is written");
-        Ok(())
-    });
+    let written: Vec<_> = pages
+        .iter()
+        .map(|page| {
+            let File { path, text } = page(&tree)?;
+            fs::write(root().join(&path), text)?;
+            println!("{path} is written");
+            Ok(())
+        })
+        .collect();
     written.into_iter().collect()
 }
 
 /// Compares what is checked in with what would be written.
 pub(crate) fn check() -> Result {
+    compare(&pages(None)?)
+}
+
+fn compare(pages: &[Page]) -> Result {
     let tree = Tree::read(&root())?;
-    let mut stale = PAGES.iter().map(|page| page(&tree)).collect::<Result<Vec<_>>>()?;
+    let mut stale = pages.iter().map(|page| page(&tree)).collect::<Result<Vec<_>>>()?;
     stale.retain(|page| fs::read_to_string(root().join(&page.path)).ok().as_ref() != Some(&page.text));
     if stale.is_empty() {
         println!("generated texts are up to date");

@@ -24,12 +24,26 @@ struct Suite {
 }
 
 /// Every suite, sorted by name.
-const SUITES: &[Suite] = &[Suite {
-    name: "templates",
-    package: "alloquy-templates",
-    test: "corpus",
-    about: "public chat templates, compared with what Hugging Face renders",
-}];
+const SUITES: &[Suite] = &[
+    Suite {
+        name: "fastchat",
+        package: "alloquy-templates",
+        test: "mlc_fastchat",
+        about: "conversation styles of FastChat that MLC has too, compared with what FastChat prints",
+    },
+    Suite {
+        name: "mlc",
+        package: "alloquy-templates",
+        test: "mlc_conformance",
+        about: "conversation templates of both generations, compared with what MLC prints",
+    },
+    Suite {
+        name: "templates",
+        package: "alloquy-templates",
+        test: "corpus",
+        about: "public chat templates, compared with what Hugging Face renders",
+    },
+];
 
 impl Conformance {
     /// Runs the suite.

@@ -20,7 +20,10 @@ mod workspace;
 
 pub use bench::Bench;
 pub use ci::Ci;
-pub use codegen::{Codegen, architecture_with_layers, families_page, readme_with_examples};
+pub use codegen::{
+    Codegen, architecture_with_layers, conversation_templates, families_page, page_with_template_names,
+    readme_with_examples,
+};
 pub use conformance::Conformance;
 pub use error::{Error, Result};
 pub use finding::{Finding, report};

@@ -1,13 +1,23 @@
-//! A conversation in a conversation template's two voices, and the prompt it becomes.
+//! A conversation in the two voices of `conv_config`, and the parts of the prompt it becomes.
 
 use alloquy_core::{Ending, Error, ErrorKind, Result, TemplateInput};
 use serde_json::Value;
 
-use super::conv_config::ConvConfig;
+use super::legacy::{ConvConfig, Style};
+use super::part::{Part, PartKind};
 use crate::completion::text_of;
 
+/// The parts of the prompt of a conversation, without what stands in front of it.
+pub(super) fn parts(config: &ConvConfig, input: &TemplateInput) -> Result<Vec<Part>> {
+    let conversation = Conversation::read(config, input)?;
+    Ok(match config.separator_style {
+        Style::Roles => conversation.with_roles(config, input.ending),
+        Style::Plain(_) => conversation.plain(),
+    })
+}
+
 /// A conversation as this kind of template sees it.
-pub(super) struct Conversation {
+struct Conversation {
     system: String,
     messages: Vec<Spoken>,
 }
@@ -26,9 +36,7 @@ struct Spoken {
 }
 
 impl Conversation {
-    pub(super) fn read(config: &ConvConfig, input: &TemplateInput) -> Result<Self> {
-        refuse("tools", input.tools.as_deref())?;
-        refuse("documents", input.documents.as_deref())?;
+    fn read(config: &ConvConfig, input: &TemplateInput) -> Result<Self> {
         let mut conversation = Self { system: config.system.clone(), messages: earlier(config) };
         for (position, message) in input.messages.iter().enumerate() {
             match message.get("role").and_then(Value::as_str) {
@@ -43,31 +51,45 @@ impl Conversation {
         Ok(conversation)
     }
 
-    pub(super) fn with_roles(&self, config: &ConvConfig, ending: Ending) -> String {
-        let mut prompt = String::new();
+    fn with_roles(&self, config: &ConvConfig, ending: Ending) -> Vec<Part> {
+        let mut parts = Vec::new();
         if !self.system.is_empty() {
-            prompt.extend([self.system.as_str(), config.separator(0)]);
+            parts.push(part(PartKind::System, [&self.system, config.separator(0)]));
         }
         let whole = match ending {
             Ending::Continue => self.messages.len().saturating_sub(1),
             Ending::Answer | Ending::Closed => self.messages.len(),
         };
         for (position, message) in self.messages.iter().enumerate() {
-            prompt.extend([message.name.as_str(), &config.role_msg_sep, &message.text]);
-            prompt.push_str(if position < whole { config.separator(position) } else { "" });
+            let separator = if position < whole { config.separator(position) } else { "" };
+            let texts = [&message.name, &config.role_msg_sep, &message.text, separator];
+            parts.push(part(message.kind(), texts));
         }
         if ending == Ending::Answer {
             let [_, assistant] = &config.roles;
-            prompt.extend([assistant.as_str(), &config.role_empty_sep]);
+            parts.push(part(PartKind::Header, [assistant.as_str(), &config.role_empty_sep]));
         }
-        prompt
+        parts
     }
 
     /// The user's last text, and what a reply to it says already.
-    pub(super) fn plain(&self) -> String {
+    fn plain(&self) -> Vec<Part> {
         let last = self.messages.iter().rposition(|message| message.speaker == Speaker::User).unwrap_or(0);
-        self.messages.iter().skip(last).map(|message| message.text.as_str()).collect()
+        self.messages.iter().skip(last).map(|message| part(message.kind(), [message.text.as_str()])).collect()
     }
+}
+
+impl Spoken {
+    fn kind(&self) -> PartKind {
+        match self.speaker {
+            Speaker::User => PartKind::User,
+            Speaker::Assistant => PartKind::Assistant,
+        }
+    }
+}
+
+fn part<const N: usize>(kind: PartKind, texts: [&str; N]) -> Part {
+    Part { kind, text: texts.concat() }
 }
 
 /// The messages that stand before every conversation.
@@ -89,16 +111,6 @@ fn spoken(config: &ConvConfig, speaker: Speaker, text: String) -> Spoken {
         Speaker::Assistant => assistant,
     };
     Spoken { speaker, name: name.clone(), text }
-}
-
-fn refuse(what: &str, list: Option<&[Value]>) -> Result<()> {
-    match list.unwrap_or_default() {
-        [] => Ok(()),
-        _ => Err(Error::new(
-            ErrorKind::Unsupported,
-            format!("a conversation template has no place for {what}"),
-        )),
-    }
 }
 
 fn misplaced(role: Option<&str>, position: usize) -> Error {

@@ -1,12 +1,36 @@
-//! The fields of MLC's `conv_config`.
+//! The fields of `conv_config`, as MLC had them up to May 2024.
 
 use alloquy_core::{Error, ErrorKind, Result, TokenId};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::fields::remove_unknown;
+use super::front::Front;
+use super::warning::Warning;
+
+/// What the object is called, for messages.
+const OBJECT: &str = "conv_config";
+
+/// Every field.
+pub(super) const FIELDS: [&str; 13] = [
+    "name",
+    "system",
+    "roles",
+    "messages",
+    "offset",
+    "separator_style",
+    "seps",
+    "role_msg_sep",
+    "role_empty_sep",
+    "stop_str",
+    "stop_tokens",
+    "prefix_tokens",
+    "add_bos",
+];
+
 /// The fields of `conv_config`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct ConvConfig {
     pub(super) name: String,
     pub(super) system: String,
@@ -48,24 +72,64 @@ impl Default for ConvConfig {
 }
 
 impl ConvConfig {
-    pub(super) fn validated(self) -> Result<Self> {
+    /// Reads the object.
+    pub(super) fn read(mut fields: Map<String, Value>) -> Result<(Self, Vec<Warning>)> {
+        let mut warnings = remove_unknown(OBJECT, &mut fields, &FIELDS);
+        let config: Self = serde_json::from_value(Value::Object(fields))
+            .map_err(|error| Error::new(ErrorKind::Template, format!("{OBJECT} cannot be read: {error}")))?;
+        let config = config.validated()?;
+        warnings.extend(config.traps());
+        Ok((config, warnings))
+    }
+
+    fn validated(self) -> Result<Self> {
         let invalid = |message| Err(Error::new(ErrorKind::Template, message));
         if !matches!(self.seps.len(), 1 | 2) {
             return invalid(format!("seps {:?} holds neither one nor two separators", self.seps));
         }
-        if self.offset.is_some_and(|offset| offset > self.messages.len()) {
-            let (offset, messages) = (self.offset.unwrap_or_default(), self.messages.len());
-            return invalid(format!("offset {offset} is beyond the {messages} messages"));
+        if let Some(offset) = self.offset.filter(|offset| *offset > self.messages.len()) {
+            return invalid(format!("offset {offset} is beyond the {} messages", self.messages.len()));
         }
         Ok(self)
     }
 
+    /// What is valid and yet seldom meant.
+    fn traps(&self) -> Vec<Warning> {
+        let [_, assistant] = &self.roles;
+        let header = format!("{assistant}{}", self.role_empty_sep);
+        let trailing = (self.separator_style == Style::Roles && header.ends_with(' '))
+            .then_some(Warning::TrailingSpace { header });
+        let speakers = self.messages.iter().enumerate().filter(|(_, (name, _))| !self.roles.contains(name));
+        let unknown =
+            speakers.map(|(position, (name, _))| Warning::UnknownSpeaker { position, name: name.clone() });
+        trailing.into_iter().chain(unknown).collect()
+    }
+
+    /// The object that reads as this one.
     pub(super) fn to_json(&self) -> Map<String, Value> {
         // Texts, numbers and lists of them always have a JSON form.
         match serde_json::to_value(self) {
             Ok(Value::Object(fields)) => fields,
             _ => Map::new(),
         }
+    }
+
+    /// What a partial object changes in this one: the old offset counts the old messages.
+    pub(super) fn merged(&self, changes: Map<String, Value>) -> Map<String, Value> {
+        let mut fields = self.to_json();
+        if changes.contains_key("messages") {
+            fields.shift_remove("offset");
+        }
+        fields.extend(changes);
+        fields
+    }
+
+    pub(super) fn front(&self) -> Front {
+        Front { tokens: self.prefix_tokens.clone(), add_bos: self.add_bos, ..Front::default() }
+    }
+
+    pub(super) fn stop_strings(&self) -> Vec<String> {
+        Some(self.stop_str.clone()).filter(|text| !text.is_empty()).into_iter().collect()
     }
 
     /// The separator after the message at `position`, earlier messages counted.

@@ -1,0 +1,332 @@
+//! `mlc-chat-config.json`, of any age, read whole: a template, sampling, a policy of context shift, and the rest.
+//!
+//! References: `ChatConfig` in `python/mlc_chat/chat_module.py` and `LoadJSONOverride` in `cpp/llm_chat.cc` for the
+//! older files, `MLCChatConfig` in `python/mlc_llm/protocol/mlc_chat_config.py` for today's.
+
+use alloquy_core::{Error, ErrorKind, ModelInfo, Result, SamplingOptions, TokenId};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::context_shift::ContextShift;
+use super::registry::Generation;
+use super::template::{ConversationTemplate, generation_of};
+use super::warning::Warning;
+
+/// The file's name.
+pub const MLC_CHAT_CONFIG: &str = "mlc-chat-config.json";
+
+/// What a `mlc-chat-config.json` says, with nothing left out.
+///
+/// ```
+/// use alloquy_templates::mlc::ChatConfig;
+///
+/// let config = ChatConfig::from_json(
+///     r#"{
+///         "conv_template": "vicuna_v1.1",
+///         "conv_config": {"system": "You are Guanaco."},
+///         "temperature": 0.7,
+///         "repetition_penalty": 1.1,
+///         "max_window_size": 2048,
+///         "shift_fill_factor": 0.3
+///     }"#,
+/// )?;
+/// assert_eq!(config.template.map(|template| template.system().to_owned()).as_deref(), Some("You are Guanaco."));
+/// assert_eq!(config.sampling.temperature, Some(0.7));
+/// assert_eq!(config.context_shift.map(|shift| shift.window), Some(2048));
+/// assert_eq!(
+///     config.warnings[0].to_string(),
+///     "field \"repetition_penalty\" with value 1.1 has no effect: there is no such step of sampling"
+/// );
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ChatConfig {
+    /// How prompts are written: `conv_template`, `conv_config`, or the one changed by the other.
+    pub template: Option<ConversationTemplate>,
+    /// `temperature`, `top_p`, `max_gen_len`, and the template's texts that end a reply.
+    pub sampling: SamplingOptions,
+    /// Penalties, which sampling here does not have.
+    pub penalties: Penalties,
+    /// What to do when a conversation outgrows its window. `None` for files of today, whose engine refuses such a
+    /// prompt, and for sliding windows.
+    pub context_shift: Option<ContextShift>,
+    /// `context_window_size`, or `max_window_size` of older files: tokens of prompt and reply together.
+    pub context_window: Option<usize>,
+    /// `sliding_window_size`, or `sliding_window` of older files: tokens that attention sees.
+    pub sliding_window: Option<usize>,
+    /// `attention_sink_size`: tokens at the beginning that a sliding window keeps.
+    pub attention_sink: Option<usize>,
+    /// `prefill_chunk_size`: tokens of a prompt that are taken at once.
+    pub prefill_chunk: Option<usize>,
+    /// `mean_gen_len`: tokens a reply is expected to have.
+    pub mean_gen_len: Option<usize>,
+    /// `shift_fill_factor`: the share of the window that a context shift fills again.
+    pub shift_fill_factor: Option<f64>,
+    /// `vocab_size`: logits of a step.
+    pub vocabulary: Option<usize>,
+    /// `tokenizer_files`: names, in the file's folder.
+    pub tokenizer_files: Vec<String>,
+    /// `bos_token_id`, `eos_token_id`, `pad_token_id`.
+    pub specials: SpecialIds,
+    /// Every other field as it was, those that are unknown among them.
+    pub rest: Map<String, Value>,
+    /// What was read and has no effect, or not the expected one; those of the template too.
+    pub warnings: Vec<Warning>,
+}
+
+/// Penalties of tokens that were said before.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Penalties {
+    /// `repetition_penalty`: divides, or multiplies, their logits; 1 changes nothing.
+    pub repetition: Option<f64>,
+    /// `presence_penalty`: is taken off their logits once; 0 changes nothing.
+    pub presence: Option<f64>,
+    /// `frequency_penalty`: is taken off their logits for each time; 0 changes nothing.
+    pub frequency: Option<f64>,
+}
+
+/// The special tokens that a configuration names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpecialIds {
+    /// Beginning of text.
+    pub bos: Option<TokenId>,
+    /// End of a reply: one, or several.
+    pub eos: Vec<TokenId>,
+    /// Padding.
+    pub pad: Option<TokenId>,
+}
+
+/// Fields that say how a model is compiled and loaded: known, and of no use here.
+const OF_THE_COMPILER: [&str; 20] = [
+    "active_vocab_size",
+    "embedding_metadata",
+    "local_id",
+    "max_batch_size",
+    "model_category",
+    "model_config",
+    "model_lib",
+    "model_lib_path",
+    "model_name",
+    "model_task",
+    "model_type",
+    "num_shards",
+    "opt",
+    "pipeline_parallel_stages",
+    "quantization",
+    "tensor_parallel_shards",
+    "tokenizer_info",
+    "use_presharded_weights",
+    "version",
+    "kv_state_kind",
+];
+
+const NO_STEP: &str = "there is no such step of sampling";
+
+impl ChatConfig {
+    /// Reads a file.
+    ///
+    /// `conv_template` may be a name or an object. A name means the legacy template, or, where there is none, today's:
+    /// names were written to files while templates were legacy. With a `conv_config`, a name's template is changed by
+    /// it; a `conv_config` alone is a whole template. Every field may be absent.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] when it is not a JSON object, or a field is not of its type; [`ErrorKind::NotFound`] for
+    /// an unknown name; [`ErrorKind::Template`] for an invalid template; [`ErrorKind::Invalid`] for a value out of
+    /// range.
+    pub fn from_json(json: &str) -> Result<Self> {
+        let fields = serde_json::from_str(json).map_err(|error| {
+            Error::new(ErrorKind::Model, format!("{MLC_CHAT_CONFIG} cannot be read: {error}"))
+        })?;
+        Reader { fields, warnings: Vec::new() }.read()
+    }
+
+    /// Reads a model's own file, or returns `None` when it has none. The template knows the model's tokens.
+    ///
+    /// # Errors
+    /// As [`ChatConfig::from_json`], and [`ErrorKind::Template`] when the model lacks a token that the template
+    /// prints.
+    pub fn of(model: &ModelInfo) -> Result<Option<Self>> {
+        let Some(json) = model.files.get(MLC_CHAT_CONFIG) else { return Ok(None) };
+        let mut config = Self::from_json(json)?;
+        config.template = config.template.map(|template| template.with_tokens_of(model)).transpose()?;
+        Ok(Some(config))
+    }
+}
+
+/// The fields that are not yet read.
+struct Reader {
+    fields: Map<String, Value>,
+    warnings: Vec<Warning>,
+}
+
+impl Reader {
+    fn read(mut self) -> Result<ChatConfig> {
+        let template = self.template()?;
+        let windows = self.windows()?;
+        let mut config = ChatConfig {
+            sampling: self.sampling(template.as_ref())?,
+            penalties: self.penalties()?,
+            mean_gen_len: self.take("mean_gen_len")?,
+            shift_fill_factor: self.take("shift_fill_factor")?,
+            vocabulary: self.take("vocab_size")?,
+            tokenizer_files: self.take("tokenizer_files")?.unwrap_or_default(),
+            specials: self.specials()?,
+            template,
+            ..windows
+        };
+        config.context_shift = self.context_shift(&config)?;
+        let of_compiler = |field: &str| OF_THE_COMPILER.contains(&field);
+        let unknown = self.fields.keys().filter(|field| !of_compiler(field)).cloned();
+        let unknown = unknown.map(|field| Warning::UnknownField { object: MLC_CHAT_CONFIG, field });
+        self.warnings.extend(unknown);
+        Ok(ChatConfig { rest: self.fields, warnings: self.warnings, ..config })
+    }
+
+    /// Takes a field out; null is as good as absent.
+    fn take<T: DeserializeOwned>(&mut self, field: &str) -> Result<Option<T>> {
+        let value = self.fields.shift_remove(field).filter(|value| !value.is_null());
+        let read = value.map(|value| {
+            serde_json::from_value(value.clone()).map_err(|error| {
+                let message = format!("field {field:?} of {MLC_CHAT_CONFIG} with value {value}: {error}");
+                Error::new(ErrorKind::Model, message)
+            })
+        });
+        read.transpose()
+    }
+
+    /// Takes a field out that says "none" by -1.
+    fn size(&mut self, field: &str) -> Result<Option<usize>> {
+        if self.fields.get(field).and_then(Value::as_i64) == Some(-1) {
+            self.fields.shift_remove(field);
+        }
+        self.take(field)
+    }
+
+    /// A field of today, or else the one that older files have instead.
+    fn size_or(&mut self, field: &str, older: &str) -> Result<Option<usize>> {
+        let old_value = self.fields.get(older).cloned();
+        let (today, old) = (self.size(field)?, self.size(older)?);
+        if let (Some(_), Some(value)) = (today, old_value) {
+            self.has_no_effect(older, value, "the field that came in its place is there too");
+        }
+        Ok(today.or(old))
+    }
+
+    fn has_no_effect(&mut self, field: &str, value: Value, reason: &'static str) {
+        self.warnings.push(Warning::NotApplied { field: field.to_owned(), value, reason });
+    }
+
+    fn template(&mut self) -> Result<Option<ConversationTemplate>> {
+        let conv_config: Option<Map<String, Value>> = self.take("conv_config")?;
+        let template = match (self.take::<Value>("conv_template")?, conv_config) {
+            (None, None) => None,
+            (None, Some(config)) => Some(ConversationTemplate::read(Generation::Legacy, config)?),
+            (Some(Value::String(name)), changes) => Some(self.named(&name, changes)?),
+            (Some(Value::Object(object)), changes) => {
+                if let Some(changes) = changes {
+                    let reason = "conv_template is a whole object";
+                    self.has_no_effect("conv_config", Value::Object(changes), reason);
+                }
+                Some(ConversationTemplate::read(generation_of(&object), object)?)
+            }
+            (Some(other), _) => {
+                let message = format!("conv_template {other} is neither a name nor an object");
+                return Err(Error::new(ErrorKind::Model, message));
+            }
+        };
+        self.warnings.extend(template.iter().flat_map(ConversationTemplate::warnings).cloned());
+        Ok(template)
+    }
+
+    fn named(&mut self, name: &str, changes: Option<Map<String, Value>>) -> Result<ConversationTemplate> {
+        let is_known = |generation: Generation| generation.find(name).is_some();
+        let template = match is_known(Generation::Legacy) {
+            true => ConversationTemplate::named_in(Generation::Legacy, name)?,
+            false => ConversationTemplate::named(name)?,
+        };
+        if is_known(Generation::Current) && is_known(Generation::Legacy) {
+            let taken = template.generation();
+            self.warnings.push(Warning::NameInBoth { name: name.to_owned(), taken });
+        }
+        match changes {
+            Some(changes) => template.merged(changes),
+            None => Ok(template),
+        }
+    }
+
+    fn sampling(&mut self, template: Option<&ConversationTemplate>) -> Result<SamplingOptions> {
+        let sampling = SamplingOptions {
+            temperature: self.take("temperature")?,
+            top_p: self.take("top_p")?,
+            max_tokens: self.size("max_gen_len")?,
+            stop: template.map(|template| template.stop_strings().to_vec()).unwrap_or_default(),
+            ..SamplingOptions::default()
+        };
+        sampling.validate().map_err(|error| error.context(MLC_CHAT_CONFIG))?;
+        Ok(sampling)
+    }
+
+    fn penalties(&mut self) -> Result<Penalties> {
+        Ok(Penalties {
+            repetition: self.penalty("repetition_penalty", 1.0)?,
+            presence: self.penalty("presence_penalty", 0.0)?,
+            frequency: self.penalty("frequency_penalty", 0.0)?,
+        })
+    }
+
+    fn penalty(&mut self, field: &str, neutral: f64) -> Result<Option<f64>> {
+        let penalty: Option<f64> = self.take(field)?;
+        if let Some(penalty) = penalty.filter(|penalty| *penalty != neutral) {
+            self.has_no_effect(field, penalty.into(), NO_STEP);
+        }
+        Ok(penalty)
+    }
+
+    fn windows(&mut self) -> Result<ChatConfig> {
+        Ok(ChatConfig {
+            context_window: self.size_or("context_window_size", "max_window_size")?,
+            sliding_window: self.size_or("sliding_window_size", "sliding_window")?,
+            attention_sink: self.size("attention_sink_size")?,
+            prefill_chunk: self.size("prefill_chunk_size")?,
+            ..ChatConfig::default()
+        })
+    }
+
+    fn specials(&mut self) -> Result<SpecialIds> {
+        let eos = self.take::<Value>("eos_token_id")?.map(|eos| match eos {
+            Value::Array(_) => eos,
+            one => Value::from(vec![one]),
+        });
+        if let Some(eos) = eos {
+            self.fields.insert("eos_token_id".to_owned(), eos);
+        }
+        let eos = self.take("eos_token_id")?.unwrap_or_default();
+        Ok(SpecialIds { bos: self.take("bos_token_id")?, eos, pad: self.take("pad_token_id")? })
+    }
+
+    /// The policy, where the file is of the time when there was one.
+    fn context_shift(&mut self, config: &ChatConfig) -> Result<Option<ContextShift>> {
+        let (reply, share) = (config.mean_gen_len, config.shift_fill_factor);
+        let reason = match (config.sliding_window, config.context_window) {
+            _ if reply.is_none() && share.is_none() => return Ok(None),
+            (Some(_), _) => "a sliding window never shifts",
+            (None, None) => "the size of the window is not given",
+            (None, Some(window)) => {
+                let mut shift = ContextShift::new(window);
+                shift.mean_gen_len = reply.unwrap_or(shift.mean_gen_len);
+                shift.shift_fill_factor = share.unwrap_or(shift.shift_fill_factor);
+                shift.validate().map_err(|error| error.context(MLC_CHAT_CONFIG))?;
+                return Ok(Some(shift));
+            }
+        };
+        for (field, value) in
+            [("mean_gen_len", reply.map(Value::from)), ("shift_fill_factor", share.map(Value::from))]
+        {
+            if let Some(value) = value {
+                self.has_no_effect(field, value, reason);
+            }
+        }
+        Ok(None)
+    }
+}

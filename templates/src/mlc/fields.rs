@@ -1,0 +1,18 @@
+//! Objects as they are read: fields that are known, and fields that are ignored with a warning.
+
+use serde_json::{Map, Value};
+
+use super::warning::Warning;
+
+/// Removes the fields of `object` that are not `known`, as MLC ignores them, and says which they were.
+pub(super) fn remove_unknown(
+    object: &'static str,
+    fields: &mut Map<String, Value>,
+    known: &[&str],
+) -> Vec<Warning> {
+    let unknown: Vec<_> = fields.keys().filter(|field| !known.contains(&field.as_str())).cloned().collect();
+    for field in &unknown {
+        fields.shift_remove(field);
+    }
+    unknown.into_iter().map(|field| Warning::UnknownField { object, field }).collect()
+}

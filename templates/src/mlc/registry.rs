@@ -1,0 +1,85 @@
+//! The templates known by name, of both generations. Their texts are data: a JSON file each, in `current/` and
+//! `legacy/`.
+
+use std::fmt;
+
+use alloquy_core::{Error, ErrorKind, Result};
+
+use super::named::{CURRENT, LEGACY};
+use super::warning::Warning;
+
+/// Which kind of object a conversation template is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Generation {
+    /// Today's `conv_template`, since March 2024.
+    Current,
+    /// `conv_config`, up to May 2024.
+    Legacy,
+}
+
+impl fmt::Display for Generation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Current => "current",
+            Self::Legacy => "legacy",
+        })
+    }
+}
+
+impl Generation {
+    /// Names and objects.
+    pub(super) fn named(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Current => CURRENT,
+            Self::Legacy => LEGACY,
+        }
+    }
+
+    /// The object of a name.
+    pub(super) fn find(self, name: &str) -> Option<&'static str> {
+        self.named().iter().find(|(known, _)| *known == name).map(|(_, json)| *json)
+    }
+
+    /// The object of a name, or the error that lists the names there are.
+    pub(super) fn get(self, name: &str) -> Result<&'static str> {
+        self.find(name).ok_or_else(|| {
+            let known = self.named().iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+            let message = format!("unknown {self} conversation template {name:?}, one of: {known}");
+            Error::new(ErrorKind::NotFound, message)
+        })
+    }
+
+    /// What is known to be wrong with a built-in template.
+    pub(super) fn defects(self, name: &str) -> impl Iterator<Item = Warning> {
+        let of_name =
+            DEFECTS.iter().filter(move |(generation, known, _)| (*generation, *known) == (self, name));
+        of_name.map(|(_, name, sentence)| Warning::KnownDefect { name, sentence })
+    }
+}
+
+const DOUBLE_END: &str = "ends the system text by <|im_end|> twice";
+const NO_END: &str = "has no <|end|> and no line feed behind the system text";
+const GLUED: &str = "has nothing between the system text and the first role";
+const THINKING: &str = "prints the beginning of a thought before each earlier reply too";
+
+/// Built-in templates that print what their models' makers did not mean. They are kept as MLC has them.
+const DEFECTS: &[(Generation, &str, &str)] = &[
+    (Generation::Legacy, "chatml", DOUBLE_END),
+    (Generation::Legacy, "qwen", DOUBLE_END),
+    (Generation::Legacy, "baichuan", DOUBLE_END),
+    (Generation::Legacy, "internlm", DOUBLE_END),
+    (Generation::Legacy, "llama-2", "prints [INST] twice before the first message"),
+    (Generation::Legacy, "mistral_default", "prints [INST] twice before the first message"),
+    (Generation::Legacy, "orion", "calls the assistant \"Assitant\""),
+    (Generation::Legacy, "rwkv_world", "has its system text in parentheses"),
+    (Generation::Legacy, "gpt2", "stops at \"|endoftext|\", which lacks its brackets"),
+    (Generation::Current, "phi-3", NO_END),
+    (Generation::Current, "phi-4", NO_END),
+    (Generation::Current, "gorilla", GLUED),
+    (Generation::Current, "gorilla-openfunctions-v2", GLUED),
+    (Generation::Current, "dolly", GLUED),
+    (Generation::Current, "wizard_coder_or_math", GLUED),
+    (Generation::Current, "qwen3_5", THINKING),
+    (Generation::Current, "qwen3_5_nothink", THINKING),
+];
