@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
 mod mlc_cases;
-mod shared;
 
 use alloquy_core::{Ending, ErrorKind, PromptTemplate, TemplateInput};
 use alloquy_templates::ConversationTemplate;
@@ -14,9 +13,9 @@ use serde_json::{Map, Value, json};
 
 #[test]
 fn prompts_are_those_of_mlc() {
-    let golden = |name: &str| shared::json(&format!("cases/mlc/{name}.json"));
+    let golden = |file| mlc_cases::golden("mlc", file);
     let (Some(current), Some(legacy), Some(shifts)) =
-        (golden("golden"), golden("legacy_golden"), golden("context_shift_golden"))
+        (golden("golden.json"), golden("legacy_golden.json"), golden("context_shift_golden.json"))
     else {
         return;
     };

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
 mod mlc_cases;
-mod shared;
 
 use std::collections::BTreeMap;
 
@@ -28,7 +27,7 @@ const CUSTOM_SYSTEM: &str = "You are Guanaco.";
 
 #[test]
 fn prompts_are_those_of_fastchat() {
-    let Some(golden) = shared::json("cases/fastchat/golden.json") else { return };
+    let Some(golden) = mlc_cases::golden("fastchat", "golden.json") else { return };
     let golden = golden["templates"].as_object().unwrap();
     let styles: Styles = serde_json::from_str(include_str!("mlc_cases/fastchat.json")).unwrap();
     let mut cases = Cases::new();

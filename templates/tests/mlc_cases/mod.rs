@@ -2,10 +2,27 @@
 //! meant, which `deviations.json` names.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use alloquy_core::Digest;
 use serde_json::Value;
+
+/// Reads a file of a suite: from the folder that `ALLOQUY_CASES` names, or from the shared one's `cases/SUITE`.
+pub(crate) fn golden(suite: &str, file: &str) -> Option<Value> {
+    let shared = || {
+        let shared = std::env::var_os("ALLOQUY_SHARED").map(PathBuf::from);
+        let shared =
+            shared.unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared")));
+        shared.join("cases").join(suite)
+    };
+    let path = std::env::var_os("ALLOQUY_CASES").map_or_else(shared, PathBuf::from).join(file);
+    if !path.exists() {
+        eprintln!("Skipping: {} does not exist, set ALLOQUY_CASES or ALLOQUY_SHARED", path.display());
+        return None;
+    }
+    Some(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
+}
 
 /// A deviation that is meant.
 #[derive(Debug, serde::Deserialize)]
