@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::{Deserialize, Serialize};
 
-use crate::commands::{ask, chat, complete, config, conversations, doctor, models, render, tree};
+use crate::commands::{ask, chat, complete, config, conversations, convert, doctor, models, render, tree};
 use crate::settings::{Origin, Sources};
 
 const EXAMPLES: &str = "\
@@ -52,6 +52,7 @@ pub(crate) enum Command {
     Render(render::Render),
     Tree(tree::Tree),
     Conversations(conversations::Conversations),
+    Convert(convert::Convert),
     Models(models::Models),
     Doctor(doctor::Doctor),
     Config(config::Config),

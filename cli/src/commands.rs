@@ -5,6 +5,7 @@ pub(crate) mod chat;
 pub(crate) mod complete;
 pub(crate) mod config;
 pub(crate) mod conversations;
+pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod render;
@@ -42,6 +43,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Render(render) => render.run(&context),
         Command::Tree(tree) => tree.run(&context),
         Command::Conversations(conversations) => conversations.run(&context),
+        Command::Convert(convert) => convert.run(&context),
         Command::Models(models) => models.run(&context),
         Command::Doctor(doctor) => doctor.run(&context),
         Command::Config(config) => config.run(&context),

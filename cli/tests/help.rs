@@ -9,9 +9,19 @@ use program::Program;
 #[test]
 fn every_command_explains_itself() {
     let program = Program::new();
-    for command in
-        ["", "chat", "ask", "complete", "render", "tree", "conversations", "models", "doctor", "config show"]
-    {
+    for command in [
+        "",
+        "chat",
+        "ask",
+        "complete",
+        "render",
+        "tree",
+        "conversations",
+        "convert",
+        "models",
+        "doctor",
+        "config show",
+    ] {
         let words: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
         let help = program.run(&words).ok().out;
         let name = if command.is_empty() { "alloquy".to_owned() } else { command.replace(' ', "_") };

@@ -1,0 +1,72 @@
+//! `alloquy convert`: the same messages in another dialect.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use alloquy_core::formats::{self, Dialect, MediaRules};
+use alloquy_core::{Error, ErrorKind, Result};
+use clap::Args;
+use serde_json::Value;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::piped::piped;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy convert chat.json --from aki --to openai
+  alloquy convert --from openai --to chatml < request.json
+  alloquy convert chat.txt --from chatml --to gemini --json | jq -c .contents[]
+
+Dialects: litert (LiteRT-LM), gemini (the contents of the Gemini API), openai (chat completions), aki (AKI chat \
+context), chatml. What the other dialect cannot express is an error that names the place; nothing is left out. \
+Media must be inside the document, as base64 or a data URI: files and addresses are not read.";
+
+/// Convert messages from one dialect to another
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Convert {
+    /// The document; read from standard input when absent
+    file: Option<PathBuf>,
+    /// The dialect of the document
+    #[arg(long, value_name = "DIALECT", value_parser = dialect)]
+    from: Dialect,
+    /// The dialect to print
+    #[arg(long, value_name = "DIALECT", value_parser = dialect)]
+    to: Dialect,
+}
+
+impl Convert {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let document = match &self.file {
+            Some(file) => read(file)?,
+            None => piped()?.ok_or_else(nothing)?,
+        };
+        let transcript = formats::read_text(self.from, &document, &MediaRules::default())?;
+        let written = formats::write(self.to, &transcript)?;
+        context.print(&text(&written), &written)
+    }
+}
+
+/// A text as it is, JSON over several lines.
+fn text(written: &Value) -> String {
+    match written {
+        Value::String(text) => text.clone(),
+        document => format!("{document:#}\n"),
+    }
+}
+
+fn dialect(name: &str) -> Result<Dialect> {
+    name.parse()
+}
+
+fn read(file: &Path) -> Result<String> {
+    fs::read_to_string(file).map_err(|source| {
+        Error::new(ErrorKind::Invalid, format!("{file:?} cannot be read as text")).with_source(source)
+    })
+}
+
+fn nothing() -> Error {
+    let message = "there is nothing to convert: name a file behind `alloquy convert`, or pipe one in";
+    Error::new(ErrorKind::Invalid, message)
+}
