@@ -5,17 +5,32 @@
 mod arguments;
 mod clock;
 mod continuation;
+mod dialect;
 mod environment;
+mod expressions;
 mod fault;
 mod filters;
+mod generator;
+mod globals;
 mod guards;
 mod input;
 mod json;
+mod ledger;
 mod limits;
+mod lists;
+mod litert;
+mod methods;
 mod number;
+mod operators;
+mod percent;
 mod python;
+mod range;
 mod source;
+mod spans;
+mod statements;
 mod tags;
+mod texts;
+mod tokens;
 
 use std::fmt;
 use std::io;
@@ -27,10 +42,14 @@ use minijinja::value::Serde;
 use serde_json::{Map, Value};
 
 pub use clock::Clock;
+pub use dialect::Dialect;
 pub use limits::{DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, Limits};
+pub use spans::Rendered;
 
 use continuation::Continuation;
 use fault::Fault;
+use source::Rewritten;
+use spans::Marks;
 
 use crate::sources::{self, TemplateSource};
 use crate::special_tokens;
@@ -57,6 +76,7 @@ pub struct JinjaTemplate {
     variables: Map<String, Value>,
     digest: Digest,
     limits: Limits,
+    dialect: Dialect,
 }
 
 impl JinjaTemplate {
@@ -100,16 +120,34 @@ impl JinjaTemplate {
             variables: Map::new(),
             clock: Clock::default(),
             limits: Limits::default(),
+            dialect: Dialect::default(),
         }
     }
 
+    /// Renders a prompt and finds what the assistant said in it: the insides of `{% generation %}`.
+    ///
+    /// # Errors
+    /// Those of [`render`](PromptTemplate::render).
+    pub fn render_spans(&self, input: &TemplateInput) -> Result<Rendered> {
+        Ok(self.render_marked(input)?)
+    }
+
+    fn render_marked(&self, input: &TemplateInput) -> Result<Rendered, Fault> {
+        let messages = input::messages(input, self.dialect)?;
+        let mut variables = input::variables(&self.variables, messages, input, self.dialect);
+        let marks = Marks::new(&variables).ok_or(Fault::Unmarked)?;
+        marks.add_to(&mut variables);
+        let name = self.template_for(input);
+        Ok(marks.read(&self.run(name, variables)?))
+    }
+
     fn render_checked(&self, input: &TemplateInput) -> Result<String, Fault> {
-        let mut messages = input::messages(input)?;
+        let mut messages = input::messages(input, self.dialect)?;
         let continuation = match input.ending {
             Ending::Continue => Some(Continuation::mark(&mut messages)?),
             Ending::Answer | Ending::Closed => None,
         };
-        let variables = input::variables(&self.variables, messages, input);
+        let variables = input::variables(&self.variables, messages, input, self.dialect);
         let rendered = self.run(self.template_for(input), variables)?;
         match continuation {
             Some(continuation) => continuation.cut(rendered),
@@ -182,6 +220,7 @@ pub struct JinjaTemplateBuilder {
     variables: Map<String, Value>,
     clock: Clock,
     limits: Limits,
+    dialect: Dialect,
 }
 
 impl JinjaTemplateBuilder {
@@ -209,6 +248,12 @@ impl JinjaTemplateBuilder {
         self
     }
 
+    /// Sets whose prompts the template's are to be equal to.
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
     /// Compiles the template.
     ///
     /// # Errors
@@ -220,15 +265,24 @@ impl JinjaTemplateBuilder {
     fn compile(self) -> Result<JinjaTemplate, Fault> {
         let digest = self.digest();
         let named = [(DEFAULT, Some(self.source)), (TOOL_USE, self.tool_use)];
-        let mut environment = guarded(|| environment::new(self.clock, self.limits))?
+        let mut environment = guarded(|| environment::new(self.clock, self.limits, self.dialect))?
             .map_err(|error| Fault::of_engine(error, 0))?;
         for (name, source) in named {
             let Some(source) = source else { continue };
-            let source = checked(&source, self.limits)?;
+            let Rewritten { source, doubtful } = checked(&source, self.limits, self.dialect)?;
             guarded(|| environment.add_template_owned(name, source))?
                 .map_err(|error| Fault::of_engine(error, 0))?;
+            if let Some(line) = doubtful {
+                return Err(Fault::Syntax { line });
+            }
         }
-        Ok(JinjaTemplate { environment, variables: self.variables, digest, limits: self.limits })
+        Ok(JinjaTemplate {
+            environment,
+            variables: self.variables,
+            digest,
+            limits: self.limits,
+            dialect: self.dialect,
+        })
     }
 
     /// Of the source; of both when there is one for tools, which a NUL parts.
@@ -240,10 +294,11 @@ impl JinjaTemplateBuilder {
     }
 }
 
-fn checked(source: &str, limits: Limits) -> Result<String, Fault> {
+fn checked(source: &str, limits: Limits, dialect: Dialect) -> Result<Rewritten, Fault> {
     match source.len() > limits.source_bytes {
         true => Err(Fault::Source { found: source.len(), allowed: limits.source_bytes }),
-        false => source::rewrite(source),
+        false if dialect.is_litert() => source::rewrite(source),
+        false => source::rewrite(&source::with_line_feeds(source)),
     }
 }
 

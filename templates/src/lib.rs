@@ -16,8 +16,8 @@ mod special_tokens;
 pub use completion::CompletionTemplate;
 pub use detect::{Detected, detect};
 pub use jinja::{
-    Clock, DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, JinjaTemplate, JinjaTemplateBuilder,
-    Limits,
+    Clock, Dialect, DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, JinjaTemplate, JinjaTemplateBuilder,
+    Limits, Rendered,
 };
 pub use mlc::ConversationTemplate;
 pub use sources::{TemplateOrigin, TemplateSource};

@@ -9,13 +9,13 @@ use crate::{Error, Result, Totals, command, metadata};
 pub struct Conformance {
     /// The suite; without one, lists them.
     name: Option<String>,
-    /// The folder `cases`, which has a folder for each suite.
+    /// The folder `cases`, which has a folder for each suite, or the suite's own.
     #[arg(long, value_name = "DIR", requires = "name")]
     cases: Option<PathBuf>,
 }
 
-/// A test that reads its cases from `cases/NAME` below the folder that `ALLOQUY_SHARED` names, and prints each that
-/// fails. Where it prints a line `N passed, M failed`, those are its cases; otherwise each test counts as one.
+/// A test that reads its cases from the folder that `ALLOQUY_CASES` names, or from `cases/NAME` below the one that
+/// `ALLOQUY_SHARED` names, and prints each that fails. Where it prints a line `N passed, M failed`, those are its cases; otherwise each test counts as one.
 struct Suite {
     name: &'static str,
     package: &'static str,
@@ -27,8 +27,8 @@ struct Suite {
 const SUITES: &[Suite] = &[Suite {
     name: "templates",
     package: "alloquy-templates",
-    test: "corpus",
-    about: "public chat templates, compared with what Hugging Face renders",
+    test: "conformance",
+    about: "public chat templates and their language, compared with what Hugging Face renders",
 }];
 
 impl Conformance {
@@ -45,14 +45,18 @@ impl Conformance {
         let suite = suites.iter().find(|suite| suite.name == name);
         let suite =
             suite.ok_or_else(|| Error::new(format!("unknown suite {name:?}, one of: {}", names(&suites))))?;
-        suite.run(&shared_folder(self.cases.as_deref(), name)?)
+        suite.run(&suite_folder(self.cases.as_deref(), name)?)
     }
 }
 
 impl Suite {
-    fn run(&self, shared: &Path) -> Result {
+    fn run(&self, folder: &Path) -> Result {
         let line = format!("cargo test --package {} --test {} -- --nocapture 2>&1", self.package, self.test);
-        let (printed, ended) = command::tee(command::shell(&line).env("ALLOQUY_SHARED", shared))?;
+        let (printed, ended) = {
+            let mut command = command::shell(&line);
+            command.env("ALLOQUY_CASES", folder).envs(shared_folder(folder).map(|shared| ("ALLOQUY_SHARED", shared)));
+            command::tee(&mut command)?
+        };
         if let Some(skipped) = printed.lines().find(|line| line.starts_with("Skipping")) {
             return Err(Error::new(format!("cases are missing: {skipped}")));
         }
@@ -64,6 +68,11 @@ impl Suite {
             _ => Err(Error::new(format!("{} of {} failed", totals.failed, totals.count()))),
         }
     }
+}
+
+/// The shared folder that the suite's lies in, where it has the usual place.
+fn shared_folder(folder: &Path) -> Option<&Path> {
+    folder.parent().filter(|cases| cases.ends_with("cases")).and_then(Path::parent)
 }
 
 /// The suites whose test is there.
@@ -78,15 +87,14 @@ fn suites() -> Result<Vec<&'static Suite>> {
     Ok(SUITES.iter().filter(is_there).collect())
 }
 
-/// The folder in which `cases`, with a folder for the suite, lies.
-fn shared_folder(cases: Option<&Path>, suite: &str) -> Result<PathBuf> {
+/// The folder of the suite's cases: `DIR/SUITE`, or `DIR` itself.
+fn suite_folder(cases: Option<&Path>, suite: &str) -> Result<PathBuf> {
     let cases = cases.ok_or_else(|| Error::new("say where the cases are: --cases DIR"))?;
     let cases = std::path::absolute(cases)?;
-    let is_cases = cases.ends_with("cases") && cases.join(suite).is_dir();
-    let shared = cases.parent().filter(|_| is_cases);
-    shared
-        .map(Path::to_owned)
-        .ok_or_else(|| Error::new(format!("{cases:?} is not a folder `cases` with a folder {suite:?} in it")))
+    match [cases.join(suite), cases.clone()].into_iter().find(|folder| folder.is_dir()) {
+        Some(folder) => Ok(folder),
+        None => Err(Error::new(format!("{cases:?} is not a folder"))),
+    }
 }
 
 fn list(suites: &[&Suite]) {

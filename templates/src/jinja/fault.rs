@@ -17,8 +17,16 @@ pub(super) enum Fault {
     Source { found: usize, allowed: usize },
     #[error("line {line} of the chat template: `{tag}` inside `{inside}` within a loop is not supported")]
     Jump { line: usize, tag: &'static str, inside: String },
+    #[error("line {line} of the chat template: unknown tag `{tag}`")]
+    Tag { line: usize, tag: &'static str },
+    #[error("line {line} of the chat template: code nests too deeply")]
+    Depth { line: usize },
+    #[error("line {line} of the chat template: code that Jinja2 does not read")]
+    Syntax { line: usize },
     #[error("the template engine panicked on the chat template: {0}")]
     Panic(String),
+    #[error("the conversation has every character that could mark a span")]
+    Unmarked,
     #[error("a chat template needs at least one message")]
     Empty,
     #[error("message {index} is not an object: {found}")]

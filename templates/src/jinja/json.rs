@@ -6,7 +6,8 @@ use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
 use super::arguments::Arguments;
-use super::limits::NESTING;
+use super::ledger::refusal;
+use super::limits::{NESTING, TEXT_BYTES};
 use super::number;
 
 /// `tojson(value, ensure_ascii=false, indent=none, separators=none, sort_keys=false)`.
@@ -79,11 +80,15 @@ impl Writer {
             ValueKind::Bool => self.text.push_str(if value.is_true() { "true" } else { "false" }),
             ValueKind::Number => self.text.push_str(&number::json(value)),
             ValueKind::String => self.string(value.as_str().unwrap_or_default()),
+            ValueKind::Iterable if value.len().is_none() => return Err(unserialisable(value.kind())),
             ValueKind::Seq | ValueKind::Iterable => self.list(value)?,
             ValueKind::Map => self.map(value)?,
             kind => return Err(unserialisable(kind)),
         }
-        Ok(())
+        match self.text.len() > TEXT_BYTES {
+            true => Err(refusal(format!("a value takes more than {TEXT_BYTES} bytes of JSON"))),
+            false => Ok(()),
+        }
     }
 
     fn list(&mut self, list: &Value) -> Result<(), Error> {
