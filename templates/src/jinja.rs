@@ -3,6 +3,7 @@
 //! Reference: transformers 5.23.0 with Jinja2 3.1.6. `docs/templates.md` lists what differs, and why.
 
 mod arguments;
+mod capabilities;
 mod clock;
 mod continuation;
 mod dialect;
@@ -23,6 +24,7 @@ mod methods;
 mod number;
 mod operators;
 mod percent;
+mod polyfill;
 mod python;
 mod range;
 mod source;
@@ -32,20 +34,26 @@ mod tags;
 mod texts;
 mod tokens;
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 
 use alloquy_core::{Digest, Ending, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput};
 use minijinja::Environment;
 use minijinja::value::Serde;
 use serde_json::{Map, Value};
 
+pub use capabilities::{ArgumentForms, Capabilities, SystemRole};
 pub use clock::Clock;
 pub use dialect::Dialect;
 pub use limits::{DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, Limits};
+pub use polyfill::{AppliedPolyfill, Polyfill};
 pub use spans::Rendered;
 
+use capabilities::{Probe, Prober};
 use continuation::Continuation;
 use fault::Fault;
 use source::Rewritten;
@@ -77,6 +85,8 @@ pub struct JinjaTemplate {
     digest: Digest,
     limits: Limits,
     dialect: Dialect,
+    polyfill: Polyfill,
+    capabilities: OnceLock<Capabilities>,
 }
 
 impl JinjaTemplate {
@@ -121,10 +131,12 @@ impl JinjaTemplate {
             clock: Clock::default(),
             limits: Limits::default(),
             dialect: Dialect::default(),
+            polyfill: Polyfill::default(),
         }
     }
 
-    /// Renders a prompt and finds what the assistant said in it: the insides of `{% generation %}`.
+    /// Renders a prompt, finds what the assistant said in it (the insides of `{% generation %}`), and tells what was
+    /// changed about the conversation.
     ///
     /// # Errors
     /// Those of [`render`](PromptTemplate::render).
@@ -132,16 +144,89 @@ impl JinjaTemplate {
         Ok(self.render_marked(input)?)
     }
 
+    /// Returns what the template can do: found by some twenty renders the first time, remembered from then on.
+    pub fn capabilities(&self) -> &Capabilities {
+        self.capabilities.get_or_init(|| {
+            let bos = self.variables.get("bos_token").and_then(Value::as_str).filter(|bos| !bos.is_empty());
+            let exhausted = Cell::new(false);
+            let render = |probe: &Probe| self.probe(probe, &exhausted);
+            Prober { render: &render, bos }.measure()
+        })
+    }
+
+    /// A template that ran out of its limits once is not tried again.
+    fn probe(&self, probe: &Probe, exhausted: &Cell<bool>) -> Option<String> {
+        if exhausted.get() {
+            return None;
+        }
+        let input = TemplateInput {
+            messages: Vec::new(),
+            tools: probe.tools.clone(),
+            documents: probe.documents.clone(),
+            ending: probe.ending,
+            extra: probe.extra.clone(),
+        };
+        let messages = input::of_probe(&probe.messages, self.dialect);
+        let rendered = self.run(
+            self.template_for(&input),
+            input::variables(&self.variables, messages, &input, self.dialect),
+        );
+        exhausted.set(matches!(rendered, Err(Fault::Steps(_) | Fault::Output(_) | Fault::Panic(_))));
+        rendered.ok()
+    }
+
     fn render_marked(&self, input: &TemplateInput) -> Result<Rendered, Fault> {
-        let messages = input::messages(input, self.dialect)?;
-        let mut variables = input::variables(&self.variables, messages, input, self.dialect);
+        let (input, polyfills) = self.with_polyfill(input)?;
+        self.check_expressed(&input)?;
+        let messages = input::messages(&input, self.dialect)?;
+        let mut variables = input::variables(&self.variables, messages, &input, self.dialect);
         let marks = Marks::new(&variables).ok_or(Fault::Unmarked)?;
         marks.add_to(&mut variables);
-        let name = self.template_for(input);
-        Ok(marks.read(&self.run(name, variables)?))
+        let rendered = marks.read(&self.run(self.template_for(&input), variables)?);
+        Ok(Rendered { polyfills, ..rendered })
     }
 
     fn render_checked(&self, input: &TemplateInput) -> Result<String, Fault> {
+        let (input, _) = self.with_polyfill(input)?;
+        let rendered = self.render_as_it_is(&input)?;
+        self.check_left_out(&input, &rendered)?;
+        Ok(rendered)
+    }
+
+    /// Merges, where the builder allows it, what the template does not print.
+    fn with_polyfill<'a>(
+        &self,
+        input: &'a TemplateInput,
+    ) -> Result<(Cow<'a, TemplateInput>, Vec<AppliedPolyfill>), Fault> {
+        let instructs = |message: &Value| {
+            matches!(message.get("role").and_then(Value::as_str), Some("system" | "developer"))
+        };
+        if self.polyfill != Polyfill::MergeIntoUser || !input.messages.iter().any(instructs) {
+            return Ok((Cow::Borrowed(input), Vec::new()));
+        }
+        let (merged, applied) = polyfill::merged(input, self.capabilities())?;
+        Ok((Cow::Owned(merged), applied))
+    }
+
+    fn check_expressed(&self, input: &TemplateInput) -> Result<(), Fault> {
+        let rendered = self.render_as_it_is(input)?;
+        self.check_left_out(input, &rendered)
+    }
+
+    /// What small conversations say is left out is so only if the prompt is the same without it.
+    fn check_left_out(&self, input: &TemplateInput, rendered: &str) -> Result<(), Fault> {
+        if self.polyfill == Polyfill::LeaveOut || !polyfill::has_more_than_text(input) {
+            return Ok(());
+        }
+        for part in polyfill::doubtful(input, self.capabilities()) {
+            if self.render_as_it_is(&part.without).is_ok_and(|without| without == rendered) {
+                return Err(Fault::LeftOut(part.name));
+            }
+        }
+        Ok(())
+    }
+
+    fn render_as_it_is(&self, input: &TemplateInput) -> Result<String, Fault> {
         let mut messages = input::messages(input, self.dialect)?;
         let continuation = match input.ending {
             Ending::Continue => Some(Continuation::mark(&mut messages)?),
@@ -221,6 +306,7 @@ pub struct JinjaTemplateBuilder {
     clock: Clock,
     limits: Limits,
     dialect: Dialect,
+    polyfill: Polyfill,
 }
 
 impl JinjaTemplateBuilder {
@@ -254,6 +340,12 @@ impl JinjaTemplateBuilder {
         self
     }
 
+    /// Sets what happens to what the template has no place for.
+    pub fn polyfill(mut self, polyfill: Polyfill) -> Self {
+        self.polyfill = polyfill;
+        self
+    }
+
     /// Compiles the template.
     ///
     /// # Errors
@@ -282,6 +374,8 @@ impl JinjaTemplateBuilder {
             digest,
             limits: self.limits,
             dialect: self.dialect,
+            polyfill: self.polyfill,
+            capabilities: OnceLock::new(),
         })
     }
 

@@ -77,7 +77,9 @@ fn endless() -> Vec<Attempt> {
 
 fn growing() -> Vec<Attempt> {
     let doubling = |piece: &str| {
-        format!("{{% set ns = namespace(x='ab') %}}{{% for i in range(60) %}}{{% set ns.x = {piece} %}}{{% endfor %}}{{{{ ns.x | length }}}}")
+        format!(
+            "{{% set ns = namespace(x='ab') %}}{{% for i in range(60) %}}{{% set ns.x = {piece} %}}{{% endfor %}}{{{{ ns.x | length }}}}"
+        )
     };
     vec![
         attempt("a text that doubles", &doubling("ns.x ~ ns.x")),
@@ -92,7 +94,10 @@ fn growing() -> Vec<Attempt> {
         attempt("a text that doubles in a list", &doubling("[(ns.x | string) ~ (ns.x | string)]")),
         attempt("a list that doubles", &doubling("(ns.x | list) + (ns.x | list)")),
         attempt("a list that doubles by repetition", &doubling("(ns.x | list) * 2")),
-        attempt("a macro whose argument doubles", "{% macro f(x) %}{{ f(x ~ x) }}{% endmacro %}{{ f('ab') }}"),
+        attempt(
+            "a macro whose argument doubles",
+            "{% macro f(x) %}{{ f(x ~ x) }}{% endmacro %}{{ f('ab') }}",
+        ),
         attempt(
             "a loop whose item doubles",
             "{% for x in ['ab'] recursive %}{{ loop([x ~ x]) }}{% endfor %}",
@@ -132,7 +137,7 @@ fn growing_at_once() -> Vec<Attempt> {
         attempt("a long range", "{{ range(10 ** 12) | list }}"),
         attempt("a list repeated", "{{ ([0] * 100000000) | list }}"),
         attempt("a list repeated again and again", "{{ [0] * 10000 * 10000 * 10000 }}"),
-        attempt("ranges in a chain", "{{ (range(100000) | list) * 100000 | length }}"),
+        attempt("ranges in a chain", "{{ ((range(100000) | list) * 100000) | length }}"),
         attempt("a text repeated", "{{ 'x' * 10 ** 9 }}"),
         attempt("a text repeated again and again", "{{ 'x' * 10000 * 10000 * 10000 }}"),
         attempt("a text filled up", "{{ 'x'.center(10 ** 9) }}{{ 'x' | center(10 ** 9) }}"),
@@ -140,6 +145,7 @@ fn growing_at_once() -> Vec<Attempt> {
         attempt("a format's width", "{{ '%1000000000d' % 1 }}"),
         attempt("a format's precision", "{{ '%.1000000000f' | format(1.0) }}"),
         attempt("a format's width of the other kind", "{{ '{:1000000000}'.format('x') }}"),
+        attempt("a format's width that is computed", "{{ '{:{w}}'.format('x', w=10 ** 9) }}"),
         attempt("a batch filled up", "{{ [1] | batch(10 ** 9, 0) | list }}"),
         attempt("slices filled up", "{{ [1] | slice(10 ** 9, 0) | list }}"),
         attempt("an indented JSON", "{{ [[[[1]]]] | tojson(indent=10 ** 9) }}"),
@@ -166,7 +172,10 @@ fn nesting() -> Vec<Attempt> {
         attempt("lists in lists", list),
         attempt("dicts in dicts", &list.replace("[ns.x]", "{'x': ns.x}")),
         attempt("tuples in tuples", &list.replace("[ns.x]", "(ns.x, 1)[0:]")),
-        attempt("lists in lists, written out", &format!("{{% set x = 1 %}}{}", "{% set x = [x] %}".repeat(50_000))),
+        attempt(
+            "lists in lists, written out",
+            &format!("{{% set x = 1 %}}{}", "{% set x = [x] %}".repeat(50_000)),
+        ),
         attempt("a namespace in itself", "{% set ns = namespace() %}{% set ns.x = ns %}{{ ns == ns }}"),
         attempt("brackets", &format!("{{{{ {} }}}}", "[".repeat(100_000))),
         attempt("brackets that close", &format!("{{{{ {}{} }}}}", "(".repeat(100_000), ")".repeat(100_000))),
@@ -236,7 +245,10 @@ fn child() {
 fn in_child(name: &str) -> (String, f64, String) {
     let program = std::env::current_exe().unwrap();
     let output = Command::new("bash")
-        .args(["-c", &format!("ulimit -v {ADDRESS_SPACE_KIB}; exec \"$0\" --exact child --nocapture --test-threads=1")])
+        .args([
+            "-c",
+            &format!("ulimit -v {ADDRESS_SPACE_KIB}; exec \"$0\" --exact child --nocapture --test-threads=1"),
+        ])
         .arg(program)
         .env(ATTEMPT, name)
         // Each arena of the C library's reserves 64 MiB.

@@ -14,7 +14,8 @@ const DEPTH: usize = 160;
 const BRACKETS: usize = 40;
 
 /// The methods of Python's dicts: `value.items` without a call is one of them, not the key of that name.
-const DICT_METHODS: [&str; 9] = ["items", "keys", "values", "get", "pop", "copy", "update", "clear", "setdefault"];
+const DICT_METHODS: [&str; 9] =
+    ["items", "keys", "values", "get", "pop", "copy", "update", "clear", "setdefault"];
 
 const COMPARISONS: [&str; 7] = ["==", "!=", "<=", ">=", "<", ">", "in"];
 
@@ -29,24 +30,39 @@ pub(super) enum Problem {
 
 type Result<T> = std::result::Result<T, Problem>;
 
+/// What stands outermost in an expression, which decides what may follow without brackets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Outermost {
+    /// A name, a literal, brackets: anything may follow.
+    #[default]
+    Operand,
+    /// A filter: another one may follow, but no attribute or call.
+    Filter,
+    /// An operator: brackets first.
+    Operator,
+}
+
 /// A rewritten expression.
 #[derive(Debug, Default)]
 struct Piece {
     text: String,
-    /// Whether an operator stands outermost, so that a filter behind it needs brackets.
-    open: bool,
+    outermost: Outermost,
     /// Whether it is a text or a number as it stands: cheap to compare.
     literal: bool,
     depth: usize,
 }
 
 impl Piece {
-    fn closed(text: String, depth: usize) -> Self {
-        Self { text, open: false, literal: false, depth }
+    fn operand(text: String, depth: usize) -> Self {
+        Self { text, depth, ..Self::default() }
     }
 
     fn operation(text: String, depth: usize) -> Self {
-        Self { text, open: true, literal: false, depth }
+        Self { text, outermost: Outermost::Operator, depth, ..Self::default() }
+    }
+
+    fn filter(text: String, depth: usize) -> Self {
+        Self { text, outermost: Outermost::Filter, depth, ..Self::default() }
     }
 
     /// Puts a filter behind.
@@ -58,13 +74,22 @@ impl Piece {
             let arguments: Vec<_> = arguments.iter().map(|argument| argument.text.as_str()).collect();
             text.extend(["(", &arguments.join(", "), ")"]);
         }
-        level(Self::closed(text, depth))
+        level(Self::filter(text, depth))
     }
 
+    /// As an operand or what a filter goes behind.
     fn bracketed(self) -> String {
-        match self.open {
-            true => format!("({})", self.text),
-            false => self.text,
+        match self.outermost {
+            Outermost::Operator => format!("({})", self.text),
+            Outermost::Operand | Outermost::Filter => self.text,
+        }
+    }
+
+    /// As what an attribute, a subscript or a call goes behind.
+    fn receiver(self) -> String {
+        match self.outermost {
+            Outermost::Operand => self.text,
+            Outermost::Operator | Outermost::Filter => format!("({})", self.text),
         }
     }
 }
@@ -95,7 +120,8 @@ impl<'a> Expressions<'a> {
 
     /// Takes the next token if it is `text`, with the line feeds before it.
     pub(super) fn take(&mut self, text: &str) -> Option<String> {
-        let token = self.tokens.get(self.next).filter(|token| token.kind != Kind::String && token.text == text)?;
+        let token =
+            self.tokens.get(self.next).filter(|token| token.kind != Kind::String && token.text == text)?;
         self.next += 1;
         Some(format!("{}{}", "\n".repeat(token.lines), token.text))
     }
@@ -191,7 +217,7 @@ impl<'a> Expressions<'a> {
             text.push_str(&item.text);
         }
         text.push(')');
-        level(Piece::closed(text, depth + 1))
+        level(Piece::operand(text, depth + 1))
     }
 
     fn expression(&mut self) -> Result<Piece> {
@@ -268,7 +294,7 @@ impl<'a> Expressions<'a> {
             }
             "in" => left.filtered(names::IN, &[with_lines(&operator, right)]),
             "<" | ">" | "<=" | ">=" => {
-                let symbol = Piece::closed(format!("{:?}", operator.trim_start()), 1);
+                let symbol = Piece::operand(format!("{:?}", operator.trim_start()), 1);
                 left.filtered(names::ORDERED, &[symbol, with_lines(&operator, right)])
             }
             _ => {
@@ -311,9 +337,7 @@ impl<'a> Expressions<'a> {
             let right = self.concatenation()?;
             piece = match operator.trim_start() {
                 "+" => piece.filtered(names::ADDED, &[with_lines(&operator, right)])?,
-                _ => {
-                    operation(piece, &operator, right)?
-                }
+                _ => operation(piece, &operator, right)?,
             };
         }
         Ok(piece)
@@ -338,9 +362,7 @@ impl<'a> Expressions<'a> {
             piece = match operator.trim_start() {
                 "*" => piece.filtered(names::MULTIPLIED, &[with_lines(&operator, right)])?,
                 "%" => piece.filtered(names::REMAINDER, &[with_lines(&operator, right)])?,
-                _ => {
-                    operation(piece, &operator, right)?
-                }
+                _ => operation(piece, &operator, right)?,
             };
         }
         Ok(piece)
@@ -385,12 +407,12 @@ impl<'a> Expressions<'a> {
             (Kind::String, _) => Ok(self.strings()),
             (Kind::Number, text) => {
                 self.next += 1;
-                Ok(Piece { literal: true, ..Piece::closed(lines + text, 1) })
+                Ok(Piece { literal: true, ..Piece::operand(lines + text, 1) })
             }
             (Kind::Name, text) => {
                 self.next += 1;
                 let literal = matches!(text, "true" | "false" | "none" | "True" | "False" | "None");
-                Ok(Piece { literal, ..Piece::closed(lines + text, 1) })
+                Ok(Piece { literal, ..Piece::operand(lines + text, 1) })
             }
             (_, "(") => self.brackets(")"),
             (_, "[") => self.brackets("]"),
@@ -408,7 +430,7 @@ impl<'a> Expressions<'a> {
             text.push(' ');
             self.next += 1;
         }
-        Piece { literal: true, ..Piece::closed(text.trim_end_matches(' ').to_owned(), 1) }
+        Piece { literal: true, ..Piece::operand(text.trim_end_matches(' ').to_owned(), 1) }
     }
 
     /// What stands between brackets: one expression, a tuple or a list.
@@ -427,7 +449,7 @@ impl<'a> Expressions<'a> {
             }
         }
         text.push_str(&self.expect(close)?);
-        level(Piece { literal, ..Piece::closed(text, depth + 1) })
+        level(Piece { literal, ..Piece::operand(text, depth + 1) })
     }
 
     /// Takes an opening bracket.
@@ -451,7 +473,7 @@ impl<'a> Expressions<'a> {
         }
         // A space keeps the brackets of nested dicts from ending the print.
         text.extend([" ", &self.expect("}")?]);
-        level(Piece::closed(text, depth + 1))
+        level(Piece::operand(text, depth + 1))
     }
 
     fn postfix(&mut self, mut piece: Piece) -> Result<Piece> {
@@ -463,7 +485,7 @@ impl<'a> Expressions<'a> {
             } else if self.is("(") {
                 let (arguments, depth) = self.arguments()?;
                 let depth = piece.depth.max(depth) + 1;
-                level(Piece::closed(piece.bracketed() + &arguments, depth))?
+                level(Piece::operand(piece.receiver() + &arguments, depth))?
             } else {
                 return Ok(piece);
             };
@@ -476,17 +498,17 @@ impl<'a> Expressions<'a> {
         let token = token.ok_or(Problem::Syntax)?;
         self.next += 1;
         if DICT_METHODS.contains(&token.text) && !self.is("(") {
-            let name = Piece::closed(format!("{}{:?}", "\n".repeat(token.lines), token.text), 1);
+            let name = Piece::operand(format!("{}{:?}", "\n".repeat(token.lines), token.text), 1);
             return piece.filtered(names::METHOD, &[name]);
         }
         let depth = piece.depth + 1;
-        let text = format!("{}{dot}{}{}", piece.bracketed(), "\n".repeat(token.lines), token.text);
-        level(Piece::closed(text, depth))
+        let text = format!("{}{dot}{}{}", piece.receiver(), "\n".repeat(token.lines), token.text);
+        level(Piece::operand(text, depth))
     }
 
     fn subscript(&mut self, piece: Piece) -> Result<Piece> {
         let mut depth = piece.depth;
-        let mut text = piece.bracketed();
+        let mut text = piece.receiver();
         let mut is_slice = false;
         text.push_str(&self.expect("[")?);
         while !self.is("]") {
@@ -500,7 +522,7 @@ impl<'a> Expressions<'a> {
             text.push_str(&index.text);
         }
         text.push_str(&self.expect("]")?);
-        let piece = Piece::closed(text, depth + 1);
+        let piece = Piece::operand(text, depth + 1);
         if is_slice { piece.filtered(names::SLICED, &[]) } else { level(piece) }
     }
 
@@ -535,13 +557,13 @@ impl<'a> Expressions<'a> {
                 let depth = piece.depth + 1;
                 let mut text = piece.bracketed() + &pipe;
                 let inner = self.filter(&mut text)?;
-                piece = level(Piece::closed(text, depth.max(inner + 1)))?;
+                piece = level(Piece::filter(text, depth.max(inner + 1)))?;
             } else if let Some(word) = self.take("is") {
                 piece = self.test(piece, &word)?;
             } else if self.is("(") {
                 let (arguments, depth) = self.arguments()?;
                 let depth = piece.depth.max(depth) + 1;
-                piece = level(Piece::closed(piece.bracketed() + &arguments, depth))?;
+                piece = level(Piece::operand(piece.receiver() + &arguments, depth))?;
             } else {
                 return Ok(piece);
             }
@@ -571,7 +593,8 @@ impl<'a> Expressions<'a> {
 
     fn test(&mut self, piece: Piece, word: &str) -> Result<Piece> {
         let mut depth = piece.depth;
-        let mut text = format!("{} {word} ", piece.bracketed());
+        // The engine would take a sign behind it for an argument.
+        let mut text = format!("({} {word} ", piece.bracketed());
         if let Some(word) = self.take("not") {
             text.extend([word.as_str(), " "]);
         }
@@ -586,7 +609,8 @@ impl<'a> Expressions<'a> {
             depth = depth.max(argument.depth);
             text.extend(["(", &argument.text, ")"]);
         }
-        level(Piece::operation(text, depth + 1))
+        text.push(')');
+        level(Piece::operand(text, depth + 1))
     }
 
     fn begins_argument(&self) -> bool {

@@ -125,10 +125,7 @@ pub(super) fn is_iterable(value: &Value) -> bool {
 pub(super) fn is_sequence(value: &Value) -> bool {
     match value.kind() {
         ValueKind::Iterable => value.len().is_some(),
-        kind => matches!(
-            kind,
-            ValueKind::Seq | ValueKind::String | ValueKind::Map | ValueKind::Undefined
-        ),
+        kind => matches!(kind, ValueKind::Seq | ValueKind::String | ValueKind::Map | ValueKind::Undefined),
     }
 }
 

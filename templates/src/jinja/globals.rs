@@ -20,9 +20,12 @@ pub(super) fn add_to(environment: &mut Environment<'_>, clock: Clock) {
     environment.add_function("strftime_now", move |format: &str| strftime(clock.now(), format));
     environment.add_function("dict", dict);
     let builtin = Value::from_function(functions::namespace);
-    environment.add_function("namespace", move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
-        namespace(state, &builtin, &arguments.into_values())
-    });
+    environment.add_function(
+        "namespace",
+        move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
+            namespace(state, &builtin, &arguments.into_values())
+        },
+    );
     environment.add_function("range", range::new);
     environment.add_function("joiner", |separator: Option<Value>| {
         let separator = separator.unwrap_or_else(|| Value::from(", "));

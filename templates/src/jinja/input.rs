@@ -19,6 +19,12 @@ pub(super) fn messages(input: &TemplateInput, dialect: Dialect) -> Result<Vec<Ma
     input.messages.iter().enumerate().map(|(index, found)| message(index, found, dialect)).collect()
 }
 
+/// Makes the messages of a probe uniform, but leaves arguments of tool calls as they are.
+pub(super) fn of_probe(messages: &[Value], dialect: Dialect) -> Vec<Map<String, Value>> {
+    let fields = messages.iter().filter_map(Value::as_object).cloned();
+    fields.map(|fields| if dialect.is_uniform() { with_reasoning(fields) } else { fields }).collect()
+}
+
 /// Makes one message uniform: what is null is left out, but a call of tools has a content.
 fn message(index: usize, found: &Value, dialect: Dialect) -> Result<Map<String, Value>, Fault> {
     let Value::Object(fields) = found else {

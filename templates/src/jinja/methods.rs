@@ -55,12 +55,38 @@ fn bounded(
             let (list,): (&Value,) = from_args(arguments)?;
             lists::joined(state, limits, list, string).map(|text| Some(Value::from(text)))
         }
+        "format" => {
+            check_widths(string)?;
+            Ok(None)
+        }
         "split" | "rsplit" | "splitlines" => {
             room(state, limits, pieces(string, arguments).saturating_mul(ITEM_BYTES))?;
             string_method(string, name, arguments)
         }
         _ => string_method(string, name, arguments),
     }
+}
+
+/// The largest number that may stand in a format.
+const MAX_WIDTH: usize = 1 << 10;
+
+/// Refuses formats that fill up without end, and those whose width is another value.
+fn check_widths(format: &str) -> Result<(), Error> {
+    let is_digit = |character: char| character.is_ascii_digit();
+    let numbers = format.split(|character| !is_digit(character)).filter(|digits| !digits.is_empty());
+    for digits in numbers {
+        if digits.parse().map_or(true, |width: usize| width > MAX_WIDTH) {
+            return Err(refusal(format!("width {digits} is more than {MAX_WIDTH}")));
+        }
+    }
+    let is_nested = |piece: &str| piece.split('}').next().is_some_and(|place| place.contains(':'));
+    let mut pieces = format.split('{').peekable();
+    while let Some(piece) = pieces.next() {
+        if !piece.contains('}') && is_nested(piece) && pieces.peek().is_some() {
+            return Err(refusal("a format within a format is not supported".to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// At least as many pieces as there are to split a text into.
@@ -200,7 +226,8 @@ fn has_end(string: &str, arguments: &[Value], has: fn(&str, &str) -> bool) -> Re
         return Ok(Value::from(false));
     };
     let has_one = |end: &Value| {
-        let end = end.as_str().ok_or_else(|| refusal(format!("must be str or a tuple of str, not {}", end.kind())));
+        let end =
+            end.as_str().ok_or_else(|| refusal(format!("must be str or a tuple of str, not {}", end.kind())));
         end.map(|end| has(part, end))
     };
     if ends.as_str().is_some() {

@@ -61,8 +61,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         .add_filter(WEIGHED, move |state: &mut State<'_, '_>, value: &Value| weighed(state, limits, value));
     environment
         .add_filter(ITERATED, move |state: &mut State<'_, '_>, value: &Value| iterated(state, limits, value));
-    environment
-        .add_filter(SLICED, move |state: &mut State<'_, '_>, value: Value| made(state, limits, value));
+    environment.add_filter(SLICED, move |state: &mut State<'_, '_>, value: Value| made(state, limits, value));
     environment.add_filter(METHOD, method);
 }
 
@@ -164,7 +163,9 @@ fn remainder(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) ->
         return made(state, limits, Value::from(text));
     }
     match (number(a), number(b)) {
-        (Some(left), Some(right)) => left.remainder(right).ok_or_else(|| refusal("modulo by zero".to_owned())),
+        (Some(left), Some(right)) => {
+            left.remainder(right).ok_or_else(|| refusal("modulo by zero".to_owned()))
+        }
         _ => Err(unsupported("%", a, b)),
     }
 }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use minijinja::value::{Value, ValueKind, from_args};
 use minijinja::Error;
+use minijinja::value::{Value, ValueKind, from_args};
 
 use super::ledger::refusal;
 use super::limits::{NESTING, TEXT_BYTES};

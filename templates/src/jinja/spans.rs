@@ -6,6 +6,10 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::polyfill::AppliedPolyfill;
+#[allow(unused_imports, reason = "for the documentation")]
+use super::polyfill::Polyfill;
+
 /// The variable that is printed where a span starts; without a value it prints nothing.
 pub(super) const START: &str = "__alloquy_generation_start";
 /// The variable that is printed where a span ends.
@@ -34,6 +38,8 @@ pub struct Rendered {
     /// What stands in `{% generation %}`, in code points of the text, in its order; empty where the template marks
     /// nothing.
     pub generated: Vec<Range<usize>>,
+    /// What was changed about the conversation, where [`Polyfill`] allows it.
+    pub polyfills: Vec<AppliedPolyfill>,
 }
 
 /// Two characters that mark the ends of spans.
@@ -46,9 +52,8 @@ pub(super) struct Marks {
 impl Marks {
     /// Chooses characters for private use that the conversation has not.
     pub(super) fn new(variables: &Map<String, Value>) -> Option<Self> {
-        let mut unused = ('\u{10f000}'..='\u{10fffd}').filter(|mark| {
-            !variables.values().any(|value| holds(value, *mark))
-        });
+        let mut unused =
+            ('\u{10f000}'..='\u{10fffd}').filter(|mark| !variables.values().any(|value| holds(value, *mark)));
         Some(Self { start: unused.next()?, end: unused.next()? })
     }
 

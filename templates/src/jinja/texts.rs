@@ -54,10 +54,13 @@ fn escape(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Va
 /// Of a text, or of the pairs of a dict or a list.
 fn urlencode(value: &Value) -> Result<String, Error> {
     let pairs: Vec<(Value, Value)> = match value.kind() {
-        ValueKind::Map => value.as_object().and_then(|dict| dict.try_iter_pairs()).into_iter().flatten().collect(),
-        ValueKind::Seq | ValueKind::Iterable => {
-            value.try_iter()?.map(|pair| Ok((pair.get_item_by_index(0)?, pair.get_item_by_index(1)?))).collect::<Result<_, Error>>()?
+        ValueKind::Map => {
+            value.as_object().and_then(|dict| dict.try_iter_pairs()).into_iter().flatten().collect()
         }
+        ValueKind::Seq | ValueKind::Iterable => value
+            .try_iter()?
+            .map(|pair| Ok((pair.get_item_by_index(0)?, pair.get_item_by_index(1)?)))
+            .collect::<Result<_, Error>>()?,
         _ => return Ok(quoted(&python::text(value)?, "/")),
     };
     let mut text = Vec::new();
@@ -183,7 +186,8 @@ fn filesizeformat(value: &Value, binary: Option<bool>) -> Result<String, Error> 
 
 /// `xmlattr(autospace=true)`.
 fn xmlattr(value: &Value, autospace: Option<bool>) -> Result<String, Error> {
-    let pairs = value.as_object().filter(|_| value.kind() == ValueKind::Map).and_then(|dict| dict.try_iter_pairs());
+    let pairs =
+        value.as_object().filter(|_| value.kind() == ValueKind::Map).and_then(|dict| dict.try_iter_pairs());
     let pairs = pairs.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "xmlattr needs a dict"))?;
     let mut attributes = Vec::new();
     for (key, value) in pairs.filter(|(_, value)| !value.is_none() && !value.is_undefined()) {

@@ -97,8 +97,10 @@ fn operator(text: &str) -> Option<usize> {
     if LONG.iter().any(|long| text.starts_with(long)) {
         return Some(2);
     }
-    text.starts_with(['+', '-', '*', '/', '%', '~', '<', '>', '=', '.', ',', ':', '|', '(', ')', '[', ']', '{', '}'])
-        .then_some(1)
+    text.starts_with([
+        '+', '-', '*', '/', '%', '~', '<', '>', '=', '.', ',', ':', '|', '(', ')', '[', ']', '{', '}',
+    ])
+    .then_some(1)
 }
 
 /// Respells the inside of a string as the engine reads it: Python's escapes are undone, a line break after a
@@ -153,7 +155,8 @@ fn escaped(text: &str) -> (Option<char>, usize) {
 
 /// Four hexadecimal digits; two such escapes may make a surrogate pair.
 fn unit(text: &str) -> (Option<char>, usize) {
-    let half = |text: &str| text.strip_prefix("\\u")?.get(..4).and_then(|code| u16::from_str_radix(code, 16).ok());
+    let half =
+        |text: &str| text.strip_prefix("\\u")?.get(..4).and_then(|code| u16::from_str_radix(code, 16).ok());
     let units: Vec<u16> = [Some(text), text.get(6..)].into_iter().flatten().map_while(half).collect();
     match char::decode_utf16(units).next() {
         Some(Ok(character)) => (Some(character), 6 * character.len_utf16()),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use alloquy_core::{Ending, Result, TemplateInput};
-use alloquy_templates::{Clock, JinjaTemplate, JinjaTemplateBuilder};
+use alloquy_templates::{Clock, JinjaTemplate, JinjaTemplateBuilder, Polyfill};
 use serde_json::{Map, Value};
 
 /// Reads a file of the folder, or says that it is not there.
@@ -26,10 +26,10 @@ pub(crate) fn template(folder: &Path, entry: &Value) -> JinjaTemplateBuilder {
     builder(&source).variables(variables)
 }
 
-/// A template at the moment at which the cases were made.
+/// A template at the moment at which the cases were made, silent where Hugging Face is.
 pub(crate) fn builder(source: &str) -> JinjaTemplateBuilder {
     let now = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
-    JinjaTemplate::builder(source).clock(Clock::Fixed(now))
+    JinjaTemplate::builder(source).clock(Clock::Fixed(now)).polyfill(Polyfill::LeaveOut)
 }
 
 /// A conversation of `golden.json`.
@@ -97,7 +97,8 @@ fn digest(text: &str) -> String {
 /// The first difference of two texts, with what stands around it.
 fn difference(expected: &str, found: &str) -> String {
     let mut pairs = expected.char_indices().zip(found.chars());
-    let start = pairs.find(|((_, a), b)| a != b).map_or(expected.len().min(found.len()), |((start, _), _)| start);
+    let start =
+        pairs.find(|((_, a), b)| a != b).map_or(expected.len().min(found.len()), |((start, _), _)| start);
     let around = |text: &str| {
         let before: String = text[..start].chars().rev().take(30).collect();
         let before: String = before.chars().rev().collect();

@@ -7,6 +7,7 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stdout, missing_docs)]
 
+mod capabilities;
 mod cases;
 mod renders;
 mod report;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     };
     let mut report = Report::default();
     renders::run(&folder, &mut report);
+    capabilities::run(&folder, &mut report);
     snippets::run(&folder, &mut report);
     report.finish()
 }

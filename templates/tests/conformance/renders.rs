@@ -10,7 +10,8 @@ use crate::cases::{self, Expected};
 use crate::report::Report;
 
 pub(crate) fn run(folder: &Path, report: &mut Report) {
-    let (Some(index), Some(golden)) = (cases::json(folder, "index.json"), cases::json(folder, "golden.json")) else {
+    let (Some(index), Some(golden)) = (cases::json(folder, "index.json"), cases::json(folder, "golden.json"))
+    else {
         return;
     };
     for entry in index["templates"].as_array().unwrap() {

@@ -64,7 +64,10 @@ impl Report {
     pub(crate) fn finish(self) -> ExitCode {
         let mut total = Score::default();
         for (suite, score) in &self.scores {
-            println!("{suite}: {} passed, {} known to differ, {} failed", score.passed, score.known, score.failed);
+            println!(
+                "{suite}: {} passed, {} known to differ, {} failed",
+                score.passed, score.known, score.failed
+            );
             total.passed += score.passed;
             total.failed += score.failed;
         }
