@@ -114,6 +114,14 @@ impl JinjaTemplate {
         }
     }
 
+    /// Compiles the template that a model calls `name`, with the model's special tokens.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when no template of the model's has that name, else as [`JinjaTemplate::of`].
+    pub fn named(model: &ModelInfo, name: &str) -> Result<Self> {
+        Self::from_model(&sources::named(model, name)?, model)
+    }
+
     pub(crate) fn from_model(source: &TemplateSource, model: &ModelInfo) -> Result<Self> {
         let builder = Self::builder(source.default.clone()).variables(special_tokens::of(model)?);
         match &source.tool_use {

@@ -54,7 +54,9 @@ impl Suite {
         let line = format!("cargo test --package {} --test {} -- --nocapture 2>&1", self.package, self.test);
         let (printed, ended) = {
             let mut command = command::shell(&line);
-            command.env("ALLOQUY_CASES", folder).envs(shared_folder(folder).map(|shared| ("ALLOQUY_SHARED", shared)));
+            command
+                .env("ALLOQUY_CASES", folder)
+                .envs(shared_folder(folder).map(|shared| ("ALLOQUY_SHARED", shared)));
             command::tee(&mut command)?
         };
         if let Some(skipped) = printed.lines().find(|line| line.starts_with("Skipping")) {

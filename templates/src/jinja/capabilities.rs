@@ -155,7 +155,7 @@ fn call(id: &str, name: &str, arguments: &Value) -> Value {
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
 }
 
-fn calls(calls: Vec<Value>) -> Value {
+fn calls(calls: &[Value]) -> Value {
     json!({"role": "assistant", "content": "", "tool_calls": calls})
 }
 
@@ -165,7 +165,7 @@ fn result(id: &str, text: &str) -> Value {
 
 /// One call of a tool, with its result.
 fn tool_turn(arguments: &Value) -> Vec<Value> {
-    vec![user(USER), calls(vec![call(CALL_ID, TOOL, arguments)]), result(CALL_ID, RESULT)]
+    vec![user(USER), calls(&[call(CALL_ID, TOOL, arguments)]), result(CALL_ID, RESULT)]
 }
 
 fn thoughtful_answer() -> Value {
@@ -266,7 +266,7 @@ impl Prober<'_> {
         let second = call(SECOND_ID, "tool_second", &json!({"key": SECOND}));
         let messages = vec![
             user(USER),
-            calls(vec![first, second]),
+            calls(&[first, second]),
             result(CALL_ID, RESULT),
             json!({"role": "tool", "tool_call_id": SECOND_ID, "name": "tool_second", "content": "Found"}),
         ];

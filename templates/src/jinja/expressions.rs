@@ -284,13 +284,13 @@ impl<'a> Expressions<'a> {
         };
         let right = self.sum()?;
         if self.is_comparison() {
-            return self.compare_chain(left, operator, right);
+            return self.compare_chain(&left, &operator, right);
         }
         match operator.trim_start() {
             "==" | "!=" => {
                 let is_cheap = left.literal || right.literal;
                 let right = if is_cheap { right } else { right.filtered(names::WEIGHED, &[])? };
-                operation(left, &operator, right)
+                operation(&left, &operator, right)
             }
             "in" => left.filtered(names::IN, &[with_lines(&operator, right)]),
             "<" | ">" | "<=" | ">=" => {
@@ -304,11 +304,11 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    fn compare_chain(&mut self, left: Piece, operator: String, right: Piece) -> Result<Piece> {
-        let mut chain = operation(left, &operator, right.filtered(names::WEIGHED, &[])?)?;
+    fn compare_chain(&mut self, left: &Piece, operator: &str, right: Piece) -> Result<Piece> {
+        let mut chain = operation(left, operator, right.filtered(names::WEIGHED, &[])?)?;
         while let Some(operator) = self.comparison() {
             let right = self.sum()?.filtered(names::WEIGHED, &[])?;
-            chain = operation(chain, &operator, right)?;
+            chain = operation(&chain, &operator, right)?;
         }
         Ok(chain)
     }
@@ -337,7 +337,7 @@ impl<'a> Expressions<'a> {
             let right = self.concatenation()?;
             piece = match operator.trim_start() {
                 "+" => piece.filtered(names::ADDED, &[with_lines(&operator, right)])?,
-                _ => operation(piece, &operator, right)?,
+                _ => operation(&piece, &operator, right)?,
             };
         }
         Ok(piece)
@@ -362,7 +362,7 @@ impl<'a> Expressions<'a> {
             piece = match operator.trim_start() {
                 "*" => piece.filtered(names::MULTIPLIED, &[with_lines(&operator, right)])?,
                 "%" => piece.filtered(names::REMAINDER, &[with_lines(&operator, right)])?,
-                _ => operation(piece, &operator, right)?,
+                _ => operation(&piece, &operator, right)?,
             };
         }
         Ok(piece)
@@ -372,7 +372,7 @@ impl<'a> Expressions<'a> {
         let mut piece = self.unary()?;
         while let Some(operator) = self.take("**") {
             let right = self.unary()?;
-            piece = operation(piece, &operator, right)?;
+            piece = operation(&piece, &operator, right)?;
         }
         Ok(piece)
     }
@@ -624,7 +624,7 @@ impl<'a> Expressions<'a> {
 }
 
 /// Puts an operator that the engine may have as it is between two operands.
-fn operation(left: Piece, operator: &str, right: Piece) -> Result<Piece> {
+fn operation(left: &Piece, operator: &str, right: Piece) -> Result<Piece> {
     let depth = left.depth.max(right.depth) + 1;
     level(Piece::operation(format!("{} {operator} {}", left.text, right.bracketed()), depth))
 }

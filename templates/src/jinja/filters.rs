@@ -198,7 +198,7 @@ pub(super) fn int(value: &Value, positional: Rest<Value>, named: Kwargs) -> Resu
 }
 
 fn truncated(number: f64) -> Option<i128> {
-    number.is_finite().then(|| number as i128)
+    number.is_finite().then_some(number as i128)
 }
 
 fn integer(text: &str, base: u32) -> Option<i128> {

@@ -31,7 +31,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>, clock: Clock) {
         let separator = separator.unwrap_or_else(|| Value::from(", "));
         Value::from_object(Joiner { separator, used: Mutex::new(false) })
     });
-    environment.add_function("cycler", cycler);
+    environment.add_function("cycler", |items: Rest<Value>| cycler(&items));
     environment.add_function("lipsum", lipsum);
     environment.add_function(statements::NO_LOADER, no_loader);
 }
@@ -99,7 +99,7 @@ impl Object for Joiner {
     }
 }
 
-fn cycler(items: Rest<Value>) -> Result<Value, Error> {
+fn cycler(items: &[Value]) -> Result<Value, Error> {
     match items.is_empty() {
         true => Err(refusal("at least one item has to be provided".to_owned())),
         false => Ok(Value::from_object(Cycler { items: items.to_vec(), position: AtomicUsize::new(0) })),

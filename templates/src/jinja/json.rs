@@ -55,8 +55,12 @@ fn indentation(value: Option<Value>) -> Result<Option<String>, Error> {
     if let Some(text) = value.as_str() {
         return Ok(Some(text.to_owned()));
     }
-    let width = i64::try_from(value)?;
-    Ok(Some(" ".repeat(usize::try_from(width).unwrap_or(0).min(NESTING))))
+    match i64::try_from(value)? {
+        width if width > MAX_INDENTATION => {
+            Err(refusal(format!("indentation {width} is more than {MAX_INDENTATION}")))
+        }
+        width => Ok(Some(" ".repeat(usize::try_from(width).unwrap_or(0)))),
+    }
 }
 
 fn separators(pair: &Value) -> Result<(String, String), Error> {
@@ -66,6 +70,9 @@ fn separators(pair: &Value) -> Result<(String, String), Error> {
         _ => Err(Error::new(ErrorKind::InvalidOperation, format!("separators must be a pair, not {pair:?}"))),
     }
 }
+
+/// The widest that JSON may be indented, for each level.
+const MAX_INDENTATION: i64 = 256;
 
 struct Writer {
     style: Style,

@@ -2,7 +2,7 @@
 //!
 //! Reference: `jinja2/filters.py` and `jinja2/utils.py` of Jinja2 3.1.
 
-use minijinja::value::{Kwargs, Rest, Value, ValueKind};
+use minijinja::value::{DynObject, Kwargs, Rest, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State};
 
 use super::arguments::Arguments;
@@ -55,7 +55,7 @@ fn escape(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Va
 fn urlencode(value: &Value) -> Result<String, Error> {
     let pairs: Vec<(Value, Value)> = match value.kind() {
         ValueKind::Map => {
-            value.as_object().and_then(|dict| dict.try_iter_pairs()).into_iter().flatten().collect()
+            value.as_object().and_then(DynObject::try_iter_pairs).into_iter().flatten().collect()
         }
         ValueKind::Seq | ValueKind::Iterable => value
             .try_iter()?
@@ -187,7 +187,7 @@ fn filesizeformat(value: &Value, binary: Option<bool>) -> Result<String, Error> 
 /// `xmlattr(autospace=true)`.
 fn xmlattr(value: &Value, autospace: Option<bool>) -> Result<String, Error> {
     let pairs =
-        value.as_object().filter(|_| value.kind() == ValueKind::Map).and_then(|dict| dict.try_iter_pairs());
+        value.as_object().filter(|_| value.kind() == ValueKind::Map).and_then(DynObject::try_iter_pairs);
     let pairs = pairs.ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "xmlattr needs a dict"))?;
     let mut attributes = Vec::new();
     for (key, value) in pairs.filter(|(_, value)| !value.is_none() && !value.is_undefined()) {
@@ -204,7 +204,7 @@ fn xmlattr(value: &Value, autospace: Option<bool>) -> Result<String, Error> {
 /// Removes comments and tags, joins runs of white space and reads the five entities of XML.
 fn striptags(value: &Value) -> Result<String, Error> {
     let text = python::text(value)?;
-    let text = without(without(text, "<!--", "-->"), "<", ">");
+    let text = without(&without(&text, "<!--", "-->"), "<", ">");
     let words: Vec<_> = text.split(python::is_space).filter(|word| !word.is_empty()).collect();
     let mut text = words.join(" ");
     for (entity, character) in
@@ -215,9 +215,9 @@ fn striptags(value: &Value) -> Result<String, Error> {
     Ok(text)
 }
 
-fn without(text: String, open: &str, close: &str) -> String {
+fn without(text: &str, open: &str, close: &str) -> String {
     let mut kept = String::with_capacity(text.len());
-    let mut rest = text.as_str();
+    let mut rest = text;
     while let Some((before, after)) = rest.split_once(open) {
         let Some((_, tail)) = after.split_once(close) else { break };
         kept.push_str(before);
