@@ -3,34 +3,61 @@
 //! Reference: transformers 5.23.0 with Jinja2 3.1.6. `docs/templates.md` lists what differs, and why.
 
 mod arguments;
+mod capabilities;
 mod clock;
 mod continuation;
+mod dialect;
 mod environment;
+mod expressions;
 mod fault;
 mod filters;
+mod generator;
+mod globals;
 mod guards;
 mod input;
 mod json;
+mod ledger;
 mod limits;
+mod lists;
+mod litert;
+mod methods;
 mod number;
+mod operators;
+mod percent;
+mod polyfill;
 mod python;
+mod range;
 mod source;
+mod spans;
+mod statements;
 mod tags;
+mod texts;
+mod tokens;
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 
 use alloquy_core::{Digest, Ending, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput};
 use minijinja::Environment;
 use minijinja::value::Serde;
 use serde_json::{Map, Value};
 
+pub use capabilities::{ArgumentForms, Capabilities, SystemRole};
 pub use clock::Clock;
+pub use dialect::Dialect;
 pub use limits::{DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, Limits};
+pub use polyfill::{AppliedPolyfill, Polyfill};
+pub use spans::Rendered;
 
+use capabilities::{Probe, Prober};
 use continuation::Continuation;
 use fault::Fault;
+use source::Rewritten;
+use spans::Marks;
 
 use crate::sources::{self, TemplateSource};
 use crate::special_tokens;
@@ -57,6 +84,9 @@ pub struct JinjaTemplate {
     variables: Map<String, Value>,
     digest: Digest,
     limits: Limits,
+    dialect: Dialect,
+    polyfill: Polyfill,
+    capabilities: OnceLock<Capabilities>,
 }
 
 impl JinjaTemplate {
@@ -84,6 +114,14 @@ impl JinjaTemplate {
         }
     }
 
+    /// Compiles the template that a model calls `name`, with the model's special tokens.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when no template of the model's has that name, else as [`JinjaTemplate::of`].
+    pub fn named(model: &ModelInfo, name: &str) -> Result<Self> {
+        Self::from_model(&sources::named(model, name)?, model)
+    }
+
     pub(crate) fn from_model(source: &TemplateSource, model: &ModelInfo) -> Result<Self> {
         let builder = Self::builder(source.default.clone()).variables(special_tokens::of(model)?);
         match &source.tool_use {
@@ -100,16 +138,109 @@ impl JinjaTemplate {
             variables: Map::new(),
             clock: Clock::default(),
             limits: Limits::default(),
+            dialect: Dialect::default(),
+            polyfill: Polyfill::default(),
         }
     }
 
+    /// Renders a prompt, finds what the assistant said in it (the insides of `{% generation %}`), and tells what was
+    /// changed about the conversation.
+    ///
+    /// # Errors
+    /// Those of [`render`](PromptTemplate::render).
+    pub fn render_spans(&self, input: &TemplateInput) -> Result<Rendered> {
+        Ok(self.render_marked(input)?)
+    }
+
+    /// Returns what the template can do: found by some twenty renders the first time, remembered from then on.
+    pub fn capabilities(&self) -> &Capabilities {
+        self.capabilities.get_or_init(|| {
+            let bos = self.variables.get("bos_token").and_then(Value::as_str).filter(|bos| !bos.is_empty());
+            let exhausted = Cell::new(false);
+            let render = |probe: &Probe| self.probe(probe, &exhausted);
+            Prober { render: &render, bos }.measure()
+        })
+    }
+
+    /// A template that ran out of its limits once is not tried again.
+    fn probe(&self, probe: &Probe, exhausted: &Cell<bool>) -> Option<String> {
+        if exhausted.get() {
+            return None;
+        }
+        let input = TemplateInput {
+            messages: Vec::new(),
+            tools: probe.tools.clone(),
+            documents: probe.documents.clone(),
+            ending: probe.ending,
+            extra: probe.extra.clone(),
+        };
+        let messages = input::of_probe(&probe.messages, self.dialect);
+        let rendered = self.run(
+            self.template_for(&input),
+            input::variables(&self.variables, messages, &input, self.dialect),
+        );
+        exhausted.set(matches!(rendered, Err(Fault::Steps(_) | Fault::Output(_) | Fault::Panic(_))));
+        rendered.ok()
+    }
+
+    fn render_marked(&self, input: &TemplateInput) -> Result<Rendered, Fault> {
+        let (input, polyfills) = self.with_polyfill(input)?;
+        self.check_expressed(&input)?;
+        let messages = input::messages(&input, self.dialect)?;
+        let mut variables = input::variables(&self.variables, messages, &input, self.dialect);
+        let marks = Marks::new(&variables).ok_or(Fault::Unmarked)?;
+        marks.add_to(&mut variables);
+        let rendered = marks.read(&self.run(self.template_for(&input), variables)?);
+        Ok(Rendered { polyfills, ..rendered })
+    }
+
     fn render_checked(&self, input: &TemplateInput) -> Result<String, Fault> {
-        let mut messages = input::messages(input)?;
+        let (input, _) = self.with_polyfill(input)?;
+        let rendered = self.render_as_it_is(&input)?;
+        self.check_left_out(&input, &rendered)?;
+        Ok(rendered)
+    }
+
+    /// Merges, where the builder allows it, what the template does not print.
+    fn with_polyfill<'a>(
+        &self,
+        input: &'a TemplateInput,
+    ) -> Result<(Cow<'a, TemplateInput>, Vec<AppliedPolyfill>), Fault> {
+        let instructs = |message: &Value| {
+            matches!(message.get("role").and_then(Value::as_str), Some("system" | "developer"))
+        };
+        if self.polyfill != Polyfill::MergeIntoUser || !input.messages.iter().any(instructs) {
+            return Ok((Cow::Borrowed(input), Vec::new()));
+        }
+        let (merged, applied) = polyfill::merged(input, self.capabilities())?;
+        Ok((Cow::Owned(merged), applied))
+    }
+
+    fn check_expressed(&self, input: &TemplateInput) -> Result<(), Fault> {
+        let rendered = self.render_as_it_is(input)?;
+        self.check_left_out(input, &rendered)
+    }
+
+    /// What small conversations say is left out is so only if the prompt is the same without it.
+    fn check_left_out(&self, input: &TemplateInput, rendered: &str) -> Result<(), Fault> {
+        if self.polyfill == Polyfill::LeaveOut || !polyfill::has_more_than_text(input) {
+            return Ok(());
+        }
+        for part in polyfill::doubtful(input, self.capabilities()) {
+            if self.render_as_it_is(&part.without).is_ok_and(|without| without == rendered) {
+                return Err(Fault::LeftOut(part.name));
+            }
+        }
+        Ok(())
+    }
+
+    fn render_as_it_is(&self, input: &TemplateInput) -> Result<String, Fault> {
+        let mut messages = input::messages(input, self.dialect)?;
         let continuation = match input.ending {
             Ending::Continue => Some(Continuation::mark(&mut messages)?),
             Ending::Answer | Ending::Closed => None,
         };
-        let variables = input::variables(&self.variables, messages, input);
+        let variables = input::variables(&self.variables, messages, input, self.dialect);
         let rendered = self.run(self.template_for(input), variables)?;
         match continuation {
             Some(continuation) => continuation.cut(rendered),
@@ -182,6 +313,8 @@ pub struct JinjaTemplateBuilder {
     variables: Map<String, Value>,
     clock: Clock,
     limits: Limits,
+    dialect: Dialect,
+    polyfill: Polyfill,
 }
 
 impl JinjaTemplateBuilder {
@@ -209,6 +342,18 @@ impl JinjaTemplateBuilder {
         self
     }
 
+    /// Sets whose prompts the template's are to be equal to.
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// Sets what happens to what the template has no place for.
+    pub fn polyfill(mut self, polyfill: Polyfill) -> Self {
+        self.polyfill = polyfill;
+        self
+    }
+
     /// Compiles the template.
     ///
     /// # Errors
@@ -220,15 +365,26 @@ impl JinjaTemplateBuilder {
     fn compile(self) -> Result<JinjaTemplate, Fault> {
         let digest = self.digest();
         let named = [(DEFAULT, Some(self.source)), (TOOL_USE, self.tool_use)];
-        let mut environment = guarded(|| environment::new(self.clock, self.limits))?
+        let mut environment = guarded(|| environment::new(self.clock, self.limits, self.dialect))?
             .map_err(|error| Fault::of_engine(error, 0))?;
         for (name, source) in named {
             let Some(source) = source else { continue };
-            let source = checked(&source, self.limits)?;
+            let Rewritten { source, doubtful } = checked(&source, self.limits, self.dialect)?;
             guarded(|| environment.add_template_owned(name, source))?
                 .map_err(|error| Fault::of_engine(error, 0))?;
+            if let Some(line) = doubtful {
+                return Err(Fault::Syntax { line });
+            }
         }
-        Ok(JinjaTemplate { environment, variables: self.variables, digest, limits: self.limits })
+        Ok(JinjaTemplate {
+            environment,
+            variables: self.variables,
+            digest,
+            limits: self.limits,
+            dialect: self.dialect,
+            polyfill: self.polyfill,
+            capabilities: OnceLock::new(),
+        })
     }
 
     /// Of the source; of both when there is one for tools, which a NUL parts.
@@ -240,10 +396,11 @@ impl JinjaTemplateBuilder {
     }
 }
 
-fn checked(source: &str, limits: Limits) -> Result<String, Fault> {
+fn checked(source: &str, limits: Limits, dialect: Dialect) -> Result<Rewritten, Fault> {
     match source.len() > limits.source_bytes {
         true => Err(Fault::Source { found: source.len(), allowed: limits.source_bytes }),
-        false => source::rewrite(source),
+        false if dialect.is_litert() => source::rewrite(source),
+        false => source::rewrite(&source::with_line_feeds(source)),
     }
 }
 

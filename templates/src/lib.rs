@@ -16,8 +16,8 @@ mod special_tokens;
 pub use completion::CompletionTemplate;
 pub use detect::{Detected, detect};
 pub use jinja::{
-    Clock, DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES, DEFAULT_STEPS, JinjaTemplate, JinjaTemplateBuilder,
-    Limits,
+    AppliedPolyfill, ArgumentForms, Capabilities, Clock, DEFAULT_OUTPUT_BYTES, DEFAULT_SOURCE_BYTES,
+    DEFAULT_STEPS, Dialect, JinjaTemplate, JinjaTemplateBuilder, Limits, Polyfill, Rendered, SystemRole,
 };
 pub use mlc::ConversationTemplate;
 pub use sources::{TemplateOrigin, TemplateSource};

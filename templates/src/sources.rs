@@ -32,7 +32,7 @@ pub struct TemplateSource {
 }
 
 /// Where a template comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TemplateOrigin {
     /// The model's `chat_template.jinja`, with what stands in `additional_chat_templates/`.
@@ -44,6 +44,7 @@ pub enum TemplateOrigin {
     /// `chat_template.json` of a processor.
     ChatTemplateJson,
     /// The model has none: its prompts are [plain text](crate::CompletionTemplate).
+    #[default]
     Completion,
 }
 
@@ -79,20 +80,57 @@ impl fmt::Display for TemplateOrigin {
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub fn find(model: &ModelInfo) -> Result<Option<TemplateSource>> {
+    match all(model)? {
+        Some((templates, origin)) => choose(templates, origin).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Finds the template that a model calls `name`, in the place that [`find`] would take.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] when the model has no template of that name, and [`ErrorKind::Model`] as [`find`].
+///
+/// ```
+/// use alloquy_core::ModelInfo;
+/// use alloquy_templates::sources;
+///
+/// let mut model = ModelInfo::default();
+/// model.files.insert("chat_template.jinja".into(), "{{ messages }}".into());
+/// model.files.insert("additional_chat_templates/rag.jinja".into(), "{{ documents }}".into());
+/// assert_eq!(sources::named(&model, "rag")?.default, "{{ documents }}");
+/// let error = sources::named(&model, "tool_use").unwrap_err();
+/// assert_eq!(error.to_string(), r#"no chat template is called "tool_use", there are ["default", "rag"]"#);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+pub fn named(model: &ModelInfo, name: &str) -> Result<TemplateSource> {
+    let (mut templates, origin) = all(model)?.unwrap_or_default();
+    let names: Vec<_> = templates.keys().cloned().collect();
+    match templates.remove(name) {
+        Some(default) => Ok(TemplateSource { default, tool_use: None, names, origin }),
+        None => {
+            let message = format!("no chat template is called {name:?}, there are {names:?}");
+            Err(Error::new(ErrorKind::NotFound, message))
+        }
+    }
+}
+
+/// The templates of the first place that has any.
+fn all(model: &ModelInfo) -> Result<Option<(BTreeMap<String, String>, TemplateOrigin)>> {
     let from_files = files(model);
     if !from_files.is_empty() {
         let origin = match model.files.contains_key(CHAT_TEMPLATE_JINJA) {
             true => TemplateOrigin::ChatTemplateJinja,
             false => TemplateOrigin::AdditionalTemplates,
         };
-        return choose(from_files, origin).map(Some);
+        return Ok(Some((from_files, origin)));
     }
     for (file, origin) in [
         (TOKENIZER_CONFIG, TemplateOrigin::TokenizerConfig),
         (CHAT_TEMPLATE_JSON, TemplateOrigin::ChatTemplateJson),
     ] {
-        if let Some(named) = in_json(model, file)? {
-            return choose(named, origin).map(Some);
+        if let Some(templates) = in_json(model, file)? {
+            return Ok(Some((templates, origin)));
         }
     }
     Ok(None)
@@ -119,7 +157,7 @@ fn in_json(model: &ModelInfo, file: &str) -> Result<Option<BTreeMap<String, Stri
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some([("default".to_owned(), text.clone())].into())),
         Some(Value::Array(entries)) => {
-            entries.iter().map(|entry| named(entry, file)).collect::<Result<_>>().map(Some)
+            entries.iter().map(|entry| entry_of(entry, file)).collect::<Result<_>>().map(Some)
         }
         Some(Value::Object(entries)) => {
             let entries =
@@ -130,7 +168,7 @@ fn in_json(model: &ModelInfo, file: &str) -> Result<Option<BTreeMap<String, Stri
     }
 }
 
-fn named(entry: &Value, file: &str) -> Result<(String, String)> {
+fn entry_of(entry: &Value, file: &str) -> Result<(String, String)> {
     match (entry.get("name"), entry.get("template")) {
         (Some(name), Some(text)) => Ok((as_text(name, file)?.to_owned(), as_text(text, file)?.to_owned())),
         _ => Err(malformed(entry, file)),

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
 use alloquy_core::{Ending, PromptTemplate, TemplateInput};
-use alloquy_templates::{Clock, JinjaTemplate};
+use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 
 fn input(ending: Ending) -> TemplateInput {
@@ -23,6 +23,7 @@ fn compile(source: &str) -> alloquy_core::Result<JinjaTemplate> {
     JinjaTemplate::builder(source)
         .variables(tokens.as_object().unwrap().clone())
         .clock(Clock::Fixed(day))
+        .polyfill(Polyfill::LeaveOut)
         .build()
 }
 
@@ -64,7 +65,8 @@ fn variables_of_the_caller_win() {
 
 #[test]
 fn tools_choose_the_template_of_their_own() {
-    let template = JinjaTemplate::builder("plain").tool_use("with tools").build().unwrap();
+    let template =
+        JinjaTemplate::builder("plain").tool_use("with tools").polyfill(Polyfill::LeaveOut).build().unwrap();
     let mut input = input(Ending::Answer);
     assert_eq!(template.render(&input).unwrap(), "with tools");
     input.tools = None;

@@ -3,7 +3,7 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
-use alloquy_core::{ErrorKind, ModelInfo, SpecialToken, TemplateInput};
+use alloquy_core::{ErrorKind, ModelInfo, PromptTemplate, SpecialToken, TemplateInput};
 use alloquy_templates::sources::find;
 use alloquy_templates::{JinjaTemplate, TemplateOrigin, detect, special_tokens};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ fn the_first_place_that_has_one_counts() {
         let detected = detect(&model(&files)).unwrap();
         assert_eq!(detected.origin, origin);
         assert_eq!(detected.template.render(&hello()).unwrap(), default);
-        let with_tools = TemplateInput { tools: Some(vec![json!({})]), ..hello() };
+        let with_tools = TemplateInput { tools: Some(vec![]), ..hello() };
         assert_eq!(detected.template.render(&with_tools).unwrap(), tools);
     }
 }
@@ -67,6 +67,17 @@ fn the_first_place_that_has_one_counts() {
 fn all_names_are_told() {
     let source = find(&model(&[NAMED])).unwrap().unwrap();
     assert_eq!(source.names, ["default", "rag", "tool_use"]);
+}
+
+#[test]
+fn a_template_is_chosen_by_its_name() {
+    let model = model(&[NAMED]);
+    for (name, expected) in [("rag", "named rag"), ("default", "named"), ("tool_use", "named tools")] {
+        assert_eq!(JinjaTemplate::named(&model, name).unwrap().render(&hello()).unwrap(), expected);
+    }
+    let error = JinjaTemplate::named(&model, "chat").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    insta::assert_snapshot!(error, @r#"no chat template is called "chat", there are ["default", "rag", "tool_use"]"#);
 }
 
 #[test]

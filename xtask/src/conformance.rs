@@ -41,8 +41,8 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "templates",
         package: "alloquy-templates",
-        test: "corpus",
-        about: "public chat templates, compared with what Hugging Face renders",
+        test: "conformance",
+        about: "public chat templates and their language, compared with what Hugging Face renders",
     },
 ];
 

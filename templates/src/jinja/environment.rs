@@ -1,28 +1,45 @@
 //! The template engine, set up to behave as Hugging Face's Jinja2 does.
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Rest;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value};
+use minijinja::value::{Kwargs, Rest, ValueOrKwargs};
+use minijinja::{AutoEscape, Environment, Error, State, Value};
 
-use super::clock::{Clock, strftime};
-use super::fault::Refusal;
+use super::arguments::Arguments;
+use super::clock::Clock;
+use super::dialect::Dialect;
 use super::limits::Limits;
-use super::{filters, guards, json, python};
+use super::{filters, globals, guards, json, ledger, lists, litert, methods, operators, python, texts};
 
 /// An environment without templates.
-pub(super) fn new(clock: Clock, limits: Limits) -> Result<Environment<'static>, Error> {
+pub(super) fn new(clock: Clock, limits: Limits, dialect: Dialect) -> Result<Environment<'static>, Error> {
     let mut environment = Environment::new();
-    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?;
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .keep_trailing_newline(dialect.is_litert())
+        .build()?;
     environment.set_syntax(syntax);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_fuel(Some(limits.steps));
     environment.set_debug(false);
-    environment.set_formatter(move |output, state, value| filters::print(output, state, value, limits));
-    environment.set_unknown_method_callback(python::method);
-    add_filters(&mut environment);
-    add_tests(&mut environment);
-    environment.add_function("raise_exception", raise_exception);
-    environment.add_function("strftime_now", move |format: &str| strftime(clock.now(), format));
+    environment.set_formatter(move |output, state, value| match dialect.is_litert() {
+        true => litert::print(output, state, value, limits),
+        false => filters::print(output, state, value, limits),
+    });
+    environment.set_unknown_method_callback(
+        move |state: &mut State<'_, '_>, value: &Value, name: &str, arguments: &[Value]| {
+            methods::call(state, limits, value, name, arguments)
+        },
+    );
+    add_filters(&mut environment, limits);
+    add_tests(&mut environment, limits);
+    operators::add_to(&mut environment, limits);
+    lists::add_to(&mut environment, limits);
+    texts::add_to(&mut environment, limits);
+    globals::add_to(&mut environment, clock);
+    if dialect.is_litert() {
+        litert::add_to(&mut environment, limits);
+    }
     environment.add_function(
         guards::NAME,
         move |state: &mut State<'_, '_>, body: usize, values: Rest<Value>| {
@@ -32,28 +49,72 @@ pub(super) fn new(clock: Clock, limits: Limits) -> Result<Environment<'static>, 
     Ok(environment)
 }
 
-fn add_filters(environment: &mut Environment<'_>) {
+/// Filters and tests that the engine has and Jinja2 has not: a template that asks for one fails there, too.
+const NOT_JINJA2: [&str; 5] = ["split", "lines", "bool", "chain", "zip"];
+const TESTS_NOT_JINJA2: [&str; 2] = ["startingwith", "endingwith"];
+
+fn add_filters(environment: &mut Environment<'_>, limits: Limits) {
+    for name in NOT_JINJA2 {
+        environment.remove_filter(name);
+    }
     environment.add_filter("tojson", json::tojson);
-    environment.add_filter("length", filters::length);
-    environment.add_filter("count", filters::length);
+    environment.add_filter("length", lists::length);
+    environment.add_filter("count", lists::length);
     environment.add_filter("string", filters::string);
+    environment.add_filter("pprint", python::repr);
     environment.add_filter("trim", filters::trim);
-    environment.add_filter("replace", filters::replace);
     environment.add_filter("default", filters::default);
     environment.add_filter("d", filters::default);
-    environment.add_filter("indent", filters::indent);
-    environment.add_filter("dictsort", filters::dictsort);
+    environment.add_filter("attr", filters::attr);
+    environment.add_filter("int", filters::int);
+    environment.add_filter("float", filters::float);
+    environment.add_filter(
+        "replace",
+        move |state: &mut State<'_, '_>, value: &Value, old: &Value, new: &Value, count: Option<Value>| {
+            filters::replace(state, limits, value, (old, new), count)
+        },
+    );
+    environment.add_filter(
+        "indent",
+        move |state: &mut State<'_, '_>, value: &Value, positional: Rest<Value>, named: Kwargs| {
+            filters::indent(state, limits, value, Arguments::new(positional, named))
+        },
+    );
+    for (name, filter) in [
+        ("upper", Value::from_function(minijinja::filters::upper)),
+        ("lower", Value::from_function(minijinja::filters::lower)),
+        ("title", Value::from_function(minijinja::filters::title)),
+        ("capitalize", Value::from_function(minijinja::filters::capitalize)),
+    ] {
+        environment.add_filter(name, move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
+            cased(state, limits, &filter, &arguments.into_values())
+        });
+    }
 }
 
-fn add_tests(environment: &mut Environment<'_>) {
+/// No character has more than three of another case.
+fn cased(
+    state: &mut State<'_, '_>,
+    limits: Limits,
+    filter: &Value,
+    arguments: &[Value],
+) -> Result<Value, Error> {
+    let length = arguments.first().and_then(Value::as_str).map_or(0, str::len);
+    ledger::room(state, limits, length.saturating_mul(2))?;
+    let cased = filter.call(state, arguments)?;
+    ledger::made(state, limits, cased)
+}
+
+fn add_tests(environment: &mut Environment<'_>, limits: Limits) {
+    for name in TESTS_NOT_JINJA2 {
+        environment.remove_test(name);
+    }
     environment.add_test("iterable", filters::is_iterable);
     environment.add_test("sequence", filters::is_sequence);
     environment.add_test("number", filters::is_number);
     environment.add_test("callable", filters::is_callable);
-}
-
-/// The template refuses the conversation in its own words.
-fn raise_exception(words: &Value) -> Result<Value, Error> {
-    let words = python::text(words)?;
-    Err(Error::new(ErrorKind::InvalidOperation, words.clone()).with_source(Refusal(words)))
+    environment.add_test("in", move |state: &mut State<'_, '_>, value: &Value, container: &Value| {
+        ledger::weigh(state, limits, container)?;
+        minijinja::tests::is_in(state, value, container)
+    });
 }

@@ -17,8 +17,22 @@ pub(super) enum Fault {
     Source { found: usize, allowed: usize },
     #[error("line {line} of the chat template: `{tag}` inside `{inside}` within a loop is not supported")]
     Jump { line: usize, tag: &'static str, inside: String },
+    #[error("line {line} of the chat template: unknown tag `{tag}`")]
+    Tag { line: usize, tag: &'static str },
+    #[error("line {line} of the chat template: code nests too deeply")]
+    Depth { line: usize },
+    #[error("line {line} of the chat template: code that Jinja2 does not read")]
+    Syntax { line: usize },
     #[error("the template engine panicked on the chat template: {0}")]
     Panic(String),
+    #[error("the chat template leaves {0} out of the prompt")]
+    LeftOut(&'static str),
+    #[error("there is no user message that the system message could be merged into")]
+    NoUser,
+    #[error("the system message cannot be merged into the first user message: {0}")]
+    Unmerged(String),
+    #[error("the conversation has every character that could mark a span")]
+    Unmarked,
     #[error("a chat template needs at least one message")]
     Empty,
     #[error("message {index} is not an object: {found}")]
@@ -68,6 +82,7 @@ impl Fault {
 
     fn kind(&self) -> ErrorKind {
         match self {
+            Self::LeftOut(_) | Self::NoUser | Self::Unmerged(_) => ErrorKind::Unsupported,
             Self::Empty | Self::Message { .. } | Self::NothingToContinue => ErrorKind::Invalid,
             _ => ErrorKind::Template,
         }

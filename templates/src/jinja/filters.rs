@@ -5,20 +5,12 @@
 use std::borrow::Cow;
 
 use minijinja::value::{Kwargs, Rest, Value, ValueKind};
-use minijinja::{AutoEscape, Error, ErrorKind, Output, State, escape_formatter, filters};
+use minijinja::{AutoEscape, Error, ErrorKind, Output, State};
 
 use super::arguments::Arguments;
-use super::guards;
+use super::ledger;
 use super::limits::Limits;
 use super::python;
-
-/// `length`: an undefined value has none.
-pub(super) fn length(value: &Value) -> Result<usize, Error> {
-    if value.is_undefined() {
-        return Ok(0);
-    }
-    filters::length(value)
-}
 
 /// `string`: as Python's `str`.
 pub(super) fn string(value: &Value) -> Result<Value, Error> {
@@ -39,16 +31,27 @@ pub(super) fn trim(value: &Value, characters: Option<&str>) -> Result<Value, Err
 }
 
 /// `replace(old, new, count=none)`.
-pub(super) fn replace(value: &Value, old: &Value, new: &Value, count: Option<Value>) -> Result<Value, Error> {
-    let (text, old, new) = (python::text(value)?, python::text(old)?, python::text(new)?);
+pub(super) fn replace(
+    state: &mut State<'_, '_>,
+    limits: Limits,
+    value: &Value,
+    (old, new): (&Value, &Value),
+    count: Option<Value>,
+) -> Result<Value, Error> {
+    let text = python::printed(value)?;
+    let (old, new) = (python::printed(old)?, python::printed(new)?);
     let count = match count.filter(|count| !count.is_none()) {
         Some(count) => usize::try_from(i64::try_from(count)?).ok(),
         None => None,
     };
-    Ok(Value::from(match count {
-        Some(count) => text.replacen(&old, &new, count),
-        None => text.replace(&old, &new),
-    }))
+    ledger::search(state, limits, text.len())?;
+    let found = text.matches(old.as_ref()).take(count.unwrap_or(usize::MAX)).count();
+    ledger::room(state, limits, text.len().saturating_add(found.saturating_mul(new.len())))?;
+    let replaced = match count {
+        Some(count) => text.replacen(old.as_ref(), &new, count),
+        None => text.replace(old.as_ref(), &new),
+    };
+    ledger::made(state, limits, Value::from(replaced))
 }
 
 /// `default(value="", boolean=false)`, with either argument by name.
@@ -64,29 +67,28 @@ pub(super) fn default(value: &Value, positional: Rest<Value>, named: Kwargs) -> 
 }
 
 /// `indent(width=4, first=false, blank=false)`: a width may be a text, and a last line feed stays.
-pub(super) fn indent(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let arguments = Arguments::new(positional, named);
+pub(super) fn indent(
+    state: &mut State<'_, '_>,
+    limits: Limits,
+    value: &Value,
+    arguments: Arguments,
+) -> Result<Value, Error> {
     let margin = margin(arguments.get(0, "width")?)?;
     let first = arguments.is_true(1, "first")?;
     let blank = arguments.is_true(2, "blank")?;
     arguments.finish(3)?;
     // Jinja2 adds a line feed before it splits, so that a last one survives.
-    let text = python::text(value)?
-        + "
-";
+    let text = python::text(value)? + "\n";
+    let lines = python::lines(&text);
+    ledger::room(state, limits, text.len().saturating_add(lines.len().saturating_mul(margin.len())))?;
     let mut indented = String::with_capacity(text.len());
-    for (index, line) in python::lines(&text).into_iter().enumerate() {
+    for (index, line) in lines.into_iter().enumerate() {
         let wanted = if index == 0 { first } else { blank || !line.is_empty() };
-        indented.push_str(if index == 0 {
-            ""
-        } else {
-            "
-"
-        });
+        indented.push_str(if index == 0 { "" } else { "\n" });
         indented.push_str(if wanted { &margin } else { "" });
         indented.push_str(line);
     }
-    Ok(Value::from(indented))
+    ledger::made(state, limits, Value::from(indented))
 }
 
 /// The widest a template may indent.
@@ -108,32 +110,23 @@ fn margin(width: Option<Value>) -> Result<String, Error> {
     }
 }
 
-/// `dictsort(case_sensitive=false, by="key", reverse=false)`: minijinja takes the arguments by name only.
-pub(super) fn dictsort(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let arguments = Arguments::new(positional, named);
-    let mut by_name = Vec::new();
-    for (position, name) in ["case_sensitive", "by", "reverse"].into_iter().enumerate() {
-        by_name.extend(arguments.get(position, name)?.map(|value| (name, value)));
-    }
-    arguments.finish(3)?;
-    filters::dictsort(value, by_name.into_iter().collect())
-}
-
 /// `iterable`: whatever Python can loop over, which none is not and an undefined value is.
 pub(super) fn is_iterable(value: &Value) -> bool {
     match value.kind() {
         ValueKind::None => false,
         ValueKind::Undefined => true,
-        _ => value.try_iter().is_ok(),
+        // To look would use a generator up.
+        ValueKind::Seq | ValueKind::Iterable | ValueKind::Map | ValueKind::String => true,
+        _ => false,
     }
 }
 
 /// `sequence`: whatever has a length and takes an index, texts and dicts among them.
 pub(super) fn is_sequence(value: &Value) -> bool {
-    matches!(
-        value.kind(),
-        ValueKind::Seq | ValueKind::Iterable | ValueKind::String | ValueKind::Map | ValueKind::Undefined
-    )
+    match value.kind() {
+        ValueKind::Iterable => value.len().is_some(),
+        kind => matches!(kind, ValueKind::Seq | ValueKind::String | ValueKind::Map | ValueKind::Undefined),
+    }
 }
 
 /// `number`: Python's truth values are numbers too.
@@ -146,7 +139,7 @@ pub(super) fn is_callable(value: &Value) -> bool {
     value.kind() == ValueKind::Plain && value.as_object().is_some()
 }
 
-/// Prints `{{ value }}` as Python would; inside `{% autoescape %}` the engine's own way stands.
+/// Prints `{{ value }}` as Python would; inside `{% autoescape true %}` what is not safe is escaped.
 pub(super) fn print(
     output: &mut Output<'_>,
     state: &mut State<'_, '_>,
@@ -154,12 +147,72 @@ pub(super) fn print(
     limits: Limits,
 ) -> Result<(), Error> {
     let text = match (value.kind(), value.as_str()) {
-        _ if !matches!(state.auto_escape(), AutoEscape::None) => {
-            return escape_formatter(output, state, value);
+        _ if !matches!(state.auto_escape(), AutoEscape::None) && !value.is_safe() => {
+            Cow::Owned(python::escape(&python::text(value)?))
         }
         (ValueKind::String, Some(text)) => Cow::Borrowed(text),
         _ => Cow::Owned(python::text(value)?),
     };
-    guards::pass(state, limits, text.len())?;
+    ledger::pass(state, limits, text.len())?;
     output.write_str(&text).map_err(Error::from)
+}
+
+/// `attr(name)`: an attribute, which the items of a dict are not.
+pub(super) fn attr(value: &Value, name: &str) -> Result<Value, Error> {
+    match value.kind() {
+        ValueKind::Map => Ok(Value::UNDEFINED),
+        _ => value.get_attr(name),
+    }
+}
+
+/// `float(default=0.0)`.
+pub(super) fn float(value: &Value, default: Option<Value>) -> Value {
+    let read = match (value.as_str(), value.kind()) {
+        (Some(text), _) => parsed(text),
+        (None, ValueKind::Bool) => Some(f64::from(u8::from(value.is_true()))),
+        (None, ValueKind::Number) => f64::try_from(value.clone()).ok(),
+        _ => None,
+    };
+    read.map(Value::from).or(default).unwrap_or_else(|| Value::from(0.0))
+}
+
+/// A number as Python's `float` reads it.
+fn parsed(text: &str) -> Option<f64> {
+    text.trim_matches(python::is_space).replace('_', "").parse().ok()
+}
+
+/// `int(default=0, base=10)`.
+pub(super) fn int(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
+    let arguments = Arguments::new(positional, named);
+    let default = arguments.get(0, "default")?.unwrap_or_else(|| Value::from(0));
+    let base = arguments.get(1, "base")?.map_or(Ok(10), u32::try_from)?;
+    arguments.finish(2)?;
+    let read = match (value.as_str(), value.kind()) {
+        (Some(text), _) => integer(text, base).or_else(|| truncated(parsed(text)?)),
+        (None, ValueKind::Bool) => Some(i128::from(value.is_true())),
+        (None, ValueKind::Number) if value.is_integer() => return Ok(value.clone()),
+        (None, ValueKind::Number) => truncated(f64::try_from(value.clone())?),
+        _ => None,
+    };
+    Ok(read.map_or(default, Value::from))
+}
+
+fn truncated(number: f64) -> Option<i128> {
+    number.is_finite().then_some(number as i128)
+}
+
+fn integer(text: &str, base: u32) -> Option<i128> {
+    let text = text.trim_matches(python::is_space).replace('_', "").to_lowercase();
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", text.strip_prefix('+').unwrap_or(&text)),
+    };
+    let prefix = match base {
+        2 => "0b",
+        8 => "0o",
+        16 => "0x",
+        3..=36 => "",
+        _ => return None,
+    };
+    i128::from_str_radix(&format!("{sign}{}", digits.strip_prefix(prefix).unwrap_or(digits)), base).ok()
 }

@@ -5,21 +5,28 @@
 use alloquy_core::{Ending, TemplateInput};
 use serde_json::{Map, Value};
 
+use super::dialect::Dialect;
 use super::fault::Fault;
 
 /// The names a message's reasoning goes by; templates read the first, gpt-oss templates the second.
 const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
 
 /// Makes the messages of `input` uniform.
-pub(super) fn messages(input: &TemplateInput) -> Result<Vec<Map<String, Value>>, Fault> {
-    if input.messages.is_empty() {
+pub(super) fn messages(input: &TemplateInput, dialect: Dialect) -> Result<Vec<Map<String, Value>>, Fault> {
+    if input.messages.is_empty() && !dialect.is_litert() {
         return Err(Fault::Empty);
     }
-    input.messages.iter().enumerate().map(|(index, found)| message(index, found)).collect()
+    input.messages.iter().enumerate().map(|(index, found)| message(index, found, dialect)).collect()
+}
+
+/// Makes the messages of a probe uniform, but leaves arguments of tool calls as they are.
+pub(super) fn of_probe(messages: &[Value], dialect: Dialect) -> Vec<Map<String, Value>> {
+    let fields = messages.iter().filter_map(Value::as_object).cloned();
+    fields.map(|fields| if dialect.is_uniform() { with_reasoning(fields) } else { fields }).collect()
 }
 
 /// Makes one message uniform: what is null is left out, but a call of tools has a content.
-fn message(index: usize, found: &Value) -> Result<Map<String, Value>, Fault> {
+fn message(index: usize, found: &Value, dialect: Dialect) -> Result<Map<String, Value>, Fault> {
     let Value::Object(fields) = found else {
         return Err(Fault::Message { index, found: found.clone() });
     };
@@ -29,12 +36,12 @@ fn message(index: usize, found: &Value) -> Result<Map<String, Value>, Fault> {
     for (key, value) in fields {
         match (key.as_str(), value) {
             ("content", Value::Null) if calls_tools => drop(message.insert(key.clone(), Value::from(""))),
-            (_, Value::Null) => {}
+            (_, Value::Null) if dialect.is_uniform() => {}
             ("tool_calls", calls) => drop(message.insert(key.clone(), with_arguments(calls))),
             (_, value) => drop(message.insert(key.clone(), value.clone())),
         }
     }
-    Ok(with_reasoning(message))
+    Ok(if dialect.is_uniform() { with_reasoning(message) } else { message })
 }
 
 /// Gives reasoning both names that templates know; `thinking` comes first, as Hugging Face puts it.
@@ -76,12 +83,17 @@ pub(super) fn variables(
     special_tokens: &Map<String, Value>,
     messages: Vec<Map<String, Value>>,
     input: &TemplateInput,
+    dialect: Dialect,
 ) -> Map<String, Value> {
-    let list = |values: &Option<Vec<Value>>| values.clone().map_or(Value::Null, Value::Array);
     let mut variables = special_tokens.clone();
     variables.insert("messages".to_owned(), messages.into_iter().map(Value::Object).collect());
-    variables.insert("tools".to_owned(), list(&input.tools));
-    variables.insert("documents".to_owned(), list(&input.documents));
+    for (name, list) in [("tools", &input.tools), ("documents", &input.documents)] {
+        match list {
+            Some(list) => drop(variables.insert(name.to_owned(), Value::Array(list.clone()))),
+            None if dialect.is_litert() => {}
+            None => drop(variables.insert(name.to_owned(), Value::Null)),
+        }
+    }
     variables.insert("add_generation_prompt".to_owned(), Value::Bool(input.ending == Ending::Answer));
     variables.extend(input.extra.clone());
     variables

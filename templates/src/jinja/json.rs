@@ -6,7 +6,8 @@ use minijinja::value::{Kwargs, Rest, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
 use super::arguments::Arguments;
-use super::limits::NESTING;
+use super::ledger::refusal;
+use super::limits::{NESTING, TEXT_BYTES};
 use super::number;
 
 /// `tojson(value, ensure_ascii=false, indent=none, separators=none, sort_keys=false)`.
@@ -54,8 +55,12 @@ fn indentation(value: Option<Value>) -> Result<Option<String>, Error> {
     if let Some(text) = value.as_str() {
         return Ok(Some(text.to_owned()));
     }
-    let width = i64::try_from(value)?;
-    Ok(Some(" ".repeat(usize::try_from(width).unwrap_or(0).min(NESTING))))
+    match i64::try_from(value)? {
+        width if width > MAX_INDENTATION => {
+            Err(refusal(format!("indentation {width} is more than {MAX_INDENTATION}")))
+        }
+        width => Ok(Some(" ".repeat(usize::try_from(width).unwrap_or(0)))),
+    }
 }
 
 fn separators(pair: &Value) -> Result<(String, String), Error> {
@@ -65,6 +70,9 @@ fn separators(pair: &Value) -> Result<(String, String), Error> {
         _ => Err(Error::new(ErrorKind::InvalidOperation, format!("separators must be a pair, not {pair:?}"))),
     }
 }
+
+/// The widest that JSON may be indented, for each level.
+const MAX_INDENTATION: i64 = 256;
 
 struct Writer {
     style: Style,
@@ -79,11 +87,15 @@ impl Writer {
             ValueKind::Bool => self.text.push_str(if value.is_true() { "true" } else { "false" }),
             ValueKind::Number => self.text.push_str(&number::json(value)),
             ValueKind::String => self.string(value.as_str().unwrap_or_default()),
+            ValueKind::Iterable if value.len().is_none() => return Err(unserialisable(value.kind())),
             ValueKind::Seq | ValueKind::Iterable => self.list(value)?,
             ValueKind::Map => self.map(value)?,
             kind => return Err(unserialisable(kind)),
         }
-        Ok(())
+        match self.text.len() > TEXT_BYTES {
+            true => Err(refusal(format!("a value takes more than {TEXT_BYTES} bytes of JSON"))),
+            false => Ok(()),
+        }
     }
 
     fn list(&mut self, list: &Value) -> Result<(), Error> {

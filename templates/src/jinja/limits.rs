@@ -3,16 +3,19 @@
 /// Steps of the template engine that a render may take.
 ///
 /// 567 public templates take fewer than 8000 each for conversations of up to eight messages.
-pub const DEFAULT_STEPS: u64 = 10_000_000;
+pub const DEFAULT_STEPS: u64 = 5_000_000;
 
-/// Bytes of text that a render may write: 32 MiB, some eight million tokens.
-pub const DEFAULT_OUTPUT_BYTES: usize = 32 << 20;
+/// Bytes of text that a render may write: 16 MiB, some four million tokens.
+pub const DEFAULT_OUTPUT_BYTES: usize = 16 << 20;
 
 /// Bytes of source that a template may have: 1 MiB; the largest of 567 public ones has 20 KiB.
 pub const DEFAULT_SOURCE_BYTES: usize = 1 << 20;
 
 /// How deep lists and maps may stand within each other; JSON from text nests at most half as deep.
 pub(super) const NESTING: usize = 256;
+
+/// Bytes that one value may print as.
+pub(super) const TEXT_BYTES: usize = 32 << 20;
 
 /// What a render may use; beyond it comes an error, never a truncated prompt.
 ///

@@ -43,3 +43,31 @@ fn finite(number: f64) -> String {
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
+
+/// Writes a float with an exponent and so many digits behind the point, as `%e`.
+pub(super) fn scientific(number: f64, precision: usize) -> String {
+    let written = format!("{number:.precision$e}");
+    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
+}
+
+/// Writes a float with so many digits in all, without an exponent where that is short, as `%g`.
+pub(super) fn general(number: f64, precision: usize) -> String {
+    let precision = precision.max(1);
+    let written = scientific(number, precision - 1);
+    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let is_short = exponent >= -4 && usize::try_from(exponent).map_or(true, |exponent| exponent < precision);
+    let trimmed = |digits: &str| match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => digits.to_owned(),
+    };
+    if !is_short {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{}e{sign}{:02}", trimmed(digits), exponent.abs());
+    }
+    let decimals = usize::try_from(i32::try_from(precision).unwrap_or(i32::MAX) - 1 - exponent).unwrap_or(0);
+    trimmed(&format!("{number:.decimals$}"))
+}

@@ -1,14 +1,13 @@
-//! How Python prints values, and the methods its strings, lists and dicts have.
-//!
-//! minijinja's own set of methods stands behind ours: here is what it lacks or does otherwise.
-//! Methods that change a value (`append`, `update`, …) stay unknown, as Hugging Face's sandbox refuses them.
+//! Values as Python prints them, and text as Python sees it.
 
-use minijinja::value::{Tuple, Value, ValueKind, from_args};
-use minijinja::{Error, ErrorKind, State};
-use minijinja_contrib::pycompat;
+use std::borrow::Cow;
 
-use super::limits::NESTING;
-use super::number;
+use minijinja::Error;
+use minijinja::value::{Value, ValueKind, from_args};
+
+use super::ledger::refusal;
+use super::limits::{NESTING, TEXT_BYTES};
+use super::{generator, number, operators, range};
 
 /// The widest a template may pad a text to.
 const MAX_PADDING: usize = 1 << 16;
@@ -17,9 +16,36 @@ const MAX_PADDING: usize = 1 << 16;
 pub(super) fn text(value: &Value) -> Result<String, Error> {
     match value.kind() {
         ValueKind::Number => Ok(number::repr(value)),
-        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => repr(value),
+        ValueKind::Iterable if generator::is_generator(value) => Ok(value.to_string()),
+        ValueKind::Seq if range::is_range(value) => Ok(value.to_string()),
+        ValueKind::Map if operators::is_namespace(value) => Ok(format!("<Namespace {}>", repr(value)?)),
+        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable | ValueKind::Bytes => repr(value),
         _ => Ok(value.to_string()),
     }
+}
+
+/// Prints a value as `str(value)`, without a copy where it is a text.
+pub(super) fn printed(value: &Value) -> Result<Cow<'_, str>, Error> {
+    match (value.kind(), value.as_str()) {
+        (ValueKind::String, Some(text)) => Ok(Cow::Borrowed(text)),
+        _ => text(value).map(Cow::Owned),
+    }
+}
+
+/// Escapes HTML as `markupsafe.escape`.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '\'' => escaped.push_str("&#39;"),
+            '"' => escaped.push_str("&#34;"),
+            character => escaped.push(character),
+        }
+    }
+    escaped
 }
 
 /// Prints a value as `repr(value)`.
@@ -31,19 +57,102 @@ pub(super) fn repr(value: &Value) -> Result<String, Error> {
 
 fn write_repr(text: &mut String, value: &Value, depth: usize) -> Result<(), Error> {
     if depth > NESTING {
-        return Err(Error::new(
-            ErrorKind::InvalidOperation,
-            format!("values nest deeper than {NESTING} levels"),
-        ));
+        return Err(refusal(format!("values nest deeper than {NESTING} levels")));
     }
     match value.kind() {
         ValueKind::Undefined => text.push_str("Undefined"),
         ValueKind::Number => text.push_str(&number::repr(value)),
+        ValueKind::Seq if range::is_range(value) => text.push_str(&value.to_string()),
         ValueKind::Map => write_map(text, value, depth)?,
         ValueKind::Seq | ValueKind::Iterable => write_list(text, value, depth)?,
-        _ => text.push_str(&format!("{value:?}")),
+        ValueKind::String => write_string(text, value.as_str().unwrap_or_default()),
+        ValueKind::Bytes => write_bytes(text, value.as_bytes().unwrap_or_default()),
+        ValueKind::Bool | ValueKind::None => text.push_str(&format!("{value:?}")),
+        _ => text.push_str(&value.to_string()),
     }
-    Ok(())
+    match text.len() > TEXT_BYTES {
+        true => Err(refusal(format!("a value prints as more than {TEXT_BYTES} bytes"))),
+        false => Ok(()),
+    }
+}
+
+/// Double quotes only around a text that has single ones and no double ones.
+fn write_string(text: &mut String, string: &str) {
+    let quote = if string.contains('\'') && !string.contains('"') { '"' } else { '\'' };
+    text.push(quote);
+    for character in string.chars() {
+        match character {
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            character if character == quote => text.extend(['\\', quote]),
+            character if is_printable(character) => text.push(character),
+            character => write_code(text, character),
+        }
+    }
+    text.push(quote);
+}
+
+fn write_code(text: &mut String, character: char) {
+    let code = u32::from(character);
+    text.push_str(&match code {
+        0..=0xff => format!("\\x{code:02x}"),
+        0x100..=0xffff => format!("\\u{code:04x}"),
+        _ => format!("\\U{code:08x}"),
+    });
+}
+
+fn write_bytes(text: &mut String, bytes: &[u8]) {
+    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') { '"' } else { '\'' };
+    text.extend(['b', quote]);
+    for byte in bytes {
+        match char::from(*byte) {
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            character if character == quote => text.extend(['\\', quote]),
+            character @ ' '..='~' => text.push(character),
+            _ => text.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    text.push(quote);
+}
+
+/// Says whether `str.isprintable` holds: no control, format, private or separating character but the space.
+///
+/// Characters that Unicode has not assigned count as printable here.
+fn is_printable(character: char) -> bool {
+    !matches!(
+        character,
+        '\0'..='\u{1f}'
+            | '\u{7f}'..='\u{a0}'
+            | '\u{ad}'
+            | '\u{600}'..='\u{605}'
+            | '\u{61c}'
+            | '\u{6dd}'
+            | '\u{70f}'
+            | '\u{890}'..='\u{891}'
+            | '\u{8e2}'
+            | '\u{1680}'
+            | '\u{180e}'
+            | '\u{2000}'..='\u{200f}'
+            | '\u{2028}'..='\u{202f}'
+            | '\u{205f}'..='\u{206f}'
+            | '\u{3000}'
+            | '\u{e000}'..='\u{f8ff}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{110bd}'
+            | '\u{110cd}'
+            | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0001}'
+            | '\u{e0020}'..='\u{e007f}'
+            | '\u{f0000}'..='\u{10ffff}'
+    )
 }
 
 fn write_list(text: &mut String, list: &Value, depth: usize) -> Result<(), Error> {
@@ -83,120 +192,13 @@ pub(super) fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
-/// Calls a method that a template expects of a Python value.
-pub(super) fn method(
-    state: &mut State<'_, '_>,
-    value: &Value,
-    name: &str,
-    arguments: &[Value],
-) -> Result<Value, Error> {
-    let found = match value.kind() {
-        ValueKind::String => string_method(value.as_str().unwrap_or_default(), name, arguments)?,
-        ValueKind::Seq | ValueKind::Iterable => list_method(value, name, arguments)?,
-        ValueKind::Map => dict_method(value, name, arguments)?,
-        _ => None,
-    };
-    match found {
-        Some(result) => Ok(result),
-        None => pycompat::unknown_method_callback(state, value, name, arguments),
-    }
-}
-
-fn string_method(string: &str, name: &str, arguments: &[Value]) -> Result<Option<Value>, Error> {
-    let result = match name {
-        "strip" => strip(string, Side::Both, arguments)?.into(),
-        "lstrip" => strip(string, Side::Left, arguments)?.into(),
-        "rstrip" => strip(string, Side::Right, arguments)?.into(),
-        "removeprefix" => string.strip_prefix(from_args::<(&str,)>(arguments)?.0).unwrap_or(string).into(),
-        "removesuffix" => string.strip_suffix(from_args::<(&str,)>(arguments)?.0).unwrap_or(string).into(),
-        "partition" => partition(string, arguments)?,
-        "rpartition" => rpartition(string, arguments)?,
-        "rsplit" => return rsplit(string, arguments),
-        "splitlines" => splitlines(string, arguments)?,
-        "index" | "rindex" => index(string, name, arguments)?,
-        "isspace" => (!string.is_empty() && string.chars().all(is_space)).into(),
-        "swapcase" => string.chars().map(swap_case).collect::<String>().into(),
-        "title" => title(string).into(),
-        "zfill" | "ljust" | "rjust" | "center" => pad(string, name, arguments)?,
-        _ => return Ok(None),
-    };
-    Ok(Some(result))
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Left,
-    Right,
-    Both,
-}
-
-fn strip<'a>(string: &'a str, side: Side, arguments: &[Value]) -> Result<&'a str, Error> {
-    let (characters,): (Option<&str>,) = from_args(arguments)?;
-    let unwanted = |character: char| match characters {
-        Some(characters) => characters.contains(character),
-        None => is_space(character),
-    };
-    let string = if side == Side::Right { string } else { string.trim_start_matches(unwanted) };
-    Ok(if side == Side::Left { string } else { string.trim_end_matches(unwanted) })
-}
-
-fn partition(string: &str, arguments: &[Value]) -> Result<Value, Error> {
-    let separator = separator(arguments)?;
-    Ok(match string.split_once(separator) {
-        Some((before, after)) => triple(before, separator, after),
-        None => triple(string, "", ""),
-    })
-}
-
-fn rpartition(string: &str, arguments: &[Value]) -> Result<Value, Error> {
-    let separator = separator(arguments)?;
-    Ok(match string.rsplit_once(separator) {
-        Some((before, after)) => triple(before, separator, after),
-        None => triple("", "", string),
-    })
-}
-
-fn triple(before: &str, separator: &str, after: &str) -> Value {
-    Value::from(Tuple::from(vec![Value::from(before), Value::from(separator), Value::from(after)]))
-}
-
-fn separator(arguments: &[Value]) -> Result<&str, Error> {
-    let (separator,): (&str,) = from_args(arguments)?;
-    match separator {
-        "" => Err(Error::new(ErrorKind::InvalidOperation, "empty separator")),
-        separator => Ok(separator),
-    }
-}
-
-/// With a separator only; without one Python splits at runs of white space, which no template asks for.
-fn rsplit(string: &str, arguments: &[Value]) -> Result<Option<Value>, Error> {
-    let (text, limit): (&str, Option<i64>) = from_args(arguments)?;
-    separator(arguments.get(..1).unwrap_or_default())?;
-    let pieces = match limit.and_then(|limit| usize::try_from(limit).ok()) {
-        Some(limit) => string.rsplitn(limit.saturating_add(1), text).collect::<Vec<_>>(),
-        None => string.rsplit(text).collect(),
-    };
-    Ok(Some(pieces.into_iter().rev().map(Value::from).collect()))
-}
-
-fn splitlines(string: &str, arguments: &[Value]) -> Result<Value, Error> {
-    let (keep_ends,): (Option<Value>,) = from_args(arguments)?;
-    Ok(match keep_ends.is_some_and(|keep| keep.is_true()) {
-        true => lines_and_ends(string)
-            .into_iter()
-            .map(|(line, end)| Value::from(format!("{line}{end}")))
-            .collect(),
-        false => lines(string).into_iter().map(Value::from).collect(),
-    })
-}
-
 /// Splits a text into lines as `str.splitlines` does.
 pub(super) fn lines(text: &str) -> Vec<&str> {
     lines_and_ends(text).into_iter().map(|(line, _)| line).collect()
 }
 
-/// Python ends a line at more places than a line feed, and takes a carriage return with one as a single end.
-fn lines_and_ends(text: &str) -> Vec<(&str, &str)> {
+/// Splits a text into lines with their ends: Python ends a line at more places than a line feed, and takes a carriage return with one as a single end.
+pub(super) fn lines_and_ends(text: &str) -> Vec<(&str, &str)> {
     let mut lines = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -220,44 +222,11 @@ fn ends_line(character: char) -> bool {
     )
 }
 
-/// The position in characters; unlike `find`, an absent text is an error.
-fn index(string: &str, name: &str, arguments: &[Value]) -> Result<Value, Error> {
-    let (wanted,): (&str,) = from_args(arguments)?;
-    let found = if name == "index" { string.find(wanted) } else { string.rfind(wanted) };
-    match found.and_then(|found| string.get(..found)) {
-        Some(before) => Ok(Value::from(before.chars().count())),
-        None => Err(Error::new(ErrorKind::InvalidOperation, format!("substring {wanted:?} not found"))),
-    }
-}
-
-fn swap_case(character: char) -> String {
-    match character.is_uppercase() {
-        true => character.to_lowercase().collect(),
-        false => character.to_uppercase().collect(),
-    }
-}
-
-/// Upper case after whatever has no case, even an apostrophe; the `title` filter is gentler.
-fn title(string: &str) -> String {
-    let mut titled = String::with_capacity(string.len());
-    let mut inside = false;
-    for character in string.chars() {
-        match inside {
-            true => titled.extend(character.to_lowercase()),
-            false => titled.extend(character.to_uppercase()),
-        }
-        inside = character.is_lowercase() || character.is_uppercase();
-    }
-    titled
-}
-
-fn pad(string: &str, name: &str, arguments: &[Value]) -> Result<Value, Error> {
+/// Pads a text as `str.center`, `ljust`, `rjust` and `zfill` do.
+pub(super) fn pad(string: &str, name: &str, arguments: &[Value]) -> Result<Value, Error> {
     let (width, fill): (usize, Option<char>) = from_args(arguments)?;
     if width > MAX_PADDING {
-        return Err(Error::new(
-            ErrorKind::InvalidOperation,
-            format!("width {width} is more than {MAX_PADDING}"),
-        ));
+        return Err(refusal(format!("width {width} is more than {MAX_PADDING}")));
     }
     let missing = width.saturating_sub(string.chars().count());
     let fill = fill.unwrap_or(if name == "zfill" { '0' } else { ' ' });
@@ -273,31 +242,4 @@ fn pad(string: &str, name: &str, arguments: &[Value]) -> Result<Value, Error> {
         None => ("", string),
     };
     Ok(Value::from(format!("{sign}{}{digits}{}", run(left), run(missing - left))))
-}
-
-fn list_method(list: &Value, name: &str, arguments: &[Value]) -> Result<Option<Value>, Error> {
-    Ok(match name {
-        "index" => Some(list_index(list, arguments)?),
-        "copy" => Some(list.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?.into()),
-        _ => None,
-    })
-}
-
-fn list_index(list: &Value, arguments: &[Value]) -> Result<Value, Error> {
-    let (wanted,): (&Value,) = from_args(arguments)?;
-    for (index, item) in list.try_iter()?.checked().enumerate() {
-        if item? == *wanted {
-            return Ok(Value::from(index));
-        }
-    }
-    Err(Error::new(ErrorKind::InvalidOperation, format!("{} is not in list", repr(wanted)?)))
-}
-
-/// A template cannot change a dict, so its copy is itself.
-fn dict_method(dict: &Value, name: &str, arguments: &[Value]) -> Result<Option<Value>, Error> {
-    if name != "copy" {
-        return Ok(None);
-    }
-    let () = from_args(arguments)?;
-    Ok(Some(dict.clone()))
 }

@@ -1,24 +1,44 @@
 //! Rewrites a template's source where minijinja reads it otherwise than Jinja2; line numbers stay.
 //!
-//! Knows tags, comments and raw blocks; nothing of expressions.
+//! Knows tags, comments and raw blocks; expressions are [`super::expressions`]'s.
 //!
 //! * line ends become line feeds, in strings too, as in Jinja2's lexer;
-//! * `{% generation %}`, Hugging Face's mark around what the assistant said, becomes a scope of its own;
+//! * `{% generation %}`, Hugging Face's mark around what the assistant said, becomes a scope of its own, with a
+//!   variable at either end that a render may give a value;
 //! * `{% raw %}` keeps the line feed after it;
-//! * `loop.last` becomes a look at the next item, because minijinja does not know the length of every iterable;
 //! * `break` and `continue` out of a block that minijinja cannot leave (it panics, or loses all output that
 //!   follows) are refused;
 //! * every tag that gives variables a value is followed by a check of what they hold.
 
+use super::expressions::Problem;
 use super::fault::Fault;
-use super::guards;
-use super::tags::{self, Scanner};
+use super::tags;
+use super::{guards, spans, statements};
+
+/// How many `elif` an `if` may have: each is a level deeper for the engine. 567 public templates need 7.
+const BRANCHES: usize = 100;
+
+/// A source as the engine is to read it.
+pub(super) struct Rewritten {
+    pub(super) source: String,
+    /// The line of code that was left as it is, because it is not Jinja2's: the engine will refuse it.
+    pub(super) doubtful: Option<usize>,
+}
+
+/// Makes every line end a line feed.
+pub(super) fn with_line_feeds(source: &str) -> String {
+    source.replace("\r\n", "\n").replace('\r', "\n")
+}
 
 /// Rewrites `source`.
-pub(super) fn rewrite(source: &str) -> Result<String, Fault> {
-    let source = source.replace("\r\n", "\n").replace('\r', "\n");
-    let mut rewriter =
-        Rewriter { rest: &source, written: String::new(), open: Vec::new(), counts: Vec::new() };
+pub(super) fn rewrite(source: &str) -> Result<Rewritten, Fault> {
+    let mut rewriter = Rewriter {
+        rest: source,
+        written: String::new(),
+        open: Vec::new(),
+        counts: Vec::new(),
+        doubtful: None,
+    };
     while rewriter.step()? {}
     Ok(rewriter.finish())
 }
@@ -29,6 +49,7 @@ struct Rewriter<'a> {
     /// The blocks around this place, outermost first.
     open: Vec<Block<'a>>,
     counts: Vec<Count>,
+    doubtful: Option<usize>,
 }
 
 struct Block<'a> {
@@ -36,6 +57,7 @@ struct Block<'a> {
     code: &'a str,
     /// Which of the counts the text in it goes to: that of the innermost body that repeats.
     count: Option<usize>,
+    branches: usize,
 }
 
 /// How many bytes of fixed text a body has, to be written at a place that comes before it.
@@ -56,7 +78,7 @@ impl<'a> Rewriter<'a> {
         self.copy(start);
         match self.rest.get(..2) {
             Some("{#") => self.comment(),
-            Some("{{") => self.print(),
+            Some("{{") => self.print()?,
             _ => self.tag()?,
         }
         Ok(!self.rest.is_empty())
@@ -68,31 +90,112 @@ impl<'a> Rewriter<'a> {
         self.written.push_str(comment);
     }
 
-    fn print(&mut self) {
+    fn print(&mut self) -> Result<(), Fault> {
         let code = self.take(tags::code_end(self.rest, "}}"));
-        self.written.push_str(&with_loop_last(code));
+        let written = self.rewritten(code, statements::print)?;
+        self.written.push_str(&written);
+        Ok(())
     }
 
     fn tag(&mut self) -> Result<(), Fault> {
         let code = self.take(tags::code_end(self.rest, "%}"));
-        match tags::name(code) {
+        let name = tags::name(code);
+        match name {
             "raw" => self.raw(code),
-            "generation" => self.open(code, "with"),
-            "endgeneration" => self.close(code, "generation", "endwith"),
+            "generation" => self.open_generation(code),
+            "endgeneration" => self.close_generation(code),
             "break" => self.jump(code, "break")?,
             "continue" => self.jump(code, "continue")?,
-            name if tags::opens_block(name, code) => self.open(code, name),
-            "set" => self.check(&with_loop_last(code), &tags::bound(code)),
-            name => match name.strip_prefix("end") {
-                Some(opened) => self.close(code, opened, name),
-                None => self.written.push_str(&with_loop_last(code)),
-            },
+            "include" | "import" | "from" | "extends" => self.load(code),
+            // Jinja2 knows it by an extension that Hugging Face does not load.
+            "do" => return Err(Fault::Tag { line: self.line(), tag: "do" }),
+            _ => {
+                let written = self.rewritten(code, statements::tag)?;
+                self.statement(code, name, &written)?;
+            }
         }
         Ok(())
     }
 
+    fn statement(&mut self, code: &'a str, name: &'a str, written: &str) -> Result<(), Fault> {
+        if tags::opens_block(name, code) {
+            self.open(code, name, written);
+            return Ok(());
+        }
+        match name.strip_prefix("end") {
+            _ if name == "set" => self.check(written, &tags::bound(code)),
+            Some(opened) => self.close(opened, written),
+            None => {
+                self.branch(name)?;
+                self.written.push_str(written);
+            }
+        }
+        Ok(())
+    }
+
+    fn branch(&mut self, name: &str) -> Result<(), Fault> {
+        let Some(block) = self.open.last_mut().filter(|_| name == "elif") else {
+            return Ok(());
+        };
+        block.branches += 1;
+        match block.branches > BRANCHES {
+            true => Err(Fault::Depth { line: self.line() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Rewrites the expressions in `code`, which keeps its delimiters.
+    fn rewritten(
+        &mut self,
+        code: &str,
+        rewrite: fn(&str) -> Result<String, Problem>,
+    ) -> Result<String, Fault> {
+        let (open, inner, close) = tags::parts(code);
+        match rewrite(inner) {
+            _ if close.is_empty() => Ok(code.to_owned()),
+            Ok(inner) => Ok(format!("{open} {inner} {close}")),
+            Err(Problem::Depth) => Err(Fault::Depth { line: self.line() }),
+            Err(Problem::Syntax) => {
+                let line = self.line();
+                self.doubtful.get_or_insert(line);
+                Ok(code.to_owned())
+            }
+        }
+    }
+
+    /// The line of what is written next.
+    fn line(&self) -> usize {
+        self.written.matches('\n').count() + 1
+    }
+
+    /// There are no other templates to load, which is an error only where the tag is reached.
+    fn load(&mut self, code: &str) {
+        let (open, inner, close) = tags::parts(code);
+        let lines = "\n".repeat(inner.matches('\n').count());
+        let open = open.replace('%', "{");
+        let close = close.replace('%', "}");
+        self.written.extend([&open, " ", statements::NO_LOADER, "() ", &lines, &close]);
+    }
+
+    /// The inner block keeps the outer tag from having white space of its own.
+    fn open_generation(&mut self, code: &'a str) {
+        let (open, _, close) = tags::parts(code);
+        self.written.extend([open, " with %}{{ ", spans::START, " }}{% if true ", close]);
+        self.push("generation", code, false);
+    }
+
+    fn close_generation(&mut self, code: &str) {
+        let (open, _, close) = tags::parts(code);
+        self.written.extend([open, " endif %}{{ ", spans::END, " }}{% endwith ", close]);
+        let _ = self.open.pop_if(|block| block.name == "generation");
+    }
+
     /// Copies a raw block whole; the plus keeps the line feed after its tag.
     fn raw(&mut self, code: &str) {
+        // Jinja2 does not miss the end of a block that has nothing in it.
+        if self.rest.is_empty() {
+            return;
+        }
         match code.strip_suffix("%}").filter(|head| !head.ends_with(['-', '+'])) {
             Some(head) => self.written.extend([head, "+%}"]),
             None => self.written.push_str(code),
@@ -100,25 +203,26 @@ impl<'a> Rewriter<'a> {
         self.copy(end_of_raw(self.rest));
     }
 
-    fn open(&mut self, code: &'a str, written_as: &str) {
-        let name = tags::name(code);
-        let written = with_loop_last(&code.replacen(name, written_as, 1));
+    fn open(&mut self, code: &'a str, name: &'a str, written: &str) {
         let repeats = matches!(name, "for" | "macro" | "call");
         match repeats || name == "with" {
-            true => self.check(&written, &tags::bound(code)),
-            false => self.written.push_str(&written),
+            true => self.check(written, &tags::bound(code)),
+            false => self.written.push_str(written),
         }
-        let around = self.open.last().and_then(|block| block.count);
-        let own = self.counts.len().checked_sub(1).filter(|_| repeats);
-        self.open.push(Block { name, code, count: own.or(around) });
+        self.push(name, code, repeats);
     }
 
-    fn close(&mut self, code: &str, name: &str, written_as: &str) {
-        let written = code.replacen(tags::name(code), written_as, 1);
+    fn push(&mut self, name: &'a str, code: &'a str, repeats: bool) {
+        let around = self.open.last().and_then(|block| block.count);
+        let own = self.counts.len().checked_sub(1).filter(|_| repeats);
+        self.open.push(Block { name, code, count: own.or(around), branches: 0 });
+    }
+
+    fn close(&mut self, name: &str, written: &str) {
         let block = self.open.pop_if(|block| block.name == name);
         match block.filter(|block| block.name == "set") {
-            Some(block) => self.check(&written, &tags::bound(block.code)),
-            None => self.written.push_str(&written),
+            Some(block) => self.check(written, &tags::bound(block.code)),
+            None => self.written.push_str(written),
         }
     }
 
@@ -144,8 +248,7 @@ impl<'a> Rewriter<'a> {
         let inside = self.open.iter().rev().map(|block| block.name).find(|name| *name != "if");
         match inside {
             Some(inside) if inside != "for" && self.open.iter().any(|block| block.name == "for") => {
-                let line = self.written.matches('\n').count() + 1;
-                Err(Fault::Jump { line, tag, inside: inside.to_owned() })
+                Err(Fault::Jump { line: self.line(), tag, inside: inside.to_owned() })
             }
             _ => {
                 self.written.push_str(code);
@@ -171,7 +274,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Writes the counts into their places.
-    fn finish(self) -> String {
+    fn finish(self) -> Rewritten {
         let mut finished = String::with_capacity(self.written.len() + 8 * self.counts.len());
         let mut start = 0;
         for count in &self.counts {
@@ -180,7 +283,7 @@ impl<'a> Rewriter<'a> {
             start = count.place;
         }
         finished.push_str(self.written.get(start..).unwrap_or_default());
-        finished
+        Rewritten { source: finished, doubtful: self.doubtful }
     }
 }
 
@@ -200,36 +303,4 @@ fn end_of_raw(text: &str) -> usize {
             (tags::name(tag.get(..end)?) == "endraw").then_some(start + end)
         })
         .unwrap_or(text.len())
-}
-
-const LOOP_LAST: &str = "loop.last";
-
-/// Replaces `loop.last` outside strings.
-fn with_loop_last(code: &str) -> String {
-    let mut written = String::with_capacity(code.len());
-    let mut scanner = Scanner::default();
-    let mut before = None;
-    let mut skip = 0;
-    for (position, character) in code.char_indices() {
-        if position < skip {
-            continue;
-        }
-        let rest = code.get(position..).unwrap_or_default();
-        if scanner.is_code() && is_loop_last(before, rest) {
-            written.push_str("(loop.nextitem is undefined)");
-            skip = position + LOOP_LAST.len();
-            before = Some(')');
-            continue;
-        }
-        scanner.read(character);
-        written.push(character);
-        before = Some(character);
-    }
-    written
-}
-
-fn is_loop_last(before: Option<char>, rest: &str) -> bool {
-    let starts = !before.is_some_and(|character| tags::is_word(character) || character == '.');
-    let after = rest.strip_prefix(LOOP_LAST).filter(|_| starts);
-    after.is_some_and(|after| !after.starts_with(tags::is_word))
 }

@@ -14,6 +14,20 @@ pub(super) fn code_end(text: &str, end: &str) -> usize {
     text.len()
 }
 
+/// Splits code into what opens it, what stands in it and what closes it; the last is empty where nothing does.
+pub(super) fn parts(code: &str) -> (&str, &str, &str) {
+    let is_mark = |text: Option<&str>| text.is_some_and(|mark| matches!(mark, "-" | "+"));
+    let start = if is_mark(code.get(2..3)) { 3 } else { 2 };
+    let Some(head) = code.strip_suffix("%}").or_else(|| code.strip_suffix("}}")) else {
+        return (code, "", "");
+    };
+    let end = if is_mark(head.get(head.len().saturating_sub(1)..)) { head.len() - 1 } else { head.len() };
+    match (code.get(..start), code.get(start..end.max(start)), code.get(end.max(start)..)) {
+        (Some(open), Some(inner), Some(close)) => (open, inner, close),
+        _ => (code, "", ""),
+    }
+}
+
 /// Follows strings and brackets through code.
 #[derive(Default)]
 pub(super) struct Scanner {
@@ -23,11 +37,6 @@ pub(super) struct Scanner {
 }
 
 impl Scanner {
-    /// Says whether this place is in no string.
-    pub(super) fn is_code(&self) -> bool {
-        self.quote.is_none()
-    }
-
     /// Says whether this place is in no string and in no brackets.
     fn is_plain(&self) -> bool {
         self.quote.is_none() && self.depth == 0

@@ -17,6 +17,7 @@ pub(crate) fn find(path: &str) -> Option<PathBuf> {
 }
 
 /// Reads a JSON file of the shared folder.
+#[allow(dead_code, reason = "not every test program reads one")]
 pub(crate) fn json(path: &str) -> Option<Value> {
     let text = std::fs::read_to_string(find(path)?).unwrap();
     Some(serde_json::from_str(&text).unwrap())

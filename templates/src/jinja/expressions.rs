@@ -1,0 +1,639 @@
+//! Rewrites expressions so that what the engine's operators do otherwise than Python's, or without bound, goes
+//! through filters of ours; line numbers stay.
+//!
+//! Reference: the grammar of `jinja2/parser.py` of Jinja2 3.1, which the engine shares. Whatever this grammar does
+//! not know is left to the engine's parser, and refused if that one should know it after all.
+
+use super::operators as names;
+use super::tokens::{self, Kind, Token};
+
+/// How deep an expression may nest: each operator of a chain is a level. 567 public templates need 27.
+const DEPTH: usize = 160;
+
+/// How many brackets may stand in each other: each takes the stack of a dozen functions.
+const BRACKETS: usize = 40;
+
+/// The methods of Python's dicts: `value.items` without a call is one of them, not the key of that name.
+const DICT_METHODS: [&str; 9] =
+    ["items", "keys", "values", "get", "pop", "copy", "update", "clear", "setdefault"];
+
+const COMPARISONS: [&str; 7] = ["==", "!=", "<=", ">=", "<", ">", "in"];
+
+/// Why an expression was not rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// Not an expression.
+    Syntax,
+    /// Deeper than [`DEPTH`] or [`BRACKETS`].
+    Depth,
+}
+
+type Result<T> = std::result::Result<T, Problem>;
+
+/// What stands outermost in an expression, which decides what may follow without brackets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Outermost {
+    /// A name, a literal, brackets: anything may follow.
+    #[default]
+    Operand,
+    /// A filter: another one may follow, but no attribute or call.
+    Filter,
+    /// An operator: brackets first.
+    Operator,
+}
+
+/// A rewritten expression.
+#[derive(Debug, Default)]
+struct Piece {
+    text: String,
+    outermost: Outermost,
+    /// Whether it is a text or a number as it stands: cheap to compare.
+    literal: bool,
+    depth: usize,
+}
+
+impl Piece {
+    fn operand(text: String, depth: usize) -> Self {
+        Self { text, depth, ..Self::default() }
+    }
+
+    fn operation(text: String, depth: usize) -> Self {
+        Self { text, outermost: Outermost::Operator, depth, ..Self::default() }
+    }
+
+    fn filter(text: String, depth: usize) -> Self {
+        Self { text, outermost: Outermost::Filter, depth, ..Self::default() }
+    }
+
+    /// Puts a filter behind.
+    fn filtered(self, name: &str, arguments: &[Piece]) -> Result<Self> {
+        let depth = arguments.iter().map(|argument| argument.depth).fold(self.depth, usize::max) + 1;
+        let mut text = self.bracketed();
+        text.extend(["|", name]);
+        if !arguments.is_empty() {
+            let arguments: Vec<_> = arguments.iter().map(|argument| argument.text.as_str()).collect();
+            text.extend(["(", &arguments.join(", "), ")"]);
+        }
+        level(Self::filter(text, depth))
+    }
+
+    /// As an operand or what a filter goes behind.
+    fn bracketed(self) -> String {
+        match self.outermost {
+            Outermost::Operator => format!("({})", self.text),
+            Outermost::Operand | Outermost::Filter => self.text,
+        }
+    }
+
+    /// As what an attribute, a subscript or a call goes behind.
+    fn receiver(self) -> String {
+        match self.outermost {
+            Outermost::Operand => self.text,
+            Outermost::Operator | Outermost::Filter => format!("({})", self.text),
+        }
+    }
+}
+
+fn level(piece: Piece) -> Result<Piece> {
+    match piece.depth > DEPTH {
+        true => Err(Problem::Depth),
+        false => Ok(piece),
+    }
+}
+
+/// Rewrites code that begins with an expression of a tag.
+#[derive(Debug)]
+pub(super) struct Expressions<'a> {
+    tokens: Vec<Token<'a>>,
+    /// Line feeds behind the last token.
+    lines: usize,
+    next: usize,
+    /// How many expressions stand around the one that is read.
+    nested: usize,
+}
+
+impl<'a> Expressions<'a> {
+    pub(super) fn new(code: &'a str) -> Result<Self> {
+        let (tokens, lines) = tokens::tokens(code).ok_or(Problem::Syntax)?;
+        Ok(Self { tokens, lines, next: 0, nested: 0 })
+    }
+
+    /// Takes the next token if it is `text`, with the line feeds before it.
+    pub(super) fn take(&mut self, text: &str) -> Option<String> {
+        let token =
+            self.tokens.get(self.next).filter(|token| token.kind != Kind::String && token.text == text)?;
+        self.next += 1;
+        Some(format!("{}{}", "\n".repeat(token.lines), token.text))
+    }
+
+    pub(super) fn expect(&mut self, text: &str) -> Result<String> {
+        self.take(text).ok_or(Problem::Syntax)
+    }
+
+    /// Takes a name.
+    pub(super) fn name(&mut self) -> Result<String> {
+        let token = self.peek().filter(|token| token.kind == Kind::Name).ok_or(Problem::Syntax)?;
+        self.next += 1;
+        Ok(format!("{}{}", "\n".repeat(token.lines), token.text))
+    }
+
+    /// Takes the tokens before the first of `ends`, as they are.
+    pub(super) fn until(&mut self, ends: &[&str]) -> String {
+        let mut written = String::new();
+        while let Some(token) = self.peek().filter(|_| !self.is_any(ends)) {
+            written.push_str(&"\n".repeat(token.lines));
+            written.push_str(token.text);
+            if token.kind == Kind::Name {
+                written.push(' ');
+            }
+            self.next += 1;
+        }
+        written
+    }
+
+    /// Takes all tokens that are left, as they are.
+    pub(super) fn rest(&mut self) -> String {
+        self.until(&[])
+    }
+
+    /// Ends the code; returns the line feeds behind it.
+    pub(super) fn end(&self) -> Result<String> {
+        match self.peek() {
+            Some(_) => Err(Problem::Syntax),
+            None => Ok("\n".repeat(self.lines)),
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.next >= self.tokens.len()
+    }
+
+    fn peek(&self) -> Option<Token<'a>> {
+        self.tokens.get(self.next).copied()
+    }
+
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.peek().is_some_and(|token| token.kind != Kind::String && token.text == text)
+    }
+
+    fn is_any(&self, texts: &[&str]) -> bool {
+        texts.iter().any(|text| self.is(text))
+    }
+
+    /// One expression, or several that commas part: a tuple.
+    pub(super) fn list(&mut self) -> Result<String> {
+        self.tuple(Self::expression)
+    }
+
+    /// What a loop goes over: its own `if` is no part of it.
+    pub(super) fn iterable(&mut self) -> Result<String> {
+        let iterable = self.tuple_piece(Self::or)?;
+        Ok(iterable.filtered(names::ITERATED, &[])?.text)
+    }
+
+    /// One expression.
+    pub(super) fn single(&mut self) -> Result<String> {
+        Ok(self.expression()?.text)
+    }
+
+    fn tuple(&mut self, item: fn(&mut Self) -> Result<Piece>) -> Result<String> {
+        Ok(self.tuple_piece(item)?.text)
+    }
+
+    fn tuple_piece(&mut self, item: fn(&mut Self) -> Result<Piece>) -> Result<Piece> {
+        let first = item(self)?;
+        if !self.is(",") {
+            return Ok(first);
+        }
+        let mut text = format!("({}", first.text);
+        let mut depth = first.depth;
+        while let Some(comma) = self.take(",") {
+            text.push_str(&comma);
+            if self.is_done() || self.is_any(&["=", "in", ")", "if", "recursive"]) {
+                break;
+            }
+            let item = item(self)?;
+            depth = depth.max(item.depth);
+            text.push_str(&item.text);
+        }
+        text.push(')');
+        level(Piece::operand(text, depth + 1))
+    }
+
+    fn expression(&mut self) -> Result<Piece> {
+        self.nested += 1;
+        if self.nested > BRACKETS {
+            return Err(Problem::Depth);
+        }
+        let mut piece = self.or()?;
+        while let Some(word) = self.take("if") {
+            let test = self.or()?;
+            let mut depth = piece.depth.max(test.depth);
+            let mut text = format!("{} {word} {}", piece.bracketed(), test.bracketed());
+            if let Some(word) = self.take("else") {
+                let other = self.expression()?;
+                depth = depth.max(other.depth);
+                text.extend([" ", &word, " ", &other.text]);
+            }
+            piece = level(Piece::operation(text, depth + 1))?;
+        }
+        self.nested -= 1;
+        Ok(piece)
+    }
+
+    fn or(&mut self) -> Result<Piece> {
+        self.chain(&["or"], Self::and)
+    }
+
+    fn and(&mut self) -> Result<Piece> {
+        self.chain(&["and"], Self::not)
+    }
+
+    /// Operators of one rank that the engine may have as they are.
+    fn chain(&mut self, operators: &[&str], operand: fn(&mut Self) -> Result<Piece>) -> Result<Piece> {
+        let mut piece = operand(self)?;
+        while let Some(operator) = operators.iter().find_map(|operator| self.take(operator)) {
+            let right = operand(self)?;
+            let depth = piece.depth.max(right.depth) + 1;
+            piece.text.extend([" ", &operator, " ", &right.text]);
+            piece = level(Piece::operation(piece.text, depth))?;
+        }
+        Ok(piece)
+    }
+
+    fn not(&mut self) -> Result<Piece> {
+        let mut words = String::new();
+        let mut depth = 0;
+        while let Some(word) = self.take("not") {
+            words.extend([word.as_str(), " "]);
+            depth += 1;
+        }
+        let piece = self.compare()?;
+        match depth {
+            0 => Ok(piece),
+            _ => level(Piece::operation(words + &piece.text, piece.depth + depth)),
+        }
+    }
+
+    /// Whether two values are alike stays the engine's to say, as do chains; what is not literal is weighed then, for
+    /// it may take long to compare.
+    fn compare(&mut self) -> Result<Piece> {
+        let left = self.sum()?;
+        let Some(operator) = self.comparison() else {
+            return Ok(left);
+        };
+        let right = self.sum()?;
+        if self.is_comparison() {
+            return self.compare_chain(&left, &operator, right);
+        }
+        match operator.trim_start() {
+            "==" | "!=" => {
+                let is_cheap = left.literal || right.literal;
+                let right = if is_cheap { right } else { right.filtered(names::WEIGHED, &[])? };
+                operation(&left, &operator, right)
+            }
+            "in" => left.filtered(names::IN, &[with_lines(&operator, right)]),
+            "<" | ">" | "<=" | ">=" => {
+                let symbol = Piece::operand(format!("{:?}", operator.trim_start()), 1);
+                left.filtered(names::ORDERED, &[symbol, with_lines(&operator, right)])
+            }
+            _ => {
+                let within = left.filtered(names::IN, &[with_lines(&operator, right)])?;
+                level(Piece::operation(format!("not {}", within.text), within.depth + 1))
+            }
+        }
+    }
+
+    fn compare_chain(&mut self, left: &Piece, operator: &str, right: Piece) -> Result<Piece> {
+        let mut chain = operation(left, operator, right.filtered(names::WEIGHED, &[])?)?;
+        while let Some(operator) = self.comparison() {
+            let right = self.sum()?.filtered(names::WEIGHED, &[])?;
+            chain = operation(&chain, &operator, right)?;
+        }
+        Ok(chain)
+    }
+
+    /// Says whether a comparison follows.
+    fn is_comparison(&self) -> bool {
+        self.is_any(&COMPARISONS)
+            || (self.is("not") && self.tokens.get(self.next + 1).is_some_and(|token| token.text == "in"))
+    }
+
+    fn comparison(&mut self) -> Option<String> {
+        for operator in COMPARISONS {
+            if let Some(operator) = self.take(operator) {
+                return Some(operator);
+            }
+        }
+        match self.is_comparison() {
+            true => Some(format!("{} {}", self.take("not")?, self.take("in")?)),
+            false => None,
+        }
+    }
+
+    fn sum(&mut self) -> Result<Piece> {
+        let mut piece = self.concatenation()?;
+        while let Some(operator) = self.take("+").or_else(|| self.take("-")) {
+            let right = self.concatenation()?;
+            piece = match operator.trim_start() {
+                "+" => piece.filtered(names::ADDED, &[with_lines(&operator, right)])?,
+                _ => operation(&piece, &operator, right)?,
+            };
+        }
+        Ok(piece)
+    }
+
+    fn concatenation(&mut self) -> Result<Piece> {
+        let piece = self.product()?;
+        let mut others = Vec::new();
+        while let Some(operator) = self.take("~") {
+            others.push(with_lines(&operator, self.product()?));
+        }
+        match others.is_empty() {
+            true => Ok(piece),
+            false => piece.filtered(names::JOINED, &others),
+        }
+    }
+
+    fn product(&mut self) -> Result<Piece> {
+        let mut piece = self.power()?;
+        while let Some(operator) = ["*", "/", "//", "%"].iter().find_map(|operator| self.take(operator)) {
+            let right = self.power()?;
+            piece = match operator.trim_start() {
+                "*" => piece.filtered(names::MULTIPLIED, &[with_lines(&operator, right)])?,
+                "%" => piece.filtered(names::REMAINDER, &[with_lines(&operator, right)])?,
+                _ => operation(&piece, &operator, right)?,
+            };
+        }
+        Ok(piece)
+    }
+
+    fn power(&mut self) -> Result<Piece> {
+        let mut piece = self.unary()?;
+        while let Some(operator) = self.take("**") {
+            let right = self.unary()?;
+            piece = operation(&piece, &operator, right)?;
+        }
+        Ok(piece)
+    }
+
+    fn unary(&mut self) -> Result<Piece> {
+        let piece = self.signed()?;
+        self.filters(piece)
+    }
+
+    /// A sign belongs to the operand with its postfix operators, but not to the filters behind it.
+    fn signed(&mut self) -> Result<Piece> {
+        let mut signs = Vec::new();
+        while let Some(sign) = self.take("-").or_else(|| self.take("+")) {
+            signs.push(sign);
+        }
+        let mut piece = self.primary()?;
+        piece = self.postfix(piece)?;
+        for sign in signs.into_iter().rev() {
+            let depth = piece.depth + 1;
+            piece = match sign.trim_start() {
+                "-" => level(Piece::operation(format!("{sign}{}", piece.bracketed()), depth))?,
+                _ => with_lines(&sign, piece).filtered(names::POSITIVE, &[])?,
+            };
+        }
+        Ok(piece)
+    }
+
+    fn primary(&mut self) -> Result<Piece> {
+        let token = self.peek().ok_or(Problem::Syntax)?;
+        let lines = "\n".repeat(token.lines);
+        match (token.kind, token.text) {
+            (Kind::String, _) => Ok(self.strings()),
+            (Kind::Number, text) => {
+                self.next += 1;
+                Ok(Piece { literal: true, ..Piece::operand(lines + text, 1) })
+            }
+            (Kind::Name, text) => {
+                self.next += 1;
+                let literal = matches!(text, "true" | "false" | "none" | "True" | "False" | "None");
+                Ok(Piece { literal, ..Piece::operand(lines + text, 1) })
+            }
+            (_, "(") => self.brackets(")"),
+            (_, "[") => self.brackets("]"),
+            (_, "{") => self.dict(),
+            _ => Err(Problem::Syntax),
+        }
+    }
+
+    /// Strings that follow each other are one.
+    fn strings(&mut self) -> Piece {
+        let mut text = String::new();
+        while let Some(token) = self.peek().filter(|token| token.kind == Kind::String) {
+            text.push_str(&"\n".repeat(token.lines));
+            text.push_str(&tokens::respell(token.text));
+            text.push(' ');
+            self.next += 1;
+        }
+        Piece { literal: true, ..Piece::operand(text.trim_end_matches(' ').to_owned(), 1) }
+    }
+
+    /// What stands between brackets: one expression, a tuple or a list.
+    fn brackets(&mut self, close: &str) -> Result<Piece> {
+        let mut text = self.targets_to_open()?;
+        let mut depth = 0;
+        let mut literal = true;
+        while !self.is(close) {
+            let item = self.expression()?;
+            depth = depth.max(item.depth);
+            literal &= item.literal;
+            text.push_str(&item.text);
+            match self.take(",") {
+                Some(comma) => text.extend([comma.as_str(), " "]),
+                None => break,
+            }
+        }
+        text.push_str(&self.expect(close)?);
+        level(Piece { literal, ..Piece::operand(text, depth + 1) })
+    }
+
+    /// Takes an opening bracket.
+    fn targets_to_open(&mut self) -> Result<String> {
+        ["(", "[", "{"].iter().find_map(|bracket| self.take(bracket)).ok_or(Problem::Syntax)
+    }
+
+    fn dict(&mut self) -> Result<Piece> {
+        let mut text = self.expect("{")?;
+        let mut depth = 0;
+        while !self.is("}") {
+            let key = self.expression()?;
+            let colon = self.expect(":")?;
+            let value = self.expression()?;
+            depth = depth.max(key.depth).max(value.depth);
+            text.extend([&key.text, &colon, " ", &value.text]);
+            match self.take(",") {
+                Some(comma) => text.extend([comma.as_str(), " "]),
+                None => break,
+            }
+        }
+        // A space keeps the brackets of nested dicts from ending the print.
+        text.extend([" ", &self.expect("}")?]);
+        level(Piece::operand(text, depth + 1))
+    }
+
+    fn postfix(&mut self, mut piece: Piece) -> Result<Piece> {
+        loop {
+            piece = if self.is(".") {
+                self.attribute(piece)?
+            } else if self.is("[") {
+                self.subscript(piece)?
+            } else if self.is("(") {
+                let (arguments, depth) = self.arguments()?;
+                let depth = piece.depth.max(depth) + 1;
+                level(Piece::operand(piece.receiver() + &arguments, depth))?
+            } else {
+                return Ok(piece);
+            };
+        }
+    }
+
+    fn attribute(&mut self, piece: Piece) -> Result<Piece> {
+        let dot = self.expect(".")?;
+        let token = self.peek().filter(|token| matches!(token.kind, Kind::Name | Kind::Number));
+        let token = token.ok_or(Problem::Syntax)?;
+        self.next += 1;
+        if DICT_METHODS.contains(&token.text) && !self.is("(") {
+            let name = Piece::operand(format!("{}{:?}", "\n".repeat(token.lines), token.text), 1);
+            return piece.filtered(names::METHOD, &[name]);
+        }
+        let depth = piece.depth + 1;
+        let text = format!("{}{dot}{}{}", piece.receiver(), "\n".repeat(token.lines), token.text);
+        level(Piece::operand(text, depth))
+    }
+
+    fn subscript(&mut self, piece: Piece) -> Result<Piece> {
+        let mut depth = piece.depth;
+        let mut text = piece.receiver();
+        let mut is_slice = false;
+        text.push_str(&self.expect("[")?);
+        while !self.is("]") {
+            if let Some(colon) = self.take(":") {
+                text.push_str(&colon);
+                is_slice = true;
+                continue;
+            }
+            let index = self.expression()?;
+            depth = depth.max(index.depth);
+            text.push_str(&index.text);
+        }
+        text.push_str(&self.expect("]")?);
+        let piece = Piece::operand(text, depth + 1);
+        if is_slice { piece.filtered(names::SLICED, &[]) } else { level(piece) }
+    }
+
+    /// The arguments of a call with their brackets, and how deep they nest.
+    pub(super) fn arguments(&mut self) -> Result<(String, usize)> {
+        let mut text = self.expect("(")?;
+        let mut depth = 0;
+        while !self.is(")") {
+            if let Some(stars) = self.take("**").or_else(|| self.take("*")) {
+                text.push_str(&stars);
+            }
+            let argument = self.expression()?;
+            depth = depth.max(argument.depth);
+            text.push_str(&argument.text);
+            if let Some(equals) = self.take("=") {
+                let value = self.expression()?;
+                depth = depth.max(value.depth);
+                text.extend([equals.as_str(), &value.text]);
+            }
+            match self.take(",") {
+                Some(comma) => text.extend([comma.as_str(), " "]),
+                None => break,
+            }
+        }
+        text.push_str(&self.expect(")")?);
+        Ok((text, depth))
+    }
+
+    fn filters(&mut self, mut piece: Piece) -> Result<Piece> {
+        loop {
+            if let Some(pipe) = self.take("|") {
+                let depth = piece.depth + 1;
+                let mut text = piece.bracketed() + &pipe;
+                let inner = self.filter(&mut text)?;
+                piece = level(Piece::filter(text, depth.max(inner + 1)))?;
+            } else if let Some(word) = self.take("is") {
+                piece = self.test(piece, &word)?;
+            } else if self.is("(") {
+                let (arguments, depth) = self.arguments()?;
+                let depth = piece.depth.max(depth) + 1;
+                piece = level(Piece::operand(piece.receiver() + &arguments, depth))?;
+            } else {
+                return Ok(piece);
+            }
+        }
+    }
+
+    /// A filter's name and arguments; returns how deep these nest.
+    pub(super) fn filter(&mut self, text: &mut String) -> Result<usize> {
+        text.push_str(&self.dotted()?);
+        match self.is("(") {
+            true => {
+                let (arguments, depth) = self.arguments()?;
+                text.push_str(&arguments);
+                Ok(depth)
+            }
+            false => Ok(0),
+        }
+    }
+
+    fn dotted(&mut self) -> Result<String> {
+        let mut name = self.name()?;
+        while let Some(dot) = self.take(".") {
+            name.extend([dot, self.name()?]);
+        }
+        Ok(name)
+    }
+
+    fn test(&mut self, piece: Piece, word: &str) -> Result<Piece> {
+        let mut depth = piece.depth;
+        // The engine would take a sign behind it for an argument.
+        let mut text = format!("({} {word} ", piece.bracketed());
+        if let Some(word) = self.take("not") {
+            text.extend([word.as_str(), " "]);
+        }
+        text.push_str(&self.dotted()?);
+        if self.is("(") {
+            let (arguments, inner) = self.arguments()?;
+            depth = depth.max(inner);
+            text.push_str(&arguments);
+        } else if self.begins_argument() {
+            let argument = self.primary()?;
+            let argument = self.postfix(argument)?;
+            depth = depth.max(argument.depth);
+            text.extend(["(", &argument.text, ")"]);
+        }
+        text.push(')');
+        level(Piece::operand(text, depth + 1))
+    }
+
+    fn begins_argument(&self) -> bool {
+        let is_word = self.is_any(&["else", "or", "and", "is"]);
+        self.peek().is_some_and(|token| match token.kind {
+            Kind::Name => !is_word,
+            Kind::Number | Kind::String => true,
+            Kind::Operator => matches!(token.text, "[" | "{"),
+        })
+    }
+}
+
+/// Puts an operator that the engine may have as it is between two operands.
+fn operation(left: &Piece, operator: &str, right: Piece) -> Result<Piece> {
+    let depth = left.depth.max(right.depth) + 1;
+    level(Piece::operation(format!("{} {operator} {}", left.text, right.bracketed()), depth))
+}
+
+/// Puts the line feeds before an operator that vanishes before its operand.
+fn with_lines(operator: &str, mut piece: Piece) -> Piece {
+    let lines = operator.matches('\n').count();
+    if lines > 0 {
+        piece.text.insert_str(0, &"\n".repeat(lines));
+    }
+    piece
+}

@@ -1,0 +1,66 @@
+//! Python's generators: what `map`, `select` and their kin return.
+//!
+//! They are gone through once, are true even when they yield nothing, and have neither length nor JSON.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use minijinja::Error;
+use minijinja::value::{Enumerator, Object, ObjectRepr, Value};
+
+#[derive(Debug)]
+pub(super) struct Generator {
+    items: Mutex<Vec<Value>>,
+}
+
+impl Generator {
+    /// Yields the items of `list`.
+    pub(super) fn over(list: &Value) -> Result<Value, Error> {
+        let items = list.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?;
+        Ok(Value::from_object(Self { items: Mutex::new(items) }))
+    }
+
+    /// How many items are left.
+    pub(super) fn left(&self) -> usize {
+        self.items.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+impl Object for Generator {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Iterable
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let items = std::mem::take(&mut *self.items.lock().unwrap_or_else(PoisonError::into_inner));
+        Enumerator::Iter(Box::new(Unsized(items.into_iter())))
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        None
+    }
+
+    fn is_true(self: &Arc<Self>) -> bool {
+        true
+    }
+
+    fn render(self: &Arc<Self>, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("<generator object>")
+    }
+}
+
+/// Says nothing of how many items are left.
+struct Unsized(std::vec::IntoIter<Value>);
+
+impl Iterator for Unsized {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        self.0.next()
+    }
+}
+
+/// Says whether a value is a generator.
+pub(super) fn is_generator(value: &Value) -> bool {
+    value.downcast_object_ref::<Generator>().is_some()
+}

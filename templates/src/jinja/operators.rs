@@ -1,0 +1,353 @@
+//! The operators that the engine has otherwise than Python, or without bound: each is a filter of ours.
+//!
+//! Reference: the data model of Python 3 and the `Markup` of markupsafe 3.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::value::{Object, ObjectRepr, Rest, Tuple, Value, ValueKind};
+use minijinja::{Environment, Error, State, tests};
+
+use super::ledger::{self, ITEM_BYTES, made, refusal, room};
+use super::limits::Limits;
+use super::{percent, python};
+
+/// `a + b`.
+pub(super) const ADDED: &str = "__alloquy_add";
+/// `a ~ b ~ …`.
+pub(super) const JOINED: &str = "__alloquy_join";
+/// `a * b`.
+pub(super) const MULTIPLIED: &str = "__alloquy_multiply";
+/// `a % b`.
+pub(super) const REMAINDER: &str = "__alloquy_remainder";
+/// `+a`.
+pub(super) const POSITIVE: &str = "__alloquy_positive";
+/// `a < b` and its kin.
+pub(super) const ORDERED: &str = "__alloquy_ordered";
+/// `a in b`.
+pub(super) const IN: &str = "__alloquy_in";
+/// What a comparison goes through.
+pub(super) const WEIGHED: &str = "__alloquy_weigh";
+/// What a loop goes over.
+pub(super) const ITERATED: &str = "__alloquy_iterate";
+/// `a[b:c]`.
+pub(super) const SLICED: &str = "__alloquy_sliced";
+/// `a.items` without a call.
+pub(super) const METHOD: &str = "__alloquy_method";
+
+pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
+    environment
+        .add_filter(ADDED, move |state: &mut State<'_, '_>, a: &Value, b: &Value| add(state, limits, a, b));
+    environment.add_filter(JOINED, move |state: &mut State<'_, '_>, first: &Value, others: Rest<Value>| {
+        concatenate(state, limits, first, &others)
+    });
+    environment.add_filter(MULTIPLIED, move |state: &mut State<'_, '_>, a: &Value, b: &Value| {
+        multiply(state, limits, a, b)
+    });
+    environment.add_filter(REMAINDER, move |state: &mut State<'_, '_>, a: &Value, b: &Value| {
+        remainder(state, limits, a, b)
+    });
+    environment.add_filter(POSITIVE, positive);
+    environment.add_filter(
+        ORDERED,
+        move |state: &mut State<'_, '_>, a: &Value, operator: &str, b: &Value| {
+            ordered(state, limits, a, operator, b)
+        },
+    );
+    environment
+        .add_filter(IN, move |state: &mut State<'_, '_>, a: &Value, b: &Value| contains(state, limits, a, b));
+    environment
+        .add_filter(WEIGHED, move |state: &mut State<'_, '_>, value: &Value| weighed(state, limits, value));
+    environment
+        .add_filter(ITERATED, move |state: &mut State<'_, '_>, value: &Value| iterated(state, limits, value));
+    environment.add_filter(SLICED, move |state: &mut State<'_, '_>, value: Value| made(state, limits, value));
+    environment.add_filter(METHOD, method);
+}
+
+pub(super) fn add(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> Result<Value, Error> {
+    if let (Some(left), Some(right)) = (a.as_str(), b.as_str()) {
+        return add_texts(state, limits, (a, left), (b, right));
+    }
+    if let (Some(left), Some(right)) = (number(a), number(b)) {
+        return left.add(right).ok_or_else(|| unsupported("+", a, b));
+    }
+    match (a.kind(), b.kind()) {
+        (ValueKind::Seq | ValueKind::Iterable, ValueKind::Seq | ValueKind::Iterable)
+            if a.is_tuple() == b.is_tuple() =>
+        {
+            let items = a.len().unwrap_or(0).saturating_add(b.len().unwrap_or(0));
+            room(state, limits, items.saturating_mul(ITEM_BYTES))?;
+            let both = a.try_iter()?.checked().chain(b.try_iter()?.checked());
+            let items = both.collect::<Result<Vec<_>, _>>()?;
+            made(state, limits, list_like(a, items))
+        }
+        _ => Err(unsupported("+", a, b)),
+    }
+}
+
+fn list_like(model: &Value, items: Vec<Value>) -> Value {
+    match model.is_tuple() {
+        true => Value::from(Tuple::from(items)),
+        false => Value::from(items),
+    }
+}
+
+/// Text that is marked as safe has the other text escaped, whether the template escapes or not.
+fn add_texts(
+    state: &mut State<'_, '_>,
+    limits: Limits,
+    (a, left): (&Value, &str),
+    (b, right): (&Value, &str),
+) -> Result<Value, Error> {
+    if a.is_safe() || b.is_safe() {
+        let part = |value: &Value, text: &str| match value.is_safe() {
+            true => text.to_owned(),
+            false => python::escape(text),
+        };
+        room(state, limits, (left.len() + right.len()).saturating_mul(2))?;
+        return Ok(Value::from_safe_string(part(a, left) + &part(b, right)));
+    }
+    room(state, limits, left.len() + right.len())?;
+    let mut text = String::with_capacity(left.len() + right.len());
+    text.push_str(left);
+    text.push_str(right);
+    made(state, limits, Value::from(text))
+}
+
+fn concatenate(
+    state: &mut State<'_, '_>,
+    limits: Limits,
+    first: &Value,
+    others: &Rest<Value>,
+) -> Result<Value, Error> {
+    let mut text = String::new();
+    for value in std::iter::once(first).chain(others.iter()) {
+        let piece = python::printed(value)?;
+        room(state, limits, text.len() + piece.len())?;
+        text.push_str(&piece);
+    }
+    made(state, limits, Value::from(text))
+}
+
+fn multiply(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> Result<Value, Error> {
+    if let (Some(left), Some(right)) = (number(a), number(b)) {
+        return left.multiply(right).ok_or_else(|| unsupported("*", a, b));
+    }
+    let (many, count) = match number(b) {
+        Some(count) => (a, count),
+        None => (b, number(a).ok_or_else(|| unsupported("*", a, b))?),
+    };
+    let Number::Integer(count) = count else {
+        return Err(unsupported("*", a, b));
+    };
+    let count = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
+    if let Some(text) = many.as_str() {
+        room(state, limits, text.len().saturating_mul(count))?;
+        return made(state, limits, Value::from(text.repeat(count)));
+    }
+    let items = match many.kind() {
+        ValueKind::Seq | ValueKind::Iterable => many.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?,
+        _ => return Err(unsupported("*", a, b)),
+    };
+    room(state, limits, items.len().saturating_mul(count).saturating_mul(ITEM_BYTES))?;
+    let count = if items.is_empty() { 0 } else { count };
+    let repeated = std::iter::repeat_n(items, count).flatten().collect();
+    made(state, limits, list_like(many, repeated))
+}
+
+/// Of numbers; behind a text, it fills in that text's places.
+fn remainder(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> Result<Value, Error> {
+    if let Some(format) = a.as_str() {
+        let text = percent::format(format, b, limits.output_bytes)?;
+        return made(state, limits, Value::from(text));
+    }
+    match (number(a), number(b)) {
+        (Some(left), Some(right)) => {
+            left.remainder(right).ok_or_else(|| refusal("modulo by zero".to_owned()))
+        }
+        _ => Err(unsupported("%", a, b)),
+    }
+}
+
+fn positive(value: &Value) -> Result<Value, Error> {
+    match number(value) {
+        Some(number) => Ok(number.into_value()),
+        None => Err(refusal(format!("bad operand type for unary +: {}", value.kind()))),
+    }
+}
+
+/// Python orders numbers, texts and lists, each among themselves.
+fn ordered(
+    state: &mut State<'_, '_>,
+    limits: Limits,
+    a: &Value,
+    operator: &str,
+    b: &Value,
+) -> Result<bool, Error> {
+    let order = match (number(a), number(b)) {
+        (Some(left), Some(right)) => left.compare(right),
+        _ if a.kind() == b.kind() && matches!(a.kind(), ValueKind::String | ValueKind::Seq) => {
+            weighed(state, limits, b)?;
+            Some(a.cmp(b))
+        }
+        _ => return Err(unsupported(operator, a, b)),
+    };
+    Ok(match operator {
+        "<" => order.is_some_and(Ordering::is_lt),
+        ">" => order.is_some_and(Ordering::is_gt),
+        "<=" => order.is_some_and(Ordering::is_le),
+        _ => order.is_some_and(Ordering::is_ge),
+    })
+}
+
+fn contains(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> Result<bool, Error> {
+    if let Some(text) = b.as_str() {
+        ledger::search(state, limits, text.len())?;
+        let wanted = a.as_str().ok_or_else(|| unsupported("in", a, b))?;
+        return Ok(text.contains(wanted));
+    }
+    match b.kind() {
+        ValueKind::Seq | ValueKind::Iterable => ledger::weigh(state, limits, b).map(drop)?,
+        ValueKind::None | ValueKind::Bool | ValueKind::Number => return Err(unsupported("in", a, b)),
+        _ => {}
+    }
+    tests::is_in(state, a, b)
+}
+
+/// Counts what it takes to go through a value, which is returned as it is.
+fn weighed(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Value, Error> {
+    match value.as_str() {
+        Some(text) => ledger::work(state, limits, text.len())?,
+        None if matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) => {
+            ledger::weigh(state, limits, value)?;
+        }
+        None => {}
+    }
+    Ok(value.clone())
+}
+
+/// What has no length becomes a list, so that `loop.length` and `loop.last` know; none cannot be gone through.
+fn iterated(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Value, Error> {
+    match (value.kind(), value.as_str()) {
+        (ValueKind::String, Some(text)) => {
+            room(state, limits, text.len().saturating_mul(ITEM_BYTES))?;
+            made(state, limits, text.chars().map(Value::from).collect())
+        }
+        (ValueKind::Iterable, _) if value.len().is_none() => {
+            let items = value.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?;
+            made(state, limits, Value::from(items))
+        }
+        (ValueKind::None, _) => Err(refusal("'NoneType' object is not iterable".to_owned())),
+        _ => Ok(value.clone()),
+    }
+}
+
+fn unsupported(operator: &str, a: &Value, b: &Value) -> Error {
+    refusal(format!("unsupported operand types for {operator}: {} and {}", a.kind(), b.kind()))
+}
+
+/// A number, of which Python's truth values are two.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Integer(i128),
+    Float(f64),
+}
+
+fn number(value: &Value) -> Option<Number> {
+    match value.kind() {
+        ValueKind::Bool => Some(Number::Integer(i128::from(value.is_true()))),
+        ValueKind::Number if value.is_integer() => i128::try_from(value.clone()).ok().map(Number::Integer),
+        ValueKind::Number => f64::try_from(value.clone()).ok().map(Number::Float),
+        _ => None,
+    }
+}
+
+impl Number {
+    fn float(self) -> f64 {
+        match self {
+            Self::Integer(integer) => integer as f64,
+            Self::Float(float) => float,
+        }
+    }
+
+    fn compare(self, other: Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Integer(a), Self::Integer(b)) => Some(a.cmp(&b)),
+            (a, b) => a.float().partial_cmp(&b.float()),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match self {
+            Self::Integer(integer) => Value::from(integer),
+            Self::Float(float) => Value::from(float),
+        }
+    }
+
+    /// `None` beyond 128 bits, where Python goes on.
+    fn add(self, other: Self) -> Option<Value> {
+        match (self, other) {
+            (Self::Integer(a), Self::Integer(b)) => a.checked_add(b).map(Value::from),
+            (a, b) => Some(Value::from(a.float() + b.float())),
+        }
+    }
+
+    fn multiply(self, other: Self) -> Option<Value> {
+        match (self, other) {
+            (Self::Integer(a), Self::Integer(b)) => a.checked_mul(b).map(Value::from),
+            (a, b) => Some(Value::from(a.float() * b.float())),
+        }
+    }
+
+    /// Has the sign of the divisor, as in Python.
+    fn remainder(self, other: Self) -> Option<Value> {
+        match (self, other) {
+            (Self::Integer(a), Self::Integer(b)) => {
+                let rest = a.checked_rem(b)?;
+                Some(Value::from(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }))
+            }
+            (a, b) if b.float() != 0.0 => {
+                let (a, b) = (a.float(), b.float());
+                let rest = a % b;
+                Some(Value::from(if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A method of a dict that is looked up and not called; anything else has an attribute of that name, or not.
+fn method(value: &Value, name: &str) -> Result<Value, Error> {
+    let is_dict = value.kind() == ValueKind::Map && !is_namespace(value);
+    match is_dict {
+        true => Ok(Value::from_object(Method { dict: value.clone(), name: name.to_owned() })),
+        false => value.get_attr(name),
+    }
+}
+
+/// Says whether a value is a `namespace`.
+pub(super) fn is_namespace(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| object.type_name().contains("Namespace"))
+}
+
+/// A method bound to its dict.
+#[derive(Debug)]
+struct Method {
+    dict: Value,
+    name: String,
+}
+
+impl Object for Method {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn call(self: &Arc<Self>, state: &mut State<'_, '_>, arguments: &[Value]) -> Result<Value, Error> {
+        self.dict.call_method(state, &self.name, arguments)
+    }
+
+    fn render(self: &Arc<Self>, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "<built-in method {} of dict object>", self.name)
+    }
+}

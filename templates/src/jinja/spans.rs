@@ -1,0 +1,93 @@
+//! Where a rendered prompt holds what the assistant said: the insides of `{% generation %}`.
+//!
+//! Reference: the `AssistantTracker` of transformers 5.23.0, whose spans are in code points.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use super::polyfill::AppliedPolyfill;
+#[allow(unused_imports, reason = "for the documentation")]
+use super::polyfill::Polyfill;
+
+/// The variable that is printed where a span starts; without a value it prints nothing.
+pub(super) const START: &str = "__alloquy_generation_start";
+/// The variable that is printed where a span ends.
+pub(super) const END: &str = "__alloquy_generation_end";
+
+/// A prompt, and which of it the assistant said.
+///
+/// ```
+/// use alloquy_core::TemplateInput;
+/// use alloquy_templates::JinjaTemplate;
+/// use serde_json::{Map, json};
+///
+/// let source = "{% for m in messages %}<{% generation %}{{ m.content }}{% endgeneration %}>{% endfor %}";
+/// let template = JinjaTemplate::from_source(source, Map::new())?;
+/// let mut input = TemplateInput::default();
+/// input.messages.push(json!({"role": "assistant", "content": "Thé"}));
+/// let rendered = template.render_spans(&input)?;
+/// assert_eq!((rendered.text.as_str(), rendered.generated), ("<Thé>", vec![1..4]));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rendered {
+    /// The prompt, the same that [`render`](alloquy_core::PromptTemplate::render) returns.
+    pub text: String,
+    /// What stands in `{% generation %}`, in code points of the text, in its order; empty where the template marks
+    /// nothing.
+    pub generated: Vec<Range<usize>>,
+    /// What was changed about the conversation, where [`Polyfill`] allows it.
+    pub polyfills: Vec<AppliedPolyfill>,
+}
+
+/// Two characters that mark the ends of spans.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks {
+    start: char,
+    end: char,
+}
+
+impl Marks {
+    /// Chooses characters for private use that the conversation has not.
+    pub(super) fn new(variables: &Map<String, Value>) -> Option<Self> {
+        let mut unused =
+            ('\u{10f000}'..='\u{10fffd}').filter(|mark| !variables.values().any(|value| holds(value, *mark)));
+        Some(Self { start: unused.next()?, end: unused.next()? })
+    }
+
+    pub(super) fn add_to(self, variables: &mut Map<String, Value>) {
+        variables.insert(START.to_owned(), Value::from(self.start.to_string()));
+        variables.insert(END.to_owned(), Value::from(self.end.to_string()));
+    }
+
+    /// Takes the marks out of `text`; a span within another is a span of its own.
+    pub(super) fn read(self, text: &str) -> Rendered {
+        let mut rendered = Rendered::default();
+        let mut open = Vec::new();
+        let mut position = 0;
+        for character in text.chars() {
+            if character == self.start {
+                open.push(rendered.generated.len());
+                rendered.generated.push(position..position);
+            } else if character == self.end {
+                let span = open.pop().and_then(|index: usize| rendered.generated.get_mut(index));
+                span.into_iter().for_each(|span| span.end = position);
+            } else {
+                rendered.text.push(character);
+                position += 1;
+            }
+        }
+        rendered
+    }
+}
+
+fn holds(value: &Value, mark: char) -> bool {
+    match value {
+        Value::String(text) => text.contains(mark),
+        Value::Array(items) => items.iter().any(|item| holds(item, mark)),
+        Value::Object(fields) => fields.iter().any(|(key, value)| key.contains(mark) || holds(value, mark)),
+        _ => false,
+    }
+}
