@@ -1,4 +1,4 @@
-//! Dialects against the cases beside the workspace: AKI, LiteRT-LM and its server, Hugging Face conversations.
+//! Dialects against the cases beside the workspace: LiteRT-LM and its server, Hugging Face conversations.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::env;
@@ -36,48 +36,6 @@ fn read_with_source(dialect: Dialect, document: &Value) -> Result<Transcript> {
 fn assert_round_trip(dialect: Dialect, transcript: &Transcript) {
     let written = formats::write(dialect, transcript).unwrap();
     assert_eq!(read(dialect, &written).unwrap(), *transcript, "{written}");
-}
-
-#[test]
-fn aki_contexts() {
-    let Some(cases) = cases("templates/aki_cases.json") else { return };
-    let cases = cases["cases"].as_array().unwrap();
-    assert!(cases.len() >= 15, "{} cases", cases.len());
-    for case in cases {
-        let id = case["id"].as_str().unwrap();
-        match case.get("input").or(case.get("input_string")) {
-            Some(document) => aki_context(id, case, document),
-            None => {
-                let ours = read(Dialect::OpenAi, &case["openai"]).unwrap();
-                let written = formats::write(Dialect::Aki, &ours).unwrap();
-                let (ours, theirs) = (read(Dialect::Aki, &written), read(Dialect::Aki, &case["aki"]));
-                assert_eq!(ours.unwrap(), theirs.unwrap(), "{id}");
-            }
-        }
-    }
-}
-
-fn aki_context(id: &str, case: &Value, document: &Value) {
-    let supports = |kind: &MediaKind| {
-        let listed = case.get("model_supports").and_then(Value::as_array);
-        listed.is_none_or(|listed| listed.contains(&json!(kind.as_str())))
-    };
-    let kinds: Vec<_> = MediaKind::ALL.into_iter().filter(supports).collect();
-    let rules = MediaRules { kinds: &kinds, ..MediaRules::default() };
-    let outcome = formats::read(Dialect::Aki, document, &rules);
-    assert_eq!(outcome.is_ok(), case["valid"].as_bool().unwrap(), "{id}: {outcome:?}");
-    let Ok(transcript) = outcome else { return };
-    assert_round_trip(Dialect::Aki, &transcript);
-    if document.is_array() {
-        assert_eq!(formats::read_text(Dialect::Aki, &document.to_string(), &rules).unwrap(), transcript);
-    }
-    for parts in ["hf_parts", "openai_parts"].into_iter().filter_map(|name| case.get(name)) {
-        let message = json!([{"role": "user", "content": parts}]);
-        assert_eq!(read(Dialect::OpenAi, &message).unwrap(), transcript, "{id}");
-    }
-    if let Some(parts) = case.get("openai_parts") {
-        assert_eq!(formats::write(Dialect::OpenAi, &transcript).unwrap()["messages"][0]["content"], *parts);
-    }
 }
 
 /// Replaces a symbol for a file by its path, and calls `visit` with every message.

@@ -27,6 +27,12 @@ struct Suite {
 /// Every suite, sorted by name.
 const SUITES: &[Suite] = &[
     Suite {
+        name: "aki",
+        package: "alloquy-core",
+        test: "formats_aki",
+        about: "AKI chat contexts, read and written as recorded (aki_cases.json)",
+    },
+    Suite {
         name: "fastchat",
         package: "alloquy-templates",
         test: "mlc_fastchat",
