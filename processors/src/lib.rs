@@ -37,6 +37,7 @@ mod families;
 mod family;
 mod processor;
 
+mod edges;
 mod input;
 mod literal;
 mod specials;

@@ -18,8 +18,9 @@ use std::collections::BTreeSet;
 use std::mem;
 
 use alloquy_core::{Error, ErrorKind, ModelInfo, PromptPart, Result, SpecialToken, TemplateInput};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::edges::Edges;
 use crate::family::Family;
 use crate::specials::Specials;
 
@@ -27,6 +28,7 @@ use crate::specials::Specials;
 #[derive(Debug)]
 pub(crate) struct Literals {
     specials: Specials,
+    edges: Edges,
     /// What the model itself may write: its replies keep these as the tokens they were.
     spoken: BTreeSet<&'static str>,
 }
@@ -49,8 +51,10 @@ impl Literals {
         };
         let specials = model.specials.iter().filter(|special| !ordinary(special)).chain(&model.bos);
         let markers = family.spans.iter().flat_map(|span| [span.open, span.close]);
+        let specials = Specials::new(specials.map(|special| special.text.as_str()));
         Self {
-            specials: Specials::new(specials.map(|special| special.text.as_str())),
+            edges: Edges::new(specials.texts()),
+            specials,
             spoken: markers.chain(family.tags.iter().copied()).collect(),
         }
     }
@@ -81,10 +85,10 @@ impl Literals {
         };
         let (text, starts) = mark.take(rendered);
         let (mut parts, mut done) = (Vec::new(), 0);
-        for start in starts {
-            let marked = text.get(start..).unwrap_or_default();
-            // Inside a token that is cut out already, or no longer one: the template changed it.
-            let Some(special) = self.specials.beginning(marked).next().filter(|_| start >= done) else {
+        for place in starts {
+            // Inside a token that is cut out already, or not part of one: the template changed it.
+            let found = self.specials.around(&text, place, done);
+            let Some((start, special)) = found.filter(|_| place >= done) else {
                 continue;
             };
             push_text(&mut parts, text.get(done..start));
@@ -100,7 +104,7 @@ impl Literals {
         let (mut needed, mut used) = (false, BTreeSet::new());
         each_text(input, &mut |voice, text| {
             needed |= !self.starts(voice, text).is_empty();
-            used.extend(text.chars().filter(|symbol| *symbol >= MARKS.0));
+            used.extend(text.chars().chain(escaped(text)).filter(|symbol| *symbol >= MARKS.0));
         });
         if !needed {
             return Ok(None);
@@ -111,16 +115,20 @@ impl Literals {
                 "the conversation uses every private-use character of plane 16: none is left to mark with";
             Error::new(ErrorKind::Unsupported, message)
         })?;
-        Ok(Some(Mark::new(mark, input)))
+        Ok(Some(Mark::new(mark)))
     }
 
-    /// Returns where a control token's text begins that must stay text.
+    /// Returns where a control token's text begins that must stay text, and where a part of one stands that a
+    /// template might complete; sorted.
     fn starts(&self, voice: Voice, text: &str) -> Vec<usize> {
         let begins = |(start, _): &(usize, char)| {
-            let mut found = self.specials.beginning(text.get(*start..).unwrap_or_default());
+            let mut found = self.specials.nearly_beginning(text.get(*start..).unwrap_or_default());
             found.any(|special| voice == Voice::Other || !self.spoken.contains(special))
         };
-        text.char_indices().filter(begins).map(|(start, _)| start).collect()
+        let whole = text.char_indices().filter(begins).map(|(start, _)| start);
+        let mut starts: Vec<_> = whole.chain(self.edges.of(text)).collect();
+        starts.sort_unstable();
+        starts
     }
 }
 
@@ -137,15 +145,12 @@ const MARKS: (char, char) = ('\u{100000}', '\u{10FFFD}');
 #[derive(Debug)]
 struct Mark {
     symbol: char,
-    spellings: Vec<String>,
+    spellings: [String; 3],
 }
 
 impl Mark {
-    fn new(symbol: char, input: &mut TemplateInput) -> Self {
-        let mut spellings = vec![symbol.to_string(), python_escape(symbol), json_escape(symbol)];
-        // Somebody who writes an escape out means its letters: those are then never taken for the mark.
-        each_text(input, &mut |_, text| spellings.retain(|spelling| !text.contains(spelling.as_str())));
-        Self { symbol, spellings }
+    fn new(symbol: char) -> Self {
+        Self { symbol, spellings: [symbol.to_string(), python_escape(symbol), json_escape(symbol)] }
     }
 
     /// Puts the mark behind the character at each of `starts`.
@@ -186,16 +191,28 @@ fn json_escape(symbol: char) -> String {
     symbol.encode_utf16(&mut [0; 2]).iter().map(|half| format!("\\u{half:04x}")).collect()
 }
 
+/// The characters beyond the first plane that `text` writes as either escape. Somebody who does so means its letters,
+/// so none of these can be the mark.
+fn escaped(text: &str) -> impl Iterator<Item = char> {
+    let number = |digits: Option<&str>| digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    text.match_indices("\\").filter_map(move |(start, _)| {
+        let escape = text.get(start..)?;
+        if escape.starts_with("\\U") {
+            return char::from_u32(number(escape.get(2..10))?);
+        }
+        let half = |place: usize| u16::try_from(number(escape.get(place..place + 4))?).ok();
+        let second = escape.get(6..).filter(|second| escape.starts_with("\\u") && second.starts_with("\\u"));
+        let halves = [half(2)?, second.and_then(|_| half(8))?];
+        char::decode_utf16(halves).next()?.ok()
+    })
+}
+
 type Visit<'a> = dyn FnMut(Voice, &mut String) + 'a;
 
 /// Visits every text that a template may print and that people, tools or the model wrote.
 fn each_text(input: &mut TemplateInput, visit: &mut Visit<'_>) {
     for message in input.messages.iter_mut().filter_map(Value::as_object_mut) {
-        let model = message.get("role").is_some_and(|role| role == "assistant");
-        for (key, value) in message.iter_mut().filter(|(key, _)| *key != "role") {
-            let voice = if model && key == "content" { Voice::Model } else { Voice::Other };
-            each_text_of(value, voice, visit);
-        }
+        each_text_of_message(message, visit);
     }
     for value in input.tools.iter_mut().chain(&mut input.documents).flatten() {
         each_text_of(value, Voice::Other, visit);
@@ -204,6 +221,16 @@ fn each_text(input: &mut TemplateInput, visit: &mut Visit<'_>) {
     for (_, value) in input.extra.iter_mut().filter(|(key, _)| !key.ends_with("_token")) {
         each_text_of(value, Voice::Other, visit);
     }
+}
+
+fn each_text_of_message(message: &mut Map<String, Value>, visit: &mut Visit<'_>) {
+    let model = message.get("role").is_some_and(|role| role == "assistant");
+    let fields = mem::take(message).into_iter().map(|(key, value)| match key.as_str() {
+        "role" => (key, value),
+        "content" if model => visited((key, value), Voice::Model, visit),
+        _ => visited((key, value), Voice::Other, visit),
+    });
+    *message = fields.collect();
 }
 
 fn each_text_of(value: &mut Value, voice: Voice, visit: &mut Visit<'_>) {
@@ -219,8 +246,21 @@ fn each_text_of(value: &mut Value, voice: Voice, visit: &mut Visit<'_>) {
 }
 
 /// The words that templates look for; a vocabulary that has them as added tokens does not change them.
-const KEYS: [&str; 9] =
-    ["type", "text", "function", "id", "name", "description", "parameters", "arguments", "properties"];
+const KEYS: [&str; 13] = [
+    "type",
+    "text",
+    "function",
+    "id",
+    "name",
+    "description",
+    "parameters",
+    "arguments",
+    "properties",
+    "content",
+    "reasoning_content",
+    "tool_calls",
+    "tool_call_id",
+];
 const KINDS: [&str; 5] = ["text", "image", "audio", "video", "function"];
 
 /// Templates print keys too, those of a tool's parameters for one.
