@@ -13,6 +13,8 @@ mod conversation;
 mod corpus;
 #[path = "injection/draws.rs"]
 mod draws;
+#[path = "injection/exceptions.rs"]
+mod exceptions;
 #[path = "injection/oracle.rs"]
 mod oracle;
 #[path = "injection/run.rs"]

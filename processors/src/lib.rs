@@ -40,6 +40,7 @@ mod processor;
 mod edges;
 mod input;
 mod literal;
+mod rewrites;
 mod specials;
 
 mod calls;

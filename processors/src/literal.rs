@@ -1,18 +1,20 @@
 //! Keeps text from becoming a control token: marks before a template renders it, literal parts afterwards.
 //! Knows the shape of a template's input, not how it came about.
 //!
-//! Only when a text contains the text of a control token is anything marked. The mark is one private-use
-//! character that no text of the conversation contains, and it stands *inside* the token's text, behind its
-//! first character: `<|im_end|>` becomes `<M|im_end|>`. So
+//! Only when a text contains the text of a control token, or what a template might make one of, is anything marked:
+//! a token in other capitals, a part of one at an edge of the text, one that comes together when words are taken
+//! out. The mark is one private-use character that no text of the conversation contains, and it stands *inside* the
+//! token's text, behind its first character: `<|im_end|>` becomes `<M|im_end|>`. So
 //!
 //! * a template that strips white space strips what it would have stripped without the mark;
 //! * whatever a template does to the text, what it prints is no control token any more;
 //! * nothing has to be balanced: a template that cuts a text short leaves nothing open.
 //!
-//! Afterwards every marked place that still reads as a control token becomes [`PromptPart::Literal`]. Templates
-//! that print a list or an object write the mark as Python's `repr` or ASCII JSON does; that is understood.
+//! Afterwards every control token with a marked place in it becomes [`PromptPart::Literal`], wherever it begins.
+//! Templates that print a list or an object write the mark as Python's `repr` or ASCII JSON does; that is understood.
 //!
-//! What it cannot see: a control token that a template puts together from pieces, such as `'<' + name + '>'`.
+//! What it cannot see: a control token that a template makes of a bare word, such as `'<' + name + '>'`, for words are
+//! never marked. `docs/injection.md` says what is checked, and how.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -22,6 +24,7 @@ use serde_json::{Map, Value};
 
 use crate::edges::Edges;
 use crate::family::Family;
+use crate::rewrites;
 use crate::specials::Specials;
 
 /// Which texts must stay text.
@@ -118,17 +121,27 @@ impl Literals {
         Ok(Some(Mark::new(mark)))
     }
 
-    /// Returns where a control token's text begins that must stay text, and where a part of one stands that a
-    /// template might complete; sorted.
+    /// Returns where a control token's text begins that must stay text, where a part of one stands that a template
+    /// might complete, and where one comes together when a template rewrites the text; sorted.
     fn starts(&self, voice: Voice, text: &str) -> Vec<usize> {
-        let begins = |(start, _): &(usize, char)| {
+        let mut starts = self.edges.of(text);
+        if self.specials.may_begin_in(text) {
+            starts.extend(self.beginnings(voice, text));
+            rewrites::each(text, |rewritten, places| {
+                let places = self.beginnings(voice, rewritten).map(|start| places.get(start).copied());
+                starts.extend(places.flatten());
+            });
+        }
+        starts.sort_unstable();
+        starts
+    }
+
+    fn beginnings(&self, voice: Voice, text: &str) -> impl Iterator<Item = usize> {
+        let begins = move |start: &usize| {
             let mut found = self.specials.nearly_beginning(text.get(*start..).unwrap_or_default());
             found.any(|special| voice == Voice::Other || !self.spoken.contains(special))
         };
-        let whole = text.char_indices().filter(begins).map(|(start, _)| start);
-        let mut starts: Vec<_> = whole.chain(self.edges.of(text)).collect();
-        starts.sort_unstable();
-        starts
+        text.char_indices().map(|(start, _)| start).filter(begins)
     }
 }
 

@@ -38,6 +38,11 @@ impl Specials {
         self.possible(text).filter(|start| self.folded.contains(&start.to_ascii_lowercase()))
     }
 
+    /// Says whether one of the texts could begin anywhere in `text`.
+    pub(crate) fn may_begin_in(&self, text: &str) -> bool {
+        text.bytes().any(|byte| self.firsts.contains(&byte))
+    }
+
     fn possible<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         let possible = text.bytes().next().is_some_and(|byte| self.firsts.contains(&byte));
         let lengths = if possible { self.lengths.as_slice() } else { &[] };

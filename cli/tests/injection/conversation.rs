@@ -34,6 +34,11 @@ impl Conversation {
         PromptSource { preface: &self.preface, path: &self.path, ending: self.ending }
     }
 
+    /// Returns all that is said, as JSON.
+    pub(crate) fn said(&self) -> String {
+        json!([self.preface, self.path]).to_string()
+    }
+
     /// Returns how many messages there are.
     pub(crate) fn messages(&self) -> usize {
         self.preface.messages.len() + self.path.len()

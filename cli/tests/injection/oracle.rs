@@ -11,7 +11,8 @@ use crate::setting::{Prompted, Setting};
 use crate::writer::{Voice, Writer};
 
 /// What a conversation was found to break.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Breach {
     /// Text became a control token, or made the template print one.
     Control,
@@ -37,6 +38,8 @@ pub(crate) struct Verdict {
     /// Control tokens that the twin lacks.
     pub(crate) control: usize,
     pub(crate) breaches: Vec<(Breach, String)>,
+    /// Everything that the conversation says, where there is a breach to explain.
+    pub(crate) said: String,
 }
 
 impl Verdict {
@@ -73,6 +76,9 @@ pub(crate) fn judge(setting: &Setting, draws: &Draws) -> Verdict {
         }
         // Refused alike, or the template asks for something of the text that the twin lacks.
         Err(_) => verdict.refused = 1,
+    }
+    if !verdict.breaches.is_empty() {
+        verdict.said = hostile.said();
     }
     verdict
 }

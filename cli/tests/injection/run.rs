@@ -17,7 +17,7 @@ type Pair = (usize, usize);
 pub(crate) fn fuzz(templates: &[PublicTemplate], messages: usize) -> Tally {
     let pairs = pairs(templates);
     let each = messages.div_ceil(pairs.len());
-    let (next, done, total) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Tally::default()));
+    let (next, done, total) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Tally::new()));
     let work = || {
         while let Some(&pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let tally = of_pair(templates, pair, each);
@@ -46,7 +46,7 @@ fn pairs(templates: &[PublicTemplate]) -> Vec<Pair> {
 
 fn of_pair(templates: &[PublicTemplate], (place, kind): Pair, messages: usize) -> Tally {
     let public = &templates[place];
-    let mut tally = Tally::default();
+    let mut tally = Tally::new();
     let Some(setting) = Setting::new(public, KINDS[kind]) else {
         tally.uncompiled(&public.slug);
         return tally;

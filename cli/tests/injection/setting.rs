@@ -30,6 +30,17 @@ const SPOKEN: [(&str, &[&str]); 4] = [
             "</thinking>",
             "[THINK]",
             "[/THINK]",
+            "<thought>",
+            "</thought>",
+            "<think_on>",
+            "<think_off>",
+            "<mm:think>",
+            "</mm:think>",
+            "<|channel>",
+            "<channel|>",
+            "<|tool_call_start|>",
+            "<|tool_call_end|>",
+            "<tool_sep>",
             "<tool_call>",
             "</tool_call>",
             "[TOOL_CALLS]",
@@ -40,7 +51,7 @@ const SPOKEN: [(&str, &[&str]); 4] = [
 ];
 
 /// Added tokens that control nothing for Gemma: they are how it reads HTML.
-const GEMMA_HTML: [&str; 3] = ["<table>", "</table>", "<b>"];
+const GEMMA_HTML: [&str; 5] = ["<table>", "</table>", "<b>", "<s>", "</s>"];
 
 #[derive(Debug)]
 pub(crate) struct Setting {
@@ -159,6 +170,7 @@ fn control(family: &str, model: &ModelInfo) -> BTreeMap<TokenId, String> {
         family == "gemma3"
             && GEMMA_HTML.contains(&special.text.as_str())
             && !model.stop_tokens.contains(&special.id)
+            && model.bos.as_ref() != Some(special)
     };
     let specials = model.specials.iter().filter(|special| {
         special.text != "<unk>" && !special.text.chars().all(blank) && !ordinary(special)
