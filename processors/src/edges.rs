@@ -9,6 +9,8 @@ pub(crate) struct Edges {
     specials: BTreeSet<String>,
     /// The same, spelled from the end.
     reversed: BTreeSet<String>,
+    /// The words that stand between brackets: `end` of `<|end|>`.
+    words: BTreeSet<String>,
     /// How many characters the longest has.
     longest: usize,
 }
@@ -17,8 +19,9 @@ impl Edges {
     pub(crate) fn new<'a>(specials: impl Iterator<Item = &'a str>) -> Self {
         let specials: BTreeSet<String> = specials.map(str::to_owned).collect();
         let reversed = specials.iter().map(|special| special.chars().rev().collect()).collect();
+        let words = specials.iter().map(|special| special.trim_matches(is_bracket).to_owned()).collect();
         let longest = specials.iter().map(|special| special.chars().count()).max().unwrap_or_default();
-        Self { specials, reversed, longest }
+        Self { specials, reversed, words, longest }
     }
 
     /// Returns where parts stand at the edges of `text`, white space aside: the end of a control token at its
@@ -34,6 +37,14 @@ impl Edges {
         let begun = last.filter(|start| trimmed.get(*start..).is_some_and(|end| self.is_begun_by(end)));
         edges.extend(begun.map(|start| blank + start));
         edges
+    }
+
+    /// As [`Edges::of`], for a name: templates put brackets around names, and a word is enough to be completed.
+    pub(crate) fn of_name(&self, name: &str) -> Vec<usize> {
+        match self.words.contains(name.trim()) {
+            true => vec![name.len() - name.trim_start().len()],
+            false => self.of(name),
+        }
     }
 
     fn is_begun_by(&self, text: &str) -> bool {
@@ -62,7 +73,12 @@ fn begins_longer(texts: &BTreeSet<String>, start: &str) -> bool {
 
 /// Words alone are parts of control tokens far too often to say anything: `user`, `object`, `python`.
 fn is_telling(text: &str) -> bool {
-    text.chars().any(|symbol| !symbol.is_alphanumeric() && symbol != '_' && !symbol.is_whitespace())
+    text.chars().any(|symbol| is_bracket(symbol) && !symbol.is_whitespace())
+}
+
+/// Anything but what words are made of.
+fn is_bracket(symbol: char) -> bool {
+    !symbol.is_alphanumeric() && symbol != '_'
 }
 
 #[cfg(test)]
@@ -82,5 +98,7 @@ mod tests {
         // A word is no part worth looking at.
         assert_eq!(places("end"), [0; 0]);
         assert_eq!(places(""), [0; 0]);
+        assert_eq!(edges.of_name("end"), [0]);
+        assert_eq!(edges.of_name("ends"), [0; 0]);
     }
 }

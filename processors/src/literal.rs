@@ -13,8 +13,8 @@
 //! Afterwards every control token with a marked place in it becomes [`PromptPart::Literal`], wherever it begins.
 //! Templates that print a list or an object write the mark as Python's `repr` or ASCII JSON does; that is understood.
 //!
-//! What it cannot see: a control token that a template makes of a bare word, such as `'<' + name + '>'`, for words are
-//! never marked. `docs/injection.md` says what is checked, and how.
+//! Bare words are marked where they name something, for templates write `'<' + name + '>'`; elsewhere they are never.
+//! `docs/injection.md` says what is checked, and how.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -42,6 +42,8 @@ enum Voice {
     /// What the model replies. Its thoughts and calls stand in fields of their own, and it is the template that
     /// puts tags around those.
     Model,
+    /// What a thing is called: a name, or the key of a field.
+    Name,
     /// Anything else.
     Other,
 }
@@ -124,7 +126,7 @@ impl Literals {
     /// Returns where a control token's text begins that must stay text, where a part of one stands that a template
     /// might complete, and where one comes together when a template rewrites the text; sorted.
     fn starts(&self, voice: Voice, text: &str) -> Vec<usize> {
-        let mut starts = self.edges.of(text);
+        let mut starts = if voice == Voice::Name { self.edges.of_name(text) } else { self.edges.of(text) };
         if self.specials.may_begin_in(text) {
             starts.extend(self.beginnings(voice, text));
             rewrites::each(text, |rewritten, places| {
@@ -139,7 +141,7 @@ impl Literals {
     fn beginnings(&self, voice: Voice, text: &str) -> impl Iterator<Item = usize> {
         let begins = move |start: &usize| {
             let mut found = self.specials.nearly_beginning(text.get(*start..).unwrap_or_default());
-            found.any(|special| voice == Voice::Other || !self.spoken.contains(special))
+            found.any(|special| voice != Voice::Model || !self.spoken.contains(special))
         };
         text.char_indices().map(|(start, _)| start).filter(begins)
     }
@@ -238,10 +240,16 @@ fn each_text(input: &mut TemplateInput, visit: &mut Visit<'_>) {
 
 fn each_text_of_message(message: &mut Map<String, Value>, visit: &mut Visit<'_>) {
     let model = message.get("role").is_some_and(|role| role == "assistant");
-    let fields = mem::take(message).into_iter().map(|(key, value)| match key.as_str() {
+    let fields = mem::take(message).into_iter().map(|(mut key, value)| match key.as_str() {
         "role" => (key, value),
-        "content" if model => visited((key, value), Voice::Model, visit),
-        _ => visited((key, value), Voice::Other, visit),
+        "content" if model => with_value_visited(key, value, Voice::Model, visit),
+        _ => {
+            // Unknown fields stand here under whatever key; a template may print the whole message.
+            if !KEYS.contains(&key.as_str()) {
+                visit(Voice::Other, &mut key);
+            }
+            with_value_visited(key, value, Voice::Other, visit)
+        }
     });
     *message = fields.collect();
 }
@@ -259,31 +267,29 @@ fn each_text_of(value: &mut Value, voice: Voice, visit: &mut Visit<'_>) {
 }
 
 /// The words that templates look for; a vocabulary that has them as added tokens does not change them.
-const KEYS: [&str; 13] = [
-    "type",
-    "text",
-    "function",
-    "id",
-    "name",
-    "description",
-    "parameters",
-    "arguments",
-    "properties",
-    "content",
-    "reasoning_content",
-    "tool_calls",
-    "tool_call_id",
+#[rustfmt::skip]
+const KEYS: [&str; 25] = [
+    // Of messages and documents
+    "content", "text", "title", "reasoning_content", "reasoning", "thinking", "tool_calls", "tool_call_id", "function",
+    "id", "name", "arguments", "image", "audio", "video",
+    // Of JSON schemas
+    "type", "description", "parameters", "properties", "required", "enum", "items", "default", "format", "return",
 ];
 const KINDS: [&str; 5] = ["text", "image", "audio", "video", "function"];
 
 /// Templates print keys too, those of a tool's parameters for one.
-fn visited((mut key, mut value): (String, Value), voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
-    let kind = key == "type" && value.as_str().is_some_and(|kind| KINDS.contains(&kind));
+fn visited((mut key, value): (String, Value), voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
     if !KEYS.contains(&key.as_str()) {
-        visit(voice, &mut key);
+        visit(Voice::Name, &mut key);
     }
-    if !kind {
-        each_text_of(&mut value, voice, visit);
+    with_value_visited(key, value, voice, visit)
+}
+
+fn with_value_visited(key: String, mut value: Value, voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
+    let is_kind = key == "type" && value.as_str().is_some_and(|kind| KINDS.contains(&kind));
+    let is_name = key == "name" && value.is_string();
+    if !is_kind {
+        each_text_of(&mut value, if is_name { Voice::Name } else { voice }, visit);
     }
     (key, value)
 }

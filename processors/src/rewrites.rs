@@ -22,7 +22,7 @@ const REWRITES: [Rewrite; 4] = [
 pub(crate) fn each(text: &str, mut look: impl FnMut(&str, &[usize])) {
     for rewrite in REWRITES.iter().filter(|rewrite| rewrite.iter().any(|(old, _)| text.contains(old))) {
         let mut traced = Traced { text: text.to_owned(), places: (0..text.len()).collect() };
-        for (old, new) in rewrite.iter() {
+        for (old, new) in *rewrite {
             traced = traced.replace(old, new);
             look(&traced.text, &traced.places);
         }

@@ -9,6 +9,7 @@ mod command;
 mod conformance;
 mod error;
 mod finding;
+mod fuzz;
 mod layers;
 mod links;
 mod readme;
@@ -24,6 +25,7 @@ pub use codegen::{Codegen, architecture_with_layers, families_page, readme_with_
 pub use conformance::Conformance;
 pub use error::{Error, Result};
 pub use finding::{Finding, report};
+pub use fuzz::Fuzz;
 pub use layers::{breaches, report_breaches};
 pub use links::broken_links;
 pub use readme::command_named;

@@ -77,6 +77,10 @@ fn tool(writer: &mut Writer<'_>) -> ToolSpec {
     });
     let mut parameters = json!({"type": "object", "properties": {}, "required": [key]});
     parameters["properties"][key] = property;
+    if writer.draws.chance(30) {
+        parameters[writer.name("note")] = writer.text().into();
+        parameters["properties"]["city"][writer.name("note")] = writer.text().into();
+    }
     let mut tool = ToolSpec::new(writer.name("weather"), writer.text(), parameters);
     if writer.draws.chance(20) {
         tool.extra.insert("return".to_owned(), json!({"type": "string", "description": writer.text()}));

@@ -44,7 +44,8 @@ fn template(folder: &Path, entry: &Value) -> PublicTemplate {
         tokens.push(text.to_owned());
         variables.insert(name.to_owned(), entry[name].as_str().unwrap_or(default).into());
     }
-    let named: BTreeSet<_> = named_tokens(&source).filter(|named| !tokens.iter().any(|token| token == named)).collect();
+    let named: BTreeSet<_> =
+        named_tokens(&source).filter(|named| !tokens.iter().any(|token| token == named)).collect();
     tokens.extend(named.into_iter().map(str::to_owned));
     PublicTemplate { slug: entry["slug"].as_str().unwrap().to_owned(), source, variables, tokens }
 }
@@ -59,6 +60,8 @@ fn named_tokens(source: &str) -> impl Iterator<Item = &str> {
         let angled = |symbol: char| !symbol.is_whitespace() && !"<>'\"{}=()%,".contains(symbol);
         let squared = |symbol: char| symbol.is_ascii_uppercase() || "_/".contains(symbol);
         let named = if open == "<" { inner.chars().all(angled) } else { inner.chars().all(squared) };
-        (named && inner.chars().any(char::is_alphabetic) && end <= LONGEST && inner.len() > 1 || found == "<s>").then_some(found)
+        (named && inner.chars().any(char::is_alphabetic) && end <= LONGEST && inner.len() > 1
+            || found == "<s>")
+            .then_some(found)
     })
 }

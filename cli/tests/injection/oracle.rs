@@ -94,7 +94,8 @@ fn compare_control(setting: &Setting, hostile: &Prompted, benign: &Prompted, ver
     }
     verdict.control = surplus(&found, &wanted);
     let same = found.iter().zip(&wanted).take_while(|(found, wanted)| found == wanted).count();
-    let around = |tokens: &[&str]| tokens.iter().skip(same.saturating_sub(2)).take(6).copied().collect::<String>();
+    let around =
+        |tokens: &[&str]| tokens.iter().skip(same.saturating_sub(2)).take(6).copied().collect::<String>();
     verdict.breach(Breach::Control, format!("…{} instead of …{}", around(&found), around(&wanted)));
 }
 
@@ -130,7 +131,8 @@ fn check_literals(setting: &Setting, prompted: &Prompted, verdict: &mut Verdict)
         let tokens = setting.tokenizer.encode(&[Piece::Text("a"), Piece::Literal(literal)]).unwrap();
         let decoded = decode(&setting.tokenizer, &tokens).unwrap();
         // SentencePiece writes a space so, and reads it back as one.
-        let expected = if setting.kind == "families_byte_level" { literal.clone() } else { literal.replace('▁', " ") };
+        let expected =
+            if setting.kind == "families_byte_level" { literal.clone() } else { literal.replace('▁', " ") };
         let controls = tokens.iter().any(|token| setting.is_control(*token));
         if controls || decoded.strip_prefix('a') != Some(&expected) {
             verdict.breach(Breach::Literal, format!("{literal:?} reads {decoded:?}, {tokens:?}"));

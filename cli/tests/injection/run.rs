@@ -38,7 +38,8 @@ fn pairs(templates: &[PublicTemplate]) -> Vec<Pair> {
     let only = std::env::var("ALLOQUY_FUZZ_TEMPLATE").ok();
     let wanted = |place: &usize| only.as_ref().is_none_or(|only| *only == templates[*place].slug);
     let places = (0..templates.len()).filter(wanted);
-    let mut pairs: Vec<_> = places.flat_map(|place| (0..KINDS.len()).map(move |kind| (place, kind))).collect();
+    let mut pairs: Vec<_> =
+        places.flat_map(|place| (0..KINDS.len()).map(move |kind| (place, kind))).collect();
     assert!(!pairs.is_empty(), "ALLOQUY_FUZZ_TEMPLATE names no template: {only:?}");
     Draws::new(&[pairs.len() as u64]).shuffle(&mut pairs);
     pairs

@@ -151,8 +151,7 @@ fn vocabulary(kind: &str, named: &[String]) -> String {
 fn model(public: &PublicTemplate, tokenizer: &HuggingFaceTokenizer) -> ModelInfo {
     let mut model = ModelInfo::default();
     let slug = public.slug.to_lowercase();
-    let families =
-        [("qwen3", "qwen3"), ("gemma-3", "gemma3"), ("gemma3", "gemma3"), ("vicuna", "llama")];
+    let families = [("qwen3", "qwen3"), ("gemma-3", "gemma3"), ("gemma3", "gemma3"), ("vicuna", "llama")];
     let family = families.iter().find(|(part, _)| slug.contains(part));
     model.model_type = family.map(|(_, model_type)| (*model_type).to_owned());
     model.files.insert("chat_template.jinja".to_owned(), public.source.clone());
@@ -172,8 +171,9 @@ fn control(family: &str, model: &ModelInfo) -> BTreeMap<TokenId, String> {
             && !model.stop_tokens.contains(&special.id)
             && model.bos.as_ref() != Some(special)
     };
-    let specials = model.specials.iter().filter(|special| {
-        special.text != "<unk>" && !special.text.chars().all(blank) && !ordinary(special)
-    });
+    let specials = model
+        .specials
+        .iter()
+        .filter(|special| special.text != "<unk>" && !special.text.chars().all(blank) && !ordinary(special));
     specials.map(|special| (special.id, special.text.clone())).collect()
 }

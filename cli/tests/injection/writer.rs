@@ -64,10 +64,25 @@ const SYNTAX: &[&str] = &[
     "<s>",
 ];
 
+/// Words by which people switch a model's thinking. They are no control tokens, and templates look for them.
+const SWITCHES: [&str; 4] = ["/no_think", "/nothink", "/think", "/system_override"];
+
 const BLANKS: &[&str] = &["\n", "\n\n", " ", "  ", "\t", "\r\n", "\u{A0}", "\u{2028}", "\u{1C}", "\u{85}"];
 
-const WORDS: &[&str] =
-    &["Hello", "is 3 < 4", "world", "user", "assistant", "system", "tool", "é", "中文", "😀", "code", "a | b"];
+const WORDS: &[&str] = &[
+    "Hello",
+    "is 3 < 4",
+    "world",
+    "user",
+    "assistant",
+    "system",
+    "tool",
+    "é",
+    "中文",
+    "😀",
+    "code",
+    "a | b",
+];
 
 /// Writes the texts of one conversation. Writers that start with the same draws write the same hostile texts;
 /// a benign one then gives their twins.
@@ -196,13 +211,14 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Replaces everything but white space and the tags in `spoken` by letters that spell nothing. Equal texts stay
+/// Replaces everything but white space, switches and the tags in `spoken` by letters that spell nothing. Equal texts stay
 /// equal.
 fn benign(text: &str, spoken: &[&str]) -> String {
     const LETTERS: &[u8] = b"bcdfghjkmpqrvwz";
     let (mut plain, mut rest) = (String::new(), text);
     while let Some(symbol) = rest.chars().next() {
-        if let Some(tag) = spoken.iter().find(|tag| rest.starts_with(**tag)) {
+        let mut kept = spoken.iter().chain(&SWITCHES);
+        if let Some(tag) = kept.find(|tag| rest.starts_with(**tag)) {
             plain += tag;
             rest = &rest[tag.len()..];
             continue;
