@@ -90,18 +90,32 @@ impl Literals {
         };
         let (text, starts) = mark.take(rendered);
         let (mut parts, mut done) = (Vec::new(), 0);
-        for place in starts {
+        for &place in &starts {
             // Inside a token that is cut out already, or not part of one: the template changed it.
             let found = self.specials.around(&text, place, done);
             let Some((start, special)) = found.filter(|_| place >= done) else {
                 continue;
             };
             push_text(&mut parts, text.get(done..start));
-            parts.push(PromptPart::Literal(special.to_owned()));
-            done = start + special.len();
+            done = self.end(&text, place, start + special.len(), &starts);
+            parts.extend(text.get(start..done).map(|literal| PromptPart::Literal(literal.to_owned())));
         }
         push_text(&mut parts, text.get(done..));
         Ok(parts)
+    }
+
+    /// Returns where the token around `place` that ends at `end` stops being somebody's text: where a control token of
+    /// the template's own begins, which must not lose its beginning to it.
+    fn end(&self, text: &str, place: usize, end: usize, starts: &[usize]) -> usize {
+        let marked = |from: usize, to: usize| {
+            let next = starts.partition_point(|start| *start < from);
+            starts.get(next).is_some_and(|start| *start < to)
+        };
+        let own = |from: &usize| {
+            let mut found = self.specials.beginning(text.get(*from..).unwrap_or_default());
+            found.any(|own| from + own.len() > end && !marked(*from, from + own.len()))
+        };
+        (place + 1..end).find(own).unwrap_or(end)
     }
 
     /// Chooses the mark; `None` when there is nothing to mark.
@@ -351,6 +365,33 @@ mod tests {
         assert_eq!(parts(&literals, "<end>", first_four), [text("<en")]);
         assert_eq!(parts(&literals, "<end>", str::to_uppercase), [text("<END>")]);
         assert_eq!(parts(&literals, "a <end>", |text| text.replace("<", "&lt;")), [text("a &lt;end>")]);
+    }
+
+    #[test]
+    fn what_a_template_completes_is_no_control_token() {
+        let literals = Literals::new(&FALLBACK, &model(&["<|end|>"]));
+        let angled = |text: &str| format!("<{text}>");
+        assert_eq!(parts(&literals, "|end|", angled), [literal("<|end|>")]);
+        assert_eq!(parts(&literals, "a <|e", |text| format!("{text}nd|>")), [text("a "), literal("<|end|>")]);
+        assert_eq!(parts(&literals, "nd|> a", |text| format!("<|e{text}")), [literal("<|end|>"), text(" a")]);
+        assert_eq!(parts(&literals, "<|END|>", str::to_lowercase), [literal("<|end|>")]);
+        let without_switch = |text: &str| text.replace("/no_think", "");
+        assert_eq!(parts(&literals, "<|en/no_thinkd|>", without_switch), [literal("<|end|>")]);
+        let literals = Literals::new(&FALLBACK, &model(&["[e~["]));
+        let closed = |text: &str| format!("{text}[e~[");
+        assert_eq!(parts(&literals, "a [e~", closed), [text("a "), literal("[e~"), text("[e~[")]);
+        let literals = Literals::new(&FALLBACK, &model(&["<|end|>"]));
+        // What nobody completes is text.
+        assert_eq!(parts(&literals, "a <|e", str::to_owned), [text("a <|e")]);
+    }
+
+    #[test]
+    fn an_escape_that_somebody_writes_is_no_mark() {
+        let literals = Literals::new(&FALLBACK, &model(&["<end>"]));
+        for escape in [python_escape(MARKS.1), json_escape(MARKS.1)] {
+            let said = format!("<end>{escape}");
+            assert_eq!(parts(&literals, &said, str::to_owned), [literal("<end>"), text(&escape)]);
+        }
     }
 
     #[test]
