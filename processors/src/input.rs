@@ -112,8 +112,15 @@ fn push_text(content: &mut Vec<Value>, text: &str) {
 }
 
 fn call(call: &ToolCall) -> Value {
-    let function = json!({"name": call.name, "arguments": call.arguments});
+    let function = json!({"name": call.name, "arguments": with_object(&call.arguments)});
     json!({"type": "function", "id": call.id, "function": function})
+}
+
+/// Arguments that came as the text of a JSON object are that object to a template; here already, because escapes
+/// in the text must not hide a control token.
+fn with_object(arguments: &Value) -> Value {
+    let parsed = arguments.as_str().and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+    parsed.map_or_else(|| arguments.clone(), Value::Object)
 }
 
 fn answer(message: &Message, result: &ToolResult) -> Result<Value> {
@@ -143,9 +150,23 @@ fn with_extra(mut fields: Map<String, Value>, extra: &Map<String, Value>) -> Res
         if fields.contains_key(key) {
             return Err(twice(key, value));
         }
-        fields.insert(key.clone(), value.clone());
+        let value = if key == "tool_calls" { with_objects(value) } else { value.clone() };
+        fields.insert(key.clone(), value);
     }
     Ok(Value::Object(fields))
+}
+
+/// Calls that came as an unknown field are calls to a template all the same.
+fn with_objects(calls: &Value) -> Value {
+    let mut calls = calls.clone();
+    for call in calls.as_array_mut().into_iter().flatten() {
+        let is_nested = call.get("function").is_some_and(Value::is_object);
+        let call = if is_nested { call.get_mut("function") } else { Some(call) };
+        if let Some(arguments) = call.and_then(|call| call.get_mut("arguments")) {
+            *arguments = with_object(arguments);
+        }
+    }
+    calls
 }
 
 fn twice(key: &str, value: &Value) -> Error {

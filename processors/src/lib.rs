@@ -37,8 +37,10 @@ mod families;
 mod family;
 mod processor;
 
+mod edges;
 mod input;
 mod literal;
+mod rewrites;
 mod specials;
 
 mod calls;

@@ -1,32 +1,37 @@
 //! Keeps text from becoming a control token: marks before a template renders it, literal parts afterwards.
 //! Knows the shape of a template's input, not how it came about.
 //!
-//! Only when a text contains the text of a control token is anything marked. The mark is one private-use
-//! character that no text of the conversation contains, and it stands *inside* the token's text, behind its
-//! first character: `<|im_end|>` becomes `<M|im_end|>`. So
+//! Only when a text contains the text of a control token, or what a template might make one of, is anything marked:
+//! a token in other capitals, a part of one at an edge of the text, one that comes together when words are taken
+//! out. The mark is one private-use character that no text of the conversation contains, and it stands *inside* the
+//! token's text, behind its first character: `<|im_end|>` becomes `<M|im_end|>`. So
 //!
 //! * a template that strips white space strips what it would have stripped without the mark;
 //! * whatever a template does to the text, what it prints is no control token any more;
 //! * nothing has to be balanced: a template that cuts a text short leaves nothing open.
 //!
-//! Afterwards every marked place that still reads as a control token becomes [`PromptPart::Literal`]. Templates
-//! that print a list or an object write the mark as Python's `repr` or ASCII JSON does; that is understood.
+//! Afterwards every control token with a marked place in it becomes [`PromptPart::Literal`], wherever it begins.
+//! Templates that print a list or an object write the mark as Python's `repr` or ASCII JSON does; that is understood.
 //!
-//! What it cannot see: a control token that a template puts together from pieces, such as `'<' + name + '>'`.
+//! Bare words are marked where they name something, for templates write `'<' + name + '>'`; elsewhere they are never.
+//! `docs/injection.md` says what is checked, and how.
 
 use std::collections::BTreeSet;
 use std::mem;
 
 use alloquy_core::{Error, ErrorKind, ModelInfo, PromptPart, Result, SpecialToken, TemplateInput};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::edges::Edges;
 use crate::family::Family;
+use crate::rewrites;
 use crate::specials::Specials;
 
 /// Which texts must stay text.
 #[derive(Debug)]
 pub(crate) struct Literals {
     specials: Specials,
+    edges: Edges,
     /// What the model itself may write: its replies keep these as the tokens they were.
     spoken: BTreeSet<&'static str>,
 }
@@ -37,6 +42,8 @@ enum Voice {
     /// What the model replies. Its thoughts and calls stand in fields of their own, and it is the template that
     /// puts tags around those.
     Model,
+    /// What a thing is called: a name, or the key of a field.
+    Name,
     /// Anything else.
     Other,
 }
@@ -49,8 +56,10 @@ impl Literals {
         };
         let specials = model.specials.iter().filter(|special| !ordinary(special)).chain(&model.bos);
         let markers = family.spans.iter().flat_map(|span| [span.open, span.close]);
+        let specials = Specials::new(specials.map(|special| special.text.as_str()));
         Self {
-            specials: Specials::new(specials.map(|special| special.text.as_str())),
+            edges: Edges::new(specials.texts()),
+            specials,
             spoken: markers.chain(family.tags.iter().copied()).collect(),
         }
     }
@@ -81,18 +90,32 @@ impl Literals {
         };
         let (text, starts) = mark.take(rendered);
         let (mut parts, mut done) = (Vec::new(), 0);
-        for start in starts {
-            let marked = text.get(start..).unwrap_or_default();
-            // Inside a token that is cut out already, or no longer one: the template changed it.
-            let Some(special) = self.specials.beginning(marked).next().filter(|_| start >= done) else {
+        for &place in &starts {
+            // Inside a token that is cut out already, or not part of one: the template changed it.
+            let found = self.specials.around(&text, place, done);
+            let Some((start, special)) = found.filter(|_| place >= done) else {
                 continue;
             };
             push_text(&mut parts, text.get(done..start));
-            parts.push(PromptPart::Literal(special.to_owned()));
-            done = start + special.len();
+            done = self.end(&text, place, start + special.len(), &starts);
+            parts.extend(text.get(start..done).map(|literal| PromptPart::Literal(literal.to_owned())));
         }
         push_text(&mut parts, text.get(done..));
         Ok(parts)
+    }
+
+    /// Returns where the token around `place` that ends at `end` stops being somebody's text: where a control token of
+    /// the template's own begins, which must not lose its beginning to it.
+    fn end(&self, text: &str, place: usize, end: usize, starts: &[usize]) -> usize {
+        let marked = |from: usize, to: usize| {
+            let next = starts.partition_point(|start| *start < from);
+            starts.get(next).is_some_and(|start| *start < to)
+        };
+        let own = |from: &usize| {
+            let mut found = self.specials.beginning(text.get(*from..).unwrap_or_default());
+            found.any(|own| from + own.len() > end && !marked(*from, from + own.len()))
+        };
+        (place + 1..end).find(own).unwrap_or(end)
     }
 
     /// Chooses the mark; `None` when there is nothing to mark.
@@ -100,7 +123,7 @@ impl Literals {
         let (mut needed, mut used) = (false, BTreeSet::new());
         each_text(input, &mut |voice, text| {
             needed |= !self.starts(voice, text).is_empty();
-            used.extend(text.chars().filter(|symbol| *symbol >= MARKS.0));
+            used.extend(text.chars().chain(escaped(text)).filter(|symbol| *symbol >= MARKS.0));
         });
         if !needed {
             return Ok(None);
@@ -111,16 +134,30 @@ impl Literals {
                 "the conversation uses every private-use character of plane 16: none is left to mark with";
             Error::new(ErrorKind::Unsupported, message)
         })?;
-        Ok(Some(Mark::new(mark, input)))
+        Ok(Some(Mark::new(mark)))
     }
 
-    /// Returns where a control token's text begins that must stay text.
+    /// Returns where a control token's text begins that must stay text, where a part of one stands that a template
+    /// might complete, and where one comes together when a template rewrites the text; sorted.
     fn starts(&self, voice: Voice, text: &str) -> Vec<usize> {
-        let begins = |(start, _): &(usize, char)| {
-            let mut found = self.specials.beginning(text.get(*start..).unwrap_or_default());
-            found.any(|special| voice == Voice::Other || !self.spoken.contains(special))
+        let mut starts = if voice == Voice::Name { self.edges.of_name(text) } else { self.edges.of(text) };
+        if self.specials.may_begin_in(text) {
+            starts.extend(self.beginnings(voice, text));
+            rewrites::each(text, |rewritten, places| {
+                let places = self.beginnings(voice, rewritten).map(|start| places.get(start).copied());
+                starts.extend(places.flatten());
+            });
+        }
+        starts.sort_unstable();
+        starts
+    }
+
+    fn beginnings(&self, voice: Voice, text: &str) -> impl Iterator<Item = usize> {
+        let begins = move |start: &usize| {
+            let mut found = self.specials.nearly_beginning(text.get(*start..).unwrap_or_default());
+            found.any(|special| voice != Voice::Model || !self.spoken.contains(special))
         };
-        text.char_indices().filter(begins).map(|(start, _)| start).collect()
+        text.char_indices().map(|(start, _)| start).filter(begins)
     }
 }
 
@@ -137,15 +174,12 @@ const MARKS: (char, char) = ('\u{100000}', '\u{10FFFD}');
 #[derive(Debug)]
 struct Mark {
     symbol: char,
-    spellings: Vec<String>,
+    spellings: [String; 3],
 }
 
 impl Mark {
-    fn new(symbol: char, input: &mut TemplateInput) -> Self {
-        let mut spellings = vec![symbol.to_string(), python_escape(symbol), json_escape(symbol)];
-        // Somebody who writes an escape out means its letters: those are then never taken for the mark.
-        each_text(input, &mut |_, text| spellings.retain(|spelling| !text.contains(spelling.as_str())));
-        Self { symbol, spellings }
+    fn new(symbol: char) -> Self {
+        Self { symbol, spellings: [symbol.to_string(), python_escape(symbol), json_escape(symbol)] }
     }
 
     /// Puts the mark behind the character at each of `starts`.
@@ -186,16 +220,28 @@ fn json_escape(symbol: char) -> String {
     symbol.encode_utf16(&mut [0; 2]).iter().map(|half| format!("\\u{half:04x}")).collect()
 }
 
+/// The characters beyond the first plane that `text` writes as either escape. Somebody who does so means its letters,
+/// so none of these can be the mark.
+fn escaped(text: &str) -> impl Iterator<Item = char> {
+    let number = |digits: Option<&str>| digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    text.match_indices("\\").filter_map(move |(start, _)| {
+        let escape = text.get(start..)?;
+        if escape.starts_with("\\U") {
+            return char::from_u32(number(escape.get(2..10))?);
+        }
+        let half = |place: usize| u16::try_from(number(escape.get(place..place + 4))?).ok();
+        let second = escape.get(6..).filter(|second| escape.starts_with("\\u") && second.starts_with("\\u"));
+        let halves = [half(2)?, second.and_then(|_| half(8))?];
+        char::decode_utf16(halves).next()?.ok()
+    })
+}
+
 type Visit<'a> = dyn FnMut(Voice, &mut String) + 'a;
 
 /// Visits every text that a template may print and that people, tools or the model wrote.
 fn each_text(input: &mut TemplateInput, visit: &mut Visit<'_>) {
     for message in input.messages.iter_mut().filter_map(Value::as_object_mut) {
-        let model = message.get("role").is_some_and(|role| role == "assistant");
-        for (key, value) in message.iter_mut().filter(|(key, _)| *key != "role") {
-            let voice = if model && key == "content" { Voice::Model } else { Voice::Other };
-            each_text_of(value, voice, visit);
-        }
+        each_text_of_message(message, visit);
     }
     for value in input.tools.iter_mut().chain(&mut input.documents).flatten() {
         each_text_of(value, Voice::Other, visit);
@@ -204,6 +250,22 @@ fn each_text(input: &mut TemplateInput, visit: &mut Visit<'_>) {
     for (_, value) in input.extra.iter_mut().filter(|(key, _)| !key.ends_with("_token")) {
         each_text_of(value, Voice::Other, visit);
     }
+}
+
+fn each_text_of_message(message: &mut Map<String, Value>, visit: &mut Visit<'_>) {
+    let model = message.get("role").is_some_and(|role| role == "assistant");
+    let fields = mem::take(message).into_iter().map(|(mut key, value)| match key.as_str() {
+        "role" => (key, value),
+        "content" if model => with_value_visited(key, value, Voice::Model, visit),
+        _ => {
+            // Unknown fields stand here under whatever key; a template may print the whole message.
+            if !KEYS.contains(&key.as_str()) {
+                visit(Voice::Other, &mut key);
+            }
+            with_value_visited(key, value, Voice::Other, visit)
+        }
+    });
+    *message = fields.collect();
 }
 
 fn each_text_of(value: &mut Value, voice: Voice, visit: &mut Visit<'_>) {
@@ -219,18 +281,29 @@ fn each_text_of(value: &mut Value, voice: Voice, visit: &mut Visit<'_>) {
 }
 
 /// The words that templates look for; a vocabulary that has them as added tokens does not change them.
-const KEYS: [&str; 9] =
-    ["type", "text", "function", "id", "name", "description", "parameters", "arguments", "properties"];
+#[rustfmt::skip]
+const KEYS: [&str; 25] = [
+    // Of messages and documents
+    "content", "text", "title", "reasoning_content", "reasoning", "thinking", "tool_calls", "tool_call_id", "function",
+    "id", "name", "arguments", "image", "audio", "video",
+    // Of JSON schemas
+    "type", "description", "parameters", "properties", "required", "enum", "items", "default", "format", "return",
+];
 const KINDS: [&str; 5] = ["text", "image", "audio", "video", "function"];
 
 /// Templates print keys too, those of a tool's parameters for one.
-fn visited((mut key, mut value): (String, Value), voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
-    let kind = key == "type" && value.as_str().is_some_and(|kind| KINDS.contains(&kind));
+fn visited((mut key, value): (String, Value), voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
     if !KEYS.contains(&key.as_str()) {
-        visit(voice, &mut key);
+        visit(Voice::Name, &mut key);
     }
-    if !kind {
-        each_text_of(&mut value, voice, visit);
+    with_value_visited(key, value, voice, visit)
+}
+
+fn with_value_visited(key: String, mut value: Value, voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
+    let is_kind = key == "type" && value.as_str().is_some_and(|kind| KINDS.contains(&kind));
+    let is_name = key == "name" && value.is_string();
+    if !is_kind {
+        each_text_of(&mut value, if is_name { Voice::Name } else { voice }, visit);
     }
     (key, value)
 }
@@ -292,6 +365,33 @@ mod tests {
         assert_eq!(parts(&literals, "<end>", first_four), [text("<en")]);
         assert_eq!(parts(&literals, "<end>", str::to_uppercase), [text("<END>")]);
         assert_eq!(parts(&literals, "a <end>", |text| text.replace("<", "&lt;")), [text("a &lt;end>")]);
+    }
+
+    #[test]
+    fn what_a_template_completes_is_no_control_token() {
+        let literals = Literals::new(&FALLBACK, &model(&["<|end|>"]));
+        let angled = |text: &str| format!("<{text}>");
+        assert_eq!(parts(&literals, "|end|", angled), [literal("<|end|>")]);
+        assert_eq!(parts(&literals, "a <|e", |text| format!("{text}nd|>")), [text("a "), literal("<|end|>")]);
+        assert_eq!(parts(&literals, "nd|> a", |text| format!("<|e{text}")), [literal("<|end|>"), text(" a")]);
+        assert_eq!(parts(&literals, "<|END|>", str::to_lowercase), [literal("<|end|>")]);
+        let without_switch = |text: &str| text.replace("/no_think", "");
+        assert_eq!(parts(&literals, "<|en/no_thinkd|>", without_switch), [literal("<|end|>")]);
+        let literals = Literals::new(&FALLBACK, &model(&["[e~["]));
+        let closed = |text: &str| format!("{text}[e~[");
+        assert_eq!(parts(&literals, "a [e~", closed), [text("a "), literal("[e~"), text("[e~[")]);
+        let literals = Literals::new(&FALLBACK, &model(&["<|end|>"]));
+        // What nobody completes is text.
+        assert_eq!(parts(&literals, "a <|e", str::to_owned), [text("a <|e")]);
+    }
+
+    #[test]
+    fn an_escape_that_somebody_writes_is_no_mark() {
+        let literals = Literals::new(&FALLBACK, &model(&["<end>"]));
+        for escape in [python_escape(MARKS.1), json_escape(MARKS.1)] {
+            let said = format!("<end>{escape}");
+            assert_eq!(parts(&literals, &said, str::to_owned), [literal("<end>"), text(&escape)]);
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::fmt;
 /// A set of texts to look for.
 pub(crate) struct Specials {
     texts: HashSet<String>,
+    /// The texts without the difference between capitals and small letters.
+    folded: HashSet<String>,
     /// The texts' lengths in bytes, longest first.
     lengths: Vec<usize>,
     /// The bytes that a text may begin with.
@@ -20,15 +22,50 @@ impl Specials {
         let texts = texts.into_iter().filter(|text| !is_blank(text));
         let texts: HashSet<String> = texts.map(|text| text.trim().to_owned()).collect();
         let lengths: BTreeSet<usize> = texts.iter().map(String::len).collect();
-        let firsts = texts.iter().filter_map(|text| text.bytes().next()).collect();
-        Self { texts, lengths: lengths.into_iter().rev().collect(), firsts }
+        let folded: HashSet<String> = texts.iter().map(|text| text.to_ascii_lowercase()).collect();
+        let firsts = texts.iter().chain(&folded).filter_map(|text| text.bytes().next());
+        let firsts = firsts.flat_map(|byte| [byte, byte.to_ascii_uppercase()]).collect();
+        Self { texts, folded, lengths: lengths.into_iter().rev().collect(), firsts }
     }
 
     /// Returns the texts that `text` begins with, longest first.
     pub(crate) fn beginning<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        self.possible(text).filter(|start| self.texts.contains(*start))
+    }
+
+    /// Returns what `text` begins with that is one of the texts, or would be in other capitals.
+    pub(crate) fn nearly_beginning<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        self.possible(text).filter(|start| self.folded.contains(&start.to_ascii_lowercase()))
+    }
+
+    /// Says whether one of the texts could begin anywhere in `text`.
+    pub(crate) fn may_begin_in(&self, text: &str) -> bool {
+        text.bytes().any(|byte| self.firsts.contains(&byte))
+    }
+
+    fn possible<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         let possible = text.bytes().next().is_some_and(|byte| self.firsts.contains(&byte));
         let lengths = if possible { self.lengths.as_slice() } else { &[] };
-        lengths.iter().filter_map(|&length| text.get(..length)).filter(|start| self.texts.contains(*start))
+        lengths.iter().filter_map(|&length| text.get(..length))
+    }
+
+    /// Returns the first of the texts, longest first, that begins in `text` before `place` or there, ends behind
+    /// it and does not begin before `from`: where it begins, and what it is.
+    pub(crate) fn around<'t>(&self, text: &'t str, place: usize, from: usize) -> Option<(usize, &'t str)> {
+        let first = place.saturating_sub(self.longest()).max(from);
+        (first..=place).filter(|start| text.is_char_boundary(*start)).find_map(|start| {
+            let mut found = self.beginning(text.get(start..).unwrap_or_default());
+            found.find(|special| start + special.len() > place).map(|special| (start, special))
+        })
+    }
+
+    /// Returns the texts.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.texts.iter().map(String::as_str)
+    }
+
+    fn longest(&self) -> usize {
+        self.lengths.first().copied().unwrap_or_default()
     }
 }
 
@@ -56,5 +93,21 @@ mod tests {
         assert_eq!(found("▁▁"), [""; 0]);
         assert_eq!(found(""), [""; 0]);
         assert_eq!(found("é<"), [""; 0]);
+    }
+
+    #[test]
+    fn capitals_are_near() {
+        let specials = Specials::new(["[INST]", "<a>"]);
+        let near = |text| specials.nearly_beginning(text).collect::<Vec<_>>();
+        assert_eq!([near("[inst]"), near("<A>b")], [["[inst]"], ["<A>"]]);
+        assert_eq!(specials.beginning("[inst]").next(), None);
+    }
+
+    #[test]
+    fn a_text_around_a_place_may_begin_before_it() {
+        let specials = Specials::new(["<end>", "<"]);
+        assert_eq!(specials.around("é<end>", 4, 0), Some((2, "<end>")));
+        assert_eq!(specials.around("é<end>", 4, 3), None);
+        assert_eq!(specials.around("<end>é", 5, 0), None);
     }
 }

@@ -9,6 +9,7 @@ mod command;
 mod conformance;
 mod error;
 mod finding;
+mod fuzz;
 mod layers;
 mod links;
 mod readme;
@@ -27,6 +28,7 @@ pub use codegen::{
 pub use conformance::Conformance;
 pub use error::{Error, Result};
 pub use finding::{Finding, report};
+pub use fuzz::Fuzz;
 pub use layers::{breaches, report_breaches};
 pub use links::broken_links;
 pub use readme::command_named;

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    Bench, Ci, Codegen, Conformance, Result, Setup, Tree, breaches, metadata, report, report_breaches, root,
-    untidy,
+    Bench, Ci, Codegen, Conformance, Fuzz, Result, Setup, Tree, breaches, metadata, report, report_breaches,
+    root, untidy,
 };
 
 /// Chores of the workspace.
@@ -18,6 +18,7 @@ enum Chore {
     Ci(Ci),
     Codegen(Codegen),
     Conformance(Conformance),
+    Fuzz(Fuzz),
     /// Finds imports that the table of layers forbids.
     Layers,
     Setup(Setup),
@@ -32,6 +33,7 @@ impl Chore {
             Chore::Ci(ci) => return ci.run(),
             Chore::Codegen(codegen) => codegen.run()?,
             Chore::Conformance(conformance) => conformance.run()?,
+            Chore::Fuzz(fuzz) => fuzz.run()?,
             Chore::Layers => report_breaches(&breaches(&metadata()?))?,
             Chore::Setup(setup) => setup.run()?,
             Chore::Tidy => report("tidy", &untidy(&Tree::read(&root())?))?,

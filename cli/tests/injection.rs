@@ -1,0 +1,40 @@
+//! Text of users, systems, tools and documents never becomes a control token: hostile conversations through every
+//! public chat template and tokenizers of three kinds, each compared with a benign twin.
+//!
+//! `ALLOQUY_FUZZ_MESSAGES` says how many messages (`cargo xtask fuzz injection --messages N` sets it);
+//! `ALLOQUY_FUZZ_TEMPLATE` names one template to look at alone.
+
+// Helpers of tests count as tests.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::print_stderr)]
+
+#[path = "injection/conversation.rs"]
+mod conversation;
+#[path = "injection/corpus.rs"]
+mod corpus;
+#[path = "injection/draws.rs"]
+mod draws;
+#[path = "injection/exceptions.rs"]
+mod exceptions;
+#[path = "injection/oracle.rs"]
+mod oracle;
+#[path = "injection/run.rs"]
+mod run;
+#[path = "injection/setting.rs"]
+mod setting;
+#[path = "injection/tally.rs"]
+mod tally;
+#[path = "injection/writer.rs"]
+mod writer;
+
+/// Messages of the plain test run.
+const MESSAGES: usize = 10_000;
+
+#[test]
+fn no_text_becomes_a_control_token() {
+    let Some(templates) = corpus::read() else { return };
+    let messages = std::env::var("ALLOQUY_FUZZ_MESSAGES").map_or(MESSAGES, |count| count.parse().unwrap());
+    let tally = run::fuzz(&templates, messages);
+    tally.report();
+    assert!(tally.messages >= messages && tally.compared > 0);
+    assert_eq!(tally.unexpected(), 0, "breaches that no exception names");
+}

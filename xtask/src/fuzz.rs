@@ -1,0 +1,64 @@
+//! Runs a property over many more random cases than the plain test run has time for. Knows which test takes how many;
+//! not what a case is.
+
+use crate::{Error, Result, command};
+
+/// Runs a fuzz test, optimised, over as many random cases as asked for.
+#[derive(Debug, clap::Args)]
+pub struct Fuzz {
+    /// The fuzz test; without one, lists them.
+    name: Option<String>,
+    /// How many messages to make up.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "name")]
+    messages: u64,
+}
+
+/// A test that reads from an environment variable how many random cases to make.
+struct Target {
+    name: &'static str,
+    package: &'static str,
+    test: &'static str,
+    variable: &'static str,
+    about: &'static str,
+}
+
+/// Every fuzz test, sorted by name.
+const TARGETS: &[Target] = &[Target {
+    name: "injection",
+    package: "alloquy",
+    test: "injection",
+    variable: "ALLOQUY_FUZZ_MESSAGES",
+    about: "hostile text through public chat templates never becomes a control token",
+}];
+
+impl Fuzz {
+    /// Runs the test and ends with the figures that it prints.
+    ///
+    /// # Errors
+    /// When the test is unknown, its cases are missing, or it fails.
+    pub fn run(&self) -> Result {
+        let Some(name) = &self.name else {
+            TARGETS.iter().for_each(|target| println!("{:<10}  {}", target.name, target.about));
+            return Ok(());
+        };
+        let target = TARGETS.iter().find(|target| target.name == name);
+        let names = || TARGETS.iter().map(|target| target.name).collect::<Vec<_>>().join(", ");
+        let target =
+            target.ok_or_else(|| Error::new(format!("unknown fuzz test {name:?}, one of: {}", names())))?;
+        target.run(self.messages)
+    }
+}
+
+impl Target {
+    fn run(&self, messages: u64) -> Result {
+        let line = format!(
+            "cargo test --release --package {} --test {} -- --nocapture 2>&1",
+            self.package, self.test
+        );
+        let (printed, ended) = command::tee(command::shell(&line).env(self.variable, messages.to_string()))?;
+        match printed.lines().find(|line| line.starts_with("Skipping")) {
+            Some(skipped) => Err(Error::new(format!("cases are missing: {skipped}"))),
+            None => ended,
+        }
+    }
+}
