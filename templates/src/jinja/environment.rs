@@ -113,6 +113,9 @@ fn add_tests(environment: &mut Environment<'_>, limits: Limits) {
     environment.add_test("sequence", filters::is_sequence);
     environment.add_test("number", filters::is_number);
     environment.add_test("callable", filters::is_callable);
+    environment.add_test("odd", |value: &Value| operators::is_multiple(value, 2).map(|is_even| !is_even));
+    environment.add_test("even", |value: &Value| operators::is_multiple(value, 2));
+    environment.add_test("divisibleby", operators::is_multiple);
     environment.add_test("in", move |state: &mut State<'_, '_>, value: &Value, container: &Value| {
         ledger::weigh(state, limits, container)?;
         minijinja::tests::is_in(state, value, container)

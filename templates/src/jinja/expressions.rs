@@ -393,7 +393,11 @@ impl<'a> Expressions<'a> {
         for sign in signs.into_iter().rev() {
             let depth = piece.depth + 1;
             piece = match sign.trim_start() {
-                "-" => level(Piece::operation(format!("{sign}{}", piece.bracketed()), depth))?,
+                "-" if piece.literal => {
+                    let text = format!("{sign}{}", piece.bracketed());
+                    level(Piece { literal: true, ..Piece::operation(text, depth) })?
+                }
+                "-" => with_lines(&sign, piece).filtered(names::NEGATIVE, &[])?,
                 _ => with_lines(&sign, piece).filtered(names::POSITIVE, &[])?,
             };
         }

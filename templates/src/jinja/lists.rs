@@ -24,8 +24,8 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         ("max", Value::from_function(filters::max)),
         ("reverse", Value::from_function(filters::reverse)),
         ("dictsort", Value::from_function(dictsort)),
-        ("first", Value::from_function(filters::first)),
-        ("last", Value::from_function(filters::last)),
+        ("first", Value::from_function(first)),
+        ("last", Value::from_function(last)),
     ];
     let lazy = [
         ("map", Value::from_function(filters::map)),
@@ -73,6 +73,23 @@ fn bounded(
     match LAZY.contains(&name) {
         true => Generator::over(&result),
         false => made(state, limits, result),
+    }
+}
+
+/// `first`: of nothing, nothing.
+fn first(value: Value) -> Result<Value, Error> {
+    match value.kind() {
+        ValueKind::Undefined => Ok(value),
+        _ => filters::first(&value),
+    }
+}
+
+/// `last`: of nothing, nothing; of a dict, its last key.
+fn last(value: Value) -> Result<Value, Error> {
+    match value.kind() {
+        ValueKind::Undefined => Ok(value),
+        ValueKind::Map => Ok(value.try_iter()?.last().unwrap_or_default()),
+        _ => filters::last(value),
     }
 }
 

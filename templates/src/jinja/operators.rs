@@ -27,6 +27,8 @@ pub(super) const POSITIVE: &str = "__alloquy_positive";
 pub(super) const ORDERED: &str = "__alloquy_ordered";
 /// `a in b`.
 pub(super) const IN: &str = "__alloquy_in";
+/// `-a`.
+pub(super) const NEGATIVE: &str = "__alloquy_negative";
 /// What a comparison goes through.
 pub(super) const WEIGHED: &str = "__alloquy_weigh";
 /// What a loop goes over.
@@ -49,6 +51,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         remainder(state, limits, a, b)
     });
     environment.add_filter(POSITIVE, positive);
+    environment.add_filter(NEGATIVE, negative);
     environment.add_filter(
         ORDERED,
         move |state: &mut State<'_, '_>, a: &Value, operator: &str, b: &Value| {
@@ -174,6 +177,22 @@ fn positive(value: &Value) -> Result<Value, Error> {
     match number(value) {
         Some(number) => Ok(number.into_value()),
         None => Err(refusal(format!("bad operand type for unary +: {}", value.kind()))),
+    }
+}
+
+/// Says whether `value` is a multiple of `divisor`, which only a number can be.
+pub(super) fn is_multiple(value: &Value, divisor: i64) -> Result<bool, Error> {
+    let rest = number(value).and_then(|value| value.remainder(Number::Integer(i128::from(divisor))));
+    match rest {
+        Some(rest) => Ok(rest == Value::from(0)),
+        None => Err(unsupported("%", value, &Value::from(divisor))),
+    }
+}
+
+fn negative(value: &Value) -> Result<Value, Error> {
+    match number(value) {
+        Some(number) => number.multiply(Number::Integer(-1)).ok_or_else(|| unsupported("-", value, value)),
+        None => Err(refusal(format!("bad operand type for unary -: {}", value.kind()))),
     }
 }
 

@@ -35,6 +35,8 @@ struct Values {
     positional: Vec<Value>,
     next: usize,
     dict: Option<Value>,
+    /// Whether Python takes it for something that keys may look into, so that it need not be used up.
+    may_rest: bool,
 }
 
 impl Values {
@@ -44,7 +46,8 @@ impl Values {
             true => values.try_iter()?.collect(),
             false => vec![values.clone()],
         };
-        Ok(Self { positional, next: 0, dict })
+        let may_rest = matches!(values.kind(), ValueKind::Map | ValueKind::Seq) && !values.is_tuple();
+        Ok(Self { positional, next: 0, dict, may_rest })
     }
 
     fn take(&mut self) -> Result<Value, Error> {
@@ -55,7 +58,7 @@ impl Values {
 
     /// A dict may stay unused, and so may a list that stands alone.
     fn is_used(&self) -> bool {
-        self.next >= self.positional.len() || self.dict.is_some()
+        self.next >= self.positional.len() || self.may_rest
     }
 }
 

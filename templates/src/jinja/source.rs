@@ -205,7 +205,10 @@ impl<'a> Rewriter<'a> {
 
     fn open(&mut self, code: &'a str, name: &'a str, written: &str) {
         let repeats = matches!(name, "for" | "macro" | "call");
+        // An item is no larger than the list it stands in; only a loop that calls itself makes new ones of it.
+        let is_plain_loop = name == "for" && !code.contains("recursive");
         match repeats || name == "with" {
+            true if is_plain_loop => self.check(written, &[]),
             true => self.check(written, &tags::bound(code)),
             false => self.written.push_str(written),
         }
