@@ -24,6 +24,7 @@ mod methods;
 mod number;
 mod operators;
 mod percent;
+mod piece;
 mod polyfill;
 mod python;
 mod range;

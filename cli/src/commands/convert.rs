@@ -29,10 +29,10 @@ pub(crate) struct Convert {
     /// The document; read from standard input when absent
     file: Option<PathBuf>,
     /// The dialect of the document
-    #[arg(long, value_name = "DIALECT", value_parser = dialect)]
+    #[arg(long, env = "ALLOQUY_FROM", value_name = "DIALECT", value_parser = dialect)]
     from: Dialect,
     /// The dialect to print
-    #[arg(long, value_name = "DIALECT", value_parser = dialect)]
+    #[arg(long, env = "ALLOQUY_TO", value_name = "DIALECT", value_parser = dialect)]
     to: Dialect,
 }
 

@@ -10,7 +10,7 @@ use alloquy_core::{
 };
 use alloquy_core::{Prompt, SpecialToken};
 use alloquy_onnx::HuggingFaceTokenizer;
-use alloquy_templates::{Clock, JinjaTemplate};
+use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 
 use crate::corpus::PublicTemplate;
@@ -82,7 +82,8 @@ impl Setting {
     pub(crate) fn new(public: &PublicTemplate, kind: &'static str) -> Option<Self> {
         let now = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
         let template = JinjaTemplate::builder(public.source.clone()).variables(public.variables.clone());
-        let template = template.clock(Clock::Fixed(now)).build().ok()?;
+        // What a template leaves out is no way in for anybody's text: render the rest.
+        let template = template.clock(Clock::Fixed(now)).polyfill(Polyfill::LeaveOut).build().ok()?;
         let json = vocabulary(kind, &public.tokens);
         let tokenizer = HuggingFaceTokenizer::from_json(json.as_bytes()).unwrap();
         let model = model(public, &tokenizer);

@@ -5,10 +5,8 @@
 //! not know is left to the engine's parser, and refused if that one should know it after all.
 
 use super::operators as names;
+use super::piece::{Piece, Problem, Result, level};
 use super::tokens::{self, Kind, Token};
-
-/// How deep an expression may nest: each operator of a chain is a level. 567 public templates need 27.
-const DEPTH: usize = 160;
 
 /// How many brackets may stand in each other: each takes the stack of a dozen functions.
 const BRACKETS: usize = 40;
@@ -18,88 +16,6 @@ const DICT_METHODS: [&str; 9] =
     ["items", "keys", "values", "get", "pop", "copy", "update", "clear", "setdefault"];
 
 const COMPARISONS: [&str; 7] = ["==", "!=", "<=", ">=", "<", ">", "in"];
-
-/// Why an expression was not rewritten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Problem {
-    /// Not an expression.
-    Syntax,
-    /// Deeper than [`DEPTH`] or [`BRACKETS`].
-    Depth,
-}
-
-type Result<T> = std::result::Result<T, Problem>;
-
-/// What stands outermost in an expression, which decides what may follow without brackets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Outermost {
-    /// A name, a literal, brackets: anything may follow.
-    #[default]
-    Operand,
-    /// A filter: another one may follow, but no attribute or call.
-    Filter,
-    /// An operator: brackets first.
-    Operator,
-}
-
-/// A rewritten expression.
-#[derive(Debug, Default)]
-struct Piece {
-    text: String,
-    outermost: Outermost,
-    /// Whether it is a text or a number as it stands: cheap to compare.
-    literal: bool,
-    depth: usize,
-}
-
-impl Piece {
-    fn operand(text: String, depth: usize) -> Self {
-        Self { text, depth, ..Self::default() }
-    }
-
-    fn operation(text: String, depth: usize) -> Self {
-        Self { text, outermost: Outermost::Operator, depth, ..Self::default() }
-    }
-
-    fn filter(text: String, depth: usize) -> Self {
-        Self { text, outermost: Outermost::Filter, depth, ..Self::default() }
-    }
-
-    /// Puts a filter behind.
-    fn filtered(self, name: &str, arguments: &[Piece]) -> Result<Self> {
-        let depth = arguments.iter().map(|argument| argument.depth).fold(self.depth, usize::max) + 1;
-        let mut text = self.bracketed();
-        text.extend(["|", name]);
-        if !arguments.is_empty() {
-            let arguments: Vec<_> = arguments.iter().map(|argument| argument.text.as_str()).collect();
-            text.extend(["(", &arguments.join(", "), ")"]);
-        }
-        level(Self::filter(text, depth))
-    }
-
-    /// As an operand or what a filter goes behind.
-    fn bracketed(self) -> String {
-        match self.outermost {
-            Outermost::Operator => format!("({})", self.text),
-            Outermost::Operand | Outermost::Filter => self.text,
-        }
-    }
-
-    /// As what an attribute, a subscript or a call goes behind.
-    fn receiver(self) -> String {
-        match self.outermost {
-            Outermost::Operand => self.text,
-            Outermost::Operator | Outermost::Filter => format!("({})", self.text),
-        }
-    }
-}
-
-fn level(piece: Piece) -> Result<Piece> {
-    match piece.depth > DEPTH {
-        true => Err(Problem::Depth),
-        false => Ok(piece),
-    }
-}
 
 /// Rewrites code that begins with an expression of a tag.
 #[derive(Debug)]

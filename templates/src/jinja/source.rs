@@ -10,8 +10,8 @@
 //!   follows) are refused;
 //! * every tag that gives variables a value is followed by a check of what they hold.
 
-use super::expressions::Problem;
 use super::fault::Fault;
+use super::piece::Problem;
 use super::tags;
 use super::{guards, spans, statements};
 

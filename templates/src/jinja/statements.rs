@@ -2,7 +2,8 @@
 //!
 //! Reference: the statements of `jinja2/parser.py` of Jinja2 3.1.
 
-use super::expressions::{Expressions, Problem};
+use super::expressions::Expressions;
+use super::piece::Problem;
 
 /// What asks for another template, which a chat template never has.
 pub(super) const NO_LOADER: &str = "__alloquy_no_loader";

@@ -41,7 +41,21 @@ fn search(root: &Path, policy: &str, variables: &[(&str, &Path)]) -> String {
     child.env("TEST_POLICY", policy).env("ALLOQUY_CACHE", root.join("cache"));
     // No Python: what this machine has installed must not decide.
     child.env("PATH", root.join("bin")).env_remove("ORT_DYLIB_PATH").env_remove("ALLOQUY_OFFLINE");
-    answer(&child.envs(variables.iter().copied()).output().unwrap())
+    child.envs(variables.iter().copied());
+    answer(&output(&mut child))
+}
+
+/// Runs a program that was just copied. A child that another test starts meanwhile holds the copy open for a moment.
+fn output(child: &mut Command) -> Output {
+    for _ in 0..200 {
+        match child.output() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            ended => return ended.unwrap(),
+        }
+    }
+    panic!("{child:?} stays busy")
 }
 
 fn answer(output: &Output) -> String {

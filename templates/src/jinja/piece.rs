@@ -1,0 +1,87 @@
+//! A rewritten piece of an expression: its text, and what may be put behind it. Knows no grammar.
+
+/// How deep an expression may nest: each operator of a chain is a level. 567 public templates need 27.
+const DEPTH: usize = 160;
+
+/// Why an expression was not rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// Not an expression.
+    Syntax,
+    /// Deeper than [`DEPTH`] or [`BRACKETS`].
+    Depth,
+}
+
+pub(super) type Result<T> = std::result::Result<T, Problem>;
+
+/// What stands outermost in an expression, which decides what may follow without brackets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Outermost {
+    /// A name, a literal, brackets: anything may follow.
+    #[default]
+    Operand,
+    /// A filter: another one may follow, but no attribute or call.
+    Filter,
+    /// An operator: brackets first.
+    Operator,
+}
+
+/// A rewritten expression.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    pub(super) text: String,
+    pub(super) outermost: Outermost,
+    /// Whether it is a text or a number as it stands: cheap to compare.
+    pub(super) literal: bool,
+    pub(super) depth: usize,
+}
+
+impl Piece {
+    pub(super) fn operand(text: String, depth: usize) -> Self {
+        Self { text, depth, ..Self::default() }
+    }
+
+    pub(super) fn operation(text: String, depth: usize) -> Self {
+        Self { text, outermost: Outermost::Operator, depth, ..Self::default() }
+    }
+
+    pub(super) fn filter(text: String, depth: usize) -> Self {
+        Self { text, outermost: Outermost::Filter, depth, ..Self::default() }
+    }
+
+    /// Puts a filter behind.
+    pub(super) fn filtered(self, name: &str, arguments: &[Piece]) -> Result<Self> {
+        let depth = arguments.iter().map(|argument| argument.depth).fold(self.depth, usize::max) + 1;
+        let mut text = self.bracketed();
+        text.extend(["|", name]);
+        if !arguments.is_empty() {
+            let arguments: Vec<_> = arguments.iter().map(|argument| argument.text.as_str()).collect();
+            text.extend(["(", &arguments.join(", "), ")"]);
+        }
+        level(Self::filter(text, depth))
+    }
+
+    /// As an operand or what a filter goes behind.
+    pub(super) fn bracketed(self) -> String {
+        match self.outermost {
+            Outermost::Operator => format!("({})", self.text),
+            Outermost::Operand | Outermost::Filter => self.text,
+        }
+    }
+
+    /// As what an attribute, a subscript or a call goes behind.
+    pub(super) fn receiver(self) -> String {
+        match self.outermost {
+            Outermost::Operand => self.text,
+            Outermost::Operator | Outermost::Filter => format!("({})", self.text),
+        }
+    }
+}
+
+/// Returns `piece` unless it is too deep.
+pub(super) fn level(piece: Piece) -> Result<Piece> {
+    match piece.depth > DEPTH {
+        true => Err(Problem::Depth),
+        false => Ok(piece),
+    }
+}
