@@ -29,8 +29,8 @@ impl Edges {
     pub(crate) fn of(&self, text: &str) -> Vec<usize> {
         let trimmed = text.trim();
         let blank = text.len() - text.trim_start().len();
-        let mut edges = Vec::new();
-        if self.is_continued_by(trimmed) || self.is_middle(trimmed) {
+        let mut edges: Vec<_> = self.last_of_end(trimmed).map(|last| blank + last).into_iter().collect();
+        if self.is_middle(trimmed) && !is_command(trimmed) {
             edges.push(blank);
         }
         let last = trimmed.char_indices().rev().map(|(start, _)| start).take(self.longest);
@@ -41,7 +41,8 @@ impl Edges {
 
     /// As [`Edges::of`], for a name: templates put brackets around names, and a word is enough to be completed.
     pub(crate) fn of_name(&self, name: &str) -> Vec<usize> {
-        match self.words.contains(name.trim()) {
+        let trimmed = name.trim();
+        match self.words.contains(trimmed) || self.is_middle(trimmed) {
             true => vec![name.len() - name.trim_start().len()],
             false => self.of(name),
         }
@@ -51,12 +52,15 @@ impl Edges {
         is_telling(text) && begins_longer(&self.specials, text)
     }
 
-    fn is_continued_by(&self, text: &str) -> bool {
+    /// Returns where the last character of a control token's end stands that `text` begins with. Its last, not its
+    /// first: templates look for the `/think` of `/think>`.
+    fn last_of_end(&self, text: &str) -> Option<usize> {
         let mut reversed = String::new();
-        text.chars().take(self.longest).any(|symbol| {
+        let mut ends = text.char_indices().take(self.longest).map(|(last, symbol)| {
             reversed.insert(0, symbol);
-            is_telling(&reversed) && begins_longer(&self.reversed, &reversed)
-        })
+            (last, is_telling(&reversed) && begins_longer(&self.reversed, &reversed))
+        });
+        ends.find(|(_, is_end)| *is_end).map(|(last, _)| last)
     }
 
     fn is_middle(&self, text: &str) -> bool {
@@ -81,6 +85,11 @@ fn is_bracket(symbol: char) -> bool {
     !symbol.is_alphanumeric() && symbol != '_'
 }
 
+/// A slash and a word, such as `/think`, is what people type to command a model, and templates look for it.
+fn is_command(text: &str) -> bool {
+    text.strip_prefix('/').is_some_and(|word| !is_telling(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::Edges;
@@ -90,11 +99,13 @@ mod tests {
         let edges = Edges::new(["<|end|>", "[INST]"].into_iter());
         let places = |text| edges.of(text);
         assert_eq!(places("a <|e"), [2]);
-        assert_eq!(places(" nd|> a "), [1]);
+        assert_eq!(places(" nd|> a "), [4]);
         assert_eq!(places("|end|"), [0]);
         assert_eq!(places("3 <"), [2]);
         assert_eq!(places("a <| b"), [0; 0]);
         assert_eq!(places("<|end|>"), [0; 0]);
+        assert_eq!(Edges::new(["</end>"].into_iter()).of("/end"), [0; 0]);
+        assert_eq!(Edges::new(["</end>"].into_iter()).of_name("/end"), [0]);
         // A word is no part worth looking at.
         assert_eq!(places("end"), [0; 0]);
         assert_eq!(places(""), [0; 0]);

@@ -140,7 +140,15 @@ impl Literals {
     /// Returns where a control token's text begins that must stay text, where a part of one stands that a template
     /// might complete, and where one comes together when a template rewrites the text; sorted.
     fn starts(&self, voice: Voice, text: &str) -> Vec<usize> {
-        let mut starts = if voice == Voice::Name { self.edges.of_name(text) } else { self.edges.of(text) };
+        let mut starts = match voice {
+            Voice::Name => self.edges.of_name(text),
+            Voice::Model => {
+                let of_piece =
+                    |(start, piece)| self.edges.of(piece).into_iter().map(move |edge| start + edge);
+                self.between_tags(text).into_iter().flat_map(of_piece).collect()
+            }
+            Voice::Other => self.edges.of(text),
+        };
         if self.specials.may_begin_in(text) {
             starts.extend(self.beginnings(voice, text));
             rewrites::each(text, |rewritten, places| {
@@ -150,6 +158,21 @@ impl Literals {
         }
         starts.sort_unstable();
         starts
+    }
+
+    /// Cuts a reply at the model's tags, for templates take thoughts out and join what stood around them.
+    fn between_tags<'t>(&self, text: &'t str) -> Vec<(usize, &'t str)> {
+        let (mut pieces, mut start) = (Vec::new(), 0);
+        for (place, _) in text.char_indices() {
+            let rest = text.get(place..).unwrap_or_default();
+            let tag = self.spoken.iter().find(|tag| place >= start && rest.starts_with(**tag));
+            if let Some(tag) = tag {
+                pieces.push((start, text.get(start..place).unwrap_or_default()));
+                start = place + tag.len();
+            }
+        }
+        pieces.push((start, text.get(start..).unwrap_or_default()));
+        pieces
     }
 
     fn beginnings(&self, voice: Voice, text: &str) -> impl Iterator<Item = usize> {
@@ -383,6 +406,20 @@ mod tests {
         let literals = Literals::new(&FALLBACK, &model(&["<|end|>"]));
         // What nobody completes is text.
         assert_eq!(parts(&literals, "a <|e", str::to_owned), [text("a <|e")]);
+    }
+
+    #[test]
+    fn tags_of_the_model_stay_tags_at_the_edge_of_its_text() {
+        static FAMILY: Family = Family { tags: &["<think>"], ..Family::PLAIN };
+        let literals = Literals::new(&FAMILY, &model(&["<think>", ">>END<<"]));
+        let mut input = input("Well <think>");
+        input.messages[0]["role"] = "assistant".into();
+        let unmarked = input.clone();
+        literals.protect(&mut input).unwrap();
+        assert_eq!(input, unmarked);
+        input.messages[0]["content"] = ">>E<think>ND<< a".into();
+        literals.protect(&mut input).unwrap();
+        assert_eq!(input.messages[0]["content"], ">\u{10FFFD}>E<think>ND<<\u{10FFFD} a");
     }
 
     #[test]

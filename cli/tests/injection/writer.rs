@@ -214,7 +214,7 @@ impl<'a> Writer<'a> {
 /// Replaces everything but white space, switches and the tags in `spoken` by letters that spell nothing. Equal texts stay
 /// equal.
 fn benign(text: &str, spoken: &[&str]) -> String {
-    const LETTERS: &[u8] = b"bcdfghjkmpqrvwz";
+    const LETTERS: &[u8] = b"cdfghjkmqrvwxz";
     let (mut plain, mut rest) = (String::new(), text);
     while let Some(symbol) = rest.chars().next() {
         let mut kept = spoken.iter().chain(&SWITCHES);
