@@ -324,7 +324,8 @@ fn visited((mut key, value): (String, Value), voice: Voice, visit: &mut Visit<'_
 
 fn with_value_visited(key: String, mut value: Value, voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
     let is_kind = key == "type" && value.as_str().is_some_and(|kind| KINDS.contains(&kind));
-    let is_name = key == "name" && value.is_string();
+    // `required` repeats keys, which templates compare with it: the same text gets the same marks.
+    let is_name = (key == "name" && value.is_string()) || (key == "required" && value.is_array());
     if !is_kind {
         each_text_of(&mut value, if is_name { Voice::Name } else { voice }, visit);
     }
@@ -406,6 +407,19 @@ mod tests {
         let literals = Literals::new(&FALLBACK, &model(&["<|end|>"]));
         // What nobody completes is text.
         assert_eq!(parts(&literals, "a <|e", str::to_owned), [text("a <|e")]);
+    }
+
+    #[test]
+    fn a_parameter_that_is_required_stays_required() {
+        let literals = Literals::new(&FALLBACK, &model(&["<|end|>"]));
+        for name in ["end", "nd|> x", "<|end|>", "x"] {
+            let tool = json!({"parameters": {"properties": {name: {}}, "required": [name]}});
+            let mut input = TemplateInput { tools: Some(vec![tool]), ..input("<|end|>") };
+            literals.protect(&mut input).unwrap();
+            let parameters = &input.tools.unwrap()[0]["parameters"];
+            let required = parameters["required"][0].as_str().unwrap();
+            assert!(parameters["properties"].get(required).is_some(), "{parameters}");
+        }
     }
 
     #[test]
