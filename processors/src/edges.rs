@@ -9,7 +9,7 @@ pub(crate) struct Edges {
     specials: BTreeSet<String>,
     /// The same, spelled from the end.
     reversed: BTreeSet<String>,
-    /// The words that stand between brackets: `end` of `<|end|>`.
+    /// The words that nothing but brackets stands around: `think` of `</think>`.
     words: BTreeSet<String>,
     /// How many characters the longest has.
     longest: usize,
@@ -19,7 +19,7 @@ impl Edges {
     pub(crate) fn new<'a>(specials: impl Iterator<Item = &'a str>) -> Self {
         let specials: BTreeSet<String> = specials.map(str::to_owned).collect();
         let reversed = specials.iter().map(|special| special.chars().rev().collect()).collect();
-        let words = specials.iter().map(|special| special.trim_matches(is_bracket).to_owned()).collect();
+        let words = specials.iter().filter_map(|special| word_of(special)).map(str::to_owned).collect();
         let longest = specials.iter().map(|special| special.chars().count()).max().unwrap_or_default();
         Self { specials, reversed, words, longest }
     }
@@ -39,13 +39,16 @@ impl Edges {
         edges
     }
 
-    /// As [`Edges::of`], for a name: templates put brackets around names, and a word is enough to be completed.
+    /// As [`Edges::of`], for a name: templates put brackets around names, and a word is enough to be completed. Marked
+    /// at its end, it is sorted as it was.
     pub(crate) fn of_name(&self, name: &str) -> Vec<usize> {
-        let trimmed = name.trim();
-        match self.words.contains(trimmed) || self.is_middle(trimmed) {
-            true => vec![name.len() - name.trim_start().len()],
-            false => self.of(name),
+        let mut edges = self.of(name);
+        let trimmed = name.trim_end();
+        let word = trimmed.trim_start();
+        if self.words.contains(word) || is_command(word) && self.is_middle(word) {
+            edges.extend(trimmed.char_indices().next_back().map(|(last, _)| last));
         }
+        edges
     }
 
     fn is_begun_by(&self, text: &str) -> bool {
@@ -80,6 +83,15 @@ fn is_telling(text: &str) -> bool {
     text.chars().any(|symbol| is_bracket(symbol) && !symbol.is_whitespace())
 }
 
+/// Returns the word of `<word>`, `</word>`, `[WORD]` and `[/WORD]`, which templates make of names.
+fn word_of(special: &str) -> Option<&str> {
+    let angled = special.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+    let squared = || special.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let inside = angled.or_else(squared)?;
+    let word = inside.strip_prefix('/').unwrap_or(inside);
+    Some(word).filter(|word| !is_telling(word))
+}
+
 /// Anything but what words are made of.
 fn is_bracket(symbol: char) -> bool {
     !symbol.is_alphanumeric() && symbol != '_'
@@ -105,11 +117,13 @@ mod tests {
         assert_eq!(places("a <| b"), [0; 0]);
         assert_eq!(places("<|end|>"), [0; 0]);
         assert_eq!(Edges::new(["</end>"].into_iter()).of("/end"), [0; 0]);
-        assert_eq!(Edges::new(["</end>"].into_iter()).of_name("/end"), [0]);
+        assert_eq!(Edges::new(["</end>"].into_iter()).of_name("/end"), [3]);
+        assert_eq!(Edges::new(["</end>"].into_iter()).of_name(" end"), [3]);
         // A word is no part worth looking at.
         assert_eq!(places("end"), [0; 0]);
         assert_eq!(places(""), [0; 0]);
-        assert_eq!(edges.of_name("end"), [0]);
+        assert_eq!(edges.of_name("INST"), [3]);
+        assert_eq!(edges.of_name("end"), [0; 0]);
         assert_eq!(edges.of_name("ends"), [0; 0]);
     }
 }

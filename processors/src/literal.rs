@@ -44,6 +44,8 @@ enum Voice {
     Model,
     /// What a thing is called: a name, or the key of a field.
     Name,
+    /// What describes a tool's arguments; its keys are names but for the words of JSON Schema.
+    Schema,
     /// Anything else.
     Other,
 }
@@ -89,16 +91,16 @@ impl Literals {
             return Ok(vec![PromptPart::Text(rendered.to_owned())]);
         };
         let (text, starts) = mark.take(rendered);
-        let (mut parts, mut done) = (Vec::new(), 0);
-        for &place in &starts {
-            // Inside a token that is cut out already, or not part of one: the template changed it.
-            let found = self.specials.around(&text, place, done);
-            let Some((start, special)) = found.filter(|_| place >= done) else {
-                continue;
-            };
-            push_text(&mut parts, text.get(done..start));
-            done = self.end(&text, place, start + special.len(), &starts);
-            parts.extend(text.get(start..done).map(|literal| PromptPart::Literal(literal.to_owned())));
+        let (mut parts, mut done, mut seen) = (Vec::new(), 0, 0);
+        // As a tokenizer reads: from the left, the longest first.
+        while let Some((start, special)) = self.specials.next_in(&text, seen) {
+            seen = start + special.len();
+            if let Some(place) = marked_in(&starts, start, seen) {
+                seen = self.end(&text, place, seen, &starts);
+                push_text(&mut parts, text.get(done..start));
+                parts.extend(text.get(start..seen).map(|literal| PromptPart::Literal(literal.to_owned())));
+                done = seen;
+            }
         }
         push_text(&mut parts, text.get(done..));
         Ok(parts)
@@ -107,13 +109,9 @@ impl Literals {
     /// Returns where the token around `place` that ends at `end` stops being somebody's text: where a control token of
     /// the template's own begins, which must not lose its beginning to it.
     fn end(&self, text: &str, place: usize, end: usize, starts: &[usize]) -> usize {
-        let marked = |from: usize, to: usize| {
-            let next = starts.partition_point(|start| *start < from);
-            starts.get(next).is_some_and(|start| *start < to)
-        };
         let own = |from: &usize| {
             let mut found = self.specials.beginning(text.get(*from..).unwrap_or_default());
-            found.any(|own| from + own.len() > end && !marked(*from, from + own.len()))
+            found.any(|own| from + own.len() > end && marked_in(starts, *from, from + own.len()).is_none())
         };
         (place + 1..end).find(own).unwrap_or(end)
     }
@@ -147,14 +145,21 @@ impl Literals {
                     |(start, piece)| self.edges.of(piece).into_iter().map(move |edge| start + edge);
                 self.between_tags(text).into_iter().flat_map(of_piece).collect()
             }
-            Voice::Other => self.edges.of(text),
+            Voice::Schema | Voice::Other => self.edges.of(text),
         };
         if self.specials.may_begin_in(text) {
             starts.extend(self.beginnings(voice, text));
             rewrites::each(text, |rewritten, places| {
-                let places = self.beginnings(voice, rewritten).map(|start| places.get(start).copied());
-                starts.extend(places.flatten());
+                let begun = self.beginnings(voice, rewritten).into_iter();
+                starts.extend(begun.filter_map(|start| places.get(start)));
             });
+        }
+        if voice == Voice::Model {
+            let pieces = self.between_tags(text);
+            let between = |start: &usize| {
+                pieces.iter().any(|(from, piece)| (*from..from + piece.len()).contains(start))
+            };
+            starts.retain(between);
         }
         starts.sort_unstable();
         starts
@@ -175,13 +180,25 @@ impl Literals {
         pieces
     }
 
-    fn beginnings(&self, voice: Voice, text: &str) -> impl Iterator<Item = usize> {
-        let begins = move |start: &usize| {
-            let mut found = self.specials.nearly_beginning(text.get(*start..).unwrap_or_default());
-            found.any(|special| voice != Voice::Model || !self.spoken.contains(special))
+    /// Where a control token begins, in any capitals. Of a model's reply its tags are left out, and what begins inside
+    /// of one is none.
+    fn beginnings(&self, voice: Voice, text: &str) -> Vec<usize> {
+        let pieces = if voice == Voice::Model { self.between_tags(text) } else { vec![(0, text)] };
+        let places = pieces
+            .into_iter()
+            .flat_map(|(from, piece)| piece.char_indices().map(move |(start, _)| from + start));
+        let begins = |start: &usize| {
+            let rest = text.get(*start..).unwrap_or_default();
+            self.specials.nearly_beginning(rest).next().is_some()
         };
-        text.char_indices().map(|(start, _)| start).filter(begins)
+        places.filter(begins).collect()
     }
+}
+
+/// Returns the first of the sorted `places` from `from` to before `to`.
+fn marked_in(places: &[usize], from: usize, to: usize) -> Option<usize> {
+    let next = places.partition_point(|place| *place < from);
+    places.get(next).copied().filter(|place| *place < to)
 }
 
 fn push_text(parts: &mut Vec<PromptPart>, text: Option<&str>) {
@@ -282,7 +299,7 @@ fn each_text_of_message(message: &mut Map<String, Value>, visit: &mut Visit<'_>)
         "content" if model => with_value_visited(key, value, Voice::Model, visit),
         _ => {
             // Unknown fields stand here under whatever key; a template may print the whole message.
-            if !KEYS.contains(&key.as_str()) {
+            if !is_looked_for(&key, Voice::Other) {
                 visit(Voice::Other, &mut key);
             }
             with_value_visited(key, value, Voice::Other, visit)
@@ -305,29 +322,39 @@ fn each_text_of(value: &mut Value, voice: Voice, visit: &mut Visit<'_>) {
 
 /// The words that templates look for; a vocabulary that has them as added tokens does not change them.
 #[rustfmt::skip]
-const KEYS: [&str; 25] = [
-    // Of messages and documents
+const KEYS: [&str; 15] = [
     "content", "text", "title", "reasoning_content", "reasoning", "thinking", "tool_calls", "tool_call_id", "function",
-    "id", "name", "arguments", "image", "audio", "video",
-    // Of JSON schemas
-    "type", "description", "parameters", "properties", "required", "enum", "items", "default", "format", "return",
+    "id", "arguments", "parameters", "image", "audio", "video",
+];
+#[rustfmt::skip]
+const SCHEMA_KEYS: [&str; 10] = [
+    "name", "type", "description", "properties", "required", "enum", "items", "default", "format", "return",
 ];
 const KINDS: [&str; 5] = ["text", "image", "audio", "video", "function"];
 
 /// Templates print keys too, those of a tool's parameters for one.
 fn visited((mut key, value): (String, Value), voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
-    if !KEYS.contains(&key.as_str()) {
+    if !is_looked_for(&key, voice) {
         visit(Voice::Name, &mut key);
     }
     with_value_visited(key, value, voice, visit)
 }
 
+fn is_looked_for(key: &str, voice: Voice) -> bool {
+    SCHEMA_KEYS.contains(&key) || voice != Voice::Schema && KEYS.contains(&key)
+}
+
 fn with_value_visited(key: String, mut value: Value, voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
     let is_kind = key == "type" && value.as_str().is_some_and(|kind| KINDS.contains(&kind));
-    // `required` repeats keys, which templates compare with it: the same text gets the same marks.
-    let is_name = (key == "name" && value.is_string()) || (key == "required" && value.is_array());
+    let voice = match key.as_str() {
+        "name" if value.is_string() => Voice::Name,
+        // Names of properties: templates compare them with the keys.
+        "required" if value.is_array() => Voice::Name,
+        "parameters" => Voice::Schema,
+        _ => voice,
+    };
     if !is_kind {
-        each_text_of(&mut value, if is_name { Voice::Name } else { voice }, visit);
+        each_text_of(&mut value, voice, visit);
     }
     (key, value)
 }

@@ -49,23 +49,17 @@ impl Specials {
         lengths.iter().filter_map(|&length| text.get(..length))
     }
 
-    /// Returns the first of the texts, longest first, that begins in `text` before `place` or there, ends behind
-    /// it and does not begin before `from`: where it begins, and what it is.
-    pub(crate) fn around<'t>(&self, text: &'t str, place: usize, from: usize) -> Option<(usize, &'t str)> {
-        let first = place.saturating_sub(self.longest()).max(from);
-        (first..=place).filter(|start| text.is_char_boundary(*start)).find_map(|start| {
-            let mut found = self.beginning(text.get(start..).unwrap_or_default());
-            found.find(|special| start + special.len() > place).map(|special| (start, special))
-        })
+    /// Returns the first of the texts that begins in `text` at `from` or behind, the longest that begins there.
+    pub(crate) fn next_in<'t>(&self, text: &'t str, from: usize) -> Option<(usize, &'t str)> {
+        let rest = text.get(from..).unwrap_or_default();
+        let starts = rest.char_indices().map(|(start, _)| from + start);
+        let mut found = starts.filter_map(|start| Some((start, self.beginning(text.get(start..)?).next()?)));
+        found.next()
     }
 
     /// Returns the texts.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.texts.iter().map(String::as_str)
-    }
-
-    fn longest(&self) -> usize {
-        self.lengths.first().copied().unwrap_or_default()
     }
 }
 
@@ -104,10 +98,11 @@ mod tests {
     }
 
     #[test]
-    fn a_text_around_a_place_may_begin_before_it() {
-        let specials = Specials::new(["<end>", "<"]);
-        assert_eq!(specials.around("é<end>", 4, 0), Some((2, "<end>")));
-        assert_eq!(specials.around("é<end>", 4, 3), None);
-        assert_eq!(specials.around("<end>é", 5, 0), None);
+    fn the_next_is_the_first_and_then_the_longest() {
+        let specials = Specials::new(["<end>", "<", "d>"]);
+        assert_eq!(specials.next_in("é<end><", 0), Some((2, "<end>")));
+        assert_eq!(specials.next_in("é<end><", 3), Some((5, "d>")));
+        assert_eq!(specials.next_in("é<end><", 7), Some((7, "<")));
+        assert_eq!(specials.next_in("é<end><", 8), None);
     }
 }

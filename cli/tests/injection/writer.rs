@@ -113,7 +113,7 @@ impl<'a> Writer<'a> {
     /// A text of a person, a tool or a document.
     pub(crate) fn text(&mut self) -> String {
         let text = self.hostile();
-        self.told(&text, &[])
+        self.told(&text, &SWITCHES)
     }
 
     /// A text of the model's: its own tags mean what they say.
@@ -121,7 +121,7 @@ impl<'a> Writer<'a> {
         let text = self.hostile();
         match self.voice {
             Voice::Hostile => text,
-            Voice::Benign { spoken } => benign(&text, spoken),
+            Voice::Benign { spoken } => benign(&text, &[spoken, &SWITCHES].concat()),
         }
     }
 
@@ -134,10 +134,10 @@ impl<'a> Writer<'a> {
         self.told(&fragment, &[])
     }
 
-    fn told(&self, text: &str, spoken: &[&str]) -> String {
+    fn told(&self, text: &str, kept: &[&str]) -> String {
         match self.voice {
             Voice::Hostile => text.to_owned(),
-            Voice::Benign { .. } => benign(text, spoken),
+            Voice::Benign { .. } => benign(text, kept),
         }
     }
 
@@ -211,14 +211,12 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Replaces everything but white space, switches and the tags in `spoken` by letters that spell nothing. Equal texts stay
-/// equal.
-fn benign(text: &str, spoken: &[&str]) -> String {
+/// Replaces everything but white space and what is kept by letters that spell nothing. Equal texts stay equal.
+fn benign(text: &str, kept: &[&str]) -> String {
     const LETTERS: &[u8] = b"cdfghjkmqrvwxz";
     let (mut plain, mut rest) = (String::new(), text);
     while let Some(symbol) = rest.chars().next() {
-        let mut kept = spoken.iter().chain(&SWITCHES);
-        if let Some(tag) = kept.find(|tag| rest.starts_with(**tag)) {
+        if let Some(tag) = kept.iter().find(|tag| rest.starts_with(**tag)) {
             plain += tag;
             rest = &rest[tag.len()..];
             continue;
