@@ -9,8 +9,16 @@ use alloquy_core::{
     Engine, Error, ErrorKind, Manager, Preface, Result, SamplingOptions, Tool, ToolSpec, TurnEvent,
 };
 use alloquy_onnx::OnnxEngine;
+use alloquy_templates::JinjaTemplate;
 use futures::StreamExt;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+/// The least that tells a model of tools.
+const TEMPLATE: &str = "\
+{% if tools %}<|im_start|>system\nTools: {{ tools | tojson }}<|im_end|>\n{% endif %}\
+{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}\
+{% for call in message.tool_calls %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}<|im_end|>\n\
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
 
 /// Tells the time.
 #[derive(Debug)]
@@ -33,7 +41,12 @@ impl Tool for Clock {
 
 fn main() -> Result<()> {
     let engine = Arc::new(OnnxEngine::load(folder::of_model())?);
-    let template = alloquy_templates::detect(engine.model())?.template;
+    let own = JinjaTemplate::of(engine.model())?;
+    // A template that has no place for tools refuses them rather than drop them.
+    let template = match own.capabilities().tools {
+        true => own,
+        false => JinjaTemplate::from_source(TEMPLATE, Map::new())?,
+    };
     let processor = alloquy_processors::detect(engine.model()).processor;
     let short = SamplingOptions { max_tokens: Some(256), ..SamplingOptions::default() };
     let manager = Manager::builder(engine).template(template).processor(processor).sampling(short);
