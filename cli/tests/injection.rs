@@ -21,6 +21,7 @@ mod oracle;
 mod run;
 #[path = "injection/setting.rs"]
 mod setting;
+mod shared;
 #[path = "injection/tally.rs"]
 mod tally;
 #[path = "injection/writer.rs"]

@@ -1,5 +1,6 @@
 //! Texts that are written by a program: they are checked in, and say what made them.
 
+mod between;
 mod examples;
 mod families;
 mod layers;

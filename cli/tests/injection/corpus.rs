@@ -1,7 +1,7 @@
 //! The public chat templates, and the control tokens that each names.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
@@ -18,21 +18,10 @@ pub(crate) struct PublicTemplate {
 
 /// Reads the corpus; `None`, said aloud, where it is absent.
 pub(crate) fn read() -> Option<Vec<PublicTemplate>> {
-    let folder = shared("cases/templates")?;
+    let folder = crate::shared::find("cases/templates")?;
     let index = std::fs::read_to_string(folder.join("index.json")).unwrap();
     let index: Value = serde_json::from_str(&index).unwrap();
     Some(index["templates"].as_array().unwrap().iter().map(|entry| template(&folder, entry)).collect())
-}
-
-fn shared(path: &str) -> Option<PathBuf> {
-    let workspace = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let shared = std::env::var_os("ALLOQUY_SHARED").unwrap_or_else(|| "../shared".into());
-    let found = workspace.join(shared).join(path);
-    if !found.exists() {
-        eprintln!("Skipping: {} does not exist, set ALLOQUY_SHARED", found.display());
-        return None;
-    }
-    Some(found)
 }
 
 fn template(folder: &Path, entry: &Value) -> PublicTemplate {

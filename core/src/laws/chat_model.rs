@@ -66,7 +66,7 @@ pub async fn stopping_keeps_what_was_said(model: &dyn ChatModel, request: &Reque
     );
 }
 
-/// A request without a single message fails in `reply`, not in the stream.
+/// A request without a message and with options out of range fails in `reply`, not in the stream.
 ///
 /// # Panics
 /// When the law is broken.

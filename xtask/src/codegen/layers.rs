@@ -1,7 +1,9 @@
 //! The tables of imports in docs/architecture.md. Knows where they stand, not what they say.
 
 use crate::layers::tables;
-use crate::{Error, File, Result, Tree};
+use crate::{File, Result, Tree};
+
+use super::between::between;
 
 const PAGE: &str = "docs/architecture.md";
 
@@ -14,15 +16,5 @@ const MARKERS: (&str, &str) =
 /// # Errors
 /// When the page or its markers are missing.
 pub fn architecture_with_layers(tree: &Tree) -> Result<File> {
-    let page = tree.get(PAGE).ok_or_else(|| Error::new(format!("{PAGE} does not exist")))?;
-    let (start, end) = MARKERS;
-    let cut = || {
-        let (before, rest) = page.text.split_once(start)?;
-        let (_old, after) = rest.split_once(end)?;
-        Some((before, after))
-    };
-    let (before, after) =
-        cut().ok_or_else(|| Error::new(format!("{PAGE} has no place for layers: {start:?}")))?;
-    let text = format!("{before}{start}\n{}\n{end}{after}", tables());
-    Ok(File { path: PAGE.to_owned(), text })
+    between(tree, PAGE, MARKERS, &tables())
 }

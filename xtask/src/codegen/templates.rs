@@ -2,6 +2,8 @@
 
 use crate::{Error, File, Result, Tree};
 
+use super::between::between;
+
 const TABLE: &str = "templates/src/mlc/named.rs";
 
 const PAGE: &str = "docs/mlc.md";
@@ -36,18 +38,8 @@ pub fn conversation_templates(tree: &Tree) -> Result<File> {
 /// # Errors
 /// When the page or its markers are missing, or a folder has no templates.
 pub fn page_with_template_names(tree: &Tree) -> Result<File> {
-    let page = tree.get(PAGE).ok_or_else(|| Error::new(format!("{PAGE} does not exist")))?;
-    let (start, end) = MARKERS;
-    let cut = || {
-        let (before, rest) = page.text.split_once(start)?;
-        let (_old, after) = rest.split_once(end)?;
-        Some((before, after))
-    };
-    let (before, after) =
-        cut().ok_or_else(|| Error::new(format!("{PAGE} has no place for names: {start:?}")))?;
     let [current, legacy] = FOLDERS.map(|(folder, _)| names(tree, folder));
-    let text = format!("{before}{start}\n{}\n{end}{after}", table(&current?, &legacy?));
-    Ok(File { path: PAGE.to_owned(), text })
+    between(tree, PAGE, MARKERS, &table(&current?, &legacy?))
 }
 
 fn table(current: &[&str], legacy: &[&str]) -> String {
