@@ -1,0 +1,83 @@
+//! Families for rows that name a processor, a fence or a channel: found by asking each what it reads.
+
+use std::sync::Arc;
+
+use alloquy_core::{DataProcessor, Ending, Message, ModelInfo, Part, Preface, PromptSource, ToolSpec};
+use alloquy_processors as processors;
+use serde_json::json;
+
+/// A family, chosen at run time.
+pub(crate) type Family = Arc<dyn DataProcessor>;
+
+/// Every family, of a model of which nothing is known.
+pub(crate) fn all() -> impl Iterator<Item = Family> {
+    processors::families().map(|name| processors::named(name, &ModelInfo::default()).unwrap())
+}
+
+/// The family that a row's processor stands for: `FunctionGemma` is `function_gemma`.
+pub(crate) fn named(kind: &str) -> Result<Family, String> {
+    let bare = |name: &str| name.replace(['_', '-', '.'], "").to_lowercase();
+    let found = all().find(|family| bare(family.name()) == bare(kind));
+    found.ok_or_else(|| format!("no family is called {kind:?}"))
+}
+
+/// The family that writes calls of a syntax between two fences.
+pub(crate) fn with_fence(start: &str, end: &str, syntax: &str) -> Result<Family, String> {
+    let call = match syntax {
+        "fc" => "call:probe{}",
+        "python" => "probe()",
+        "json" => r#"{"name": "probe", "arguments": {}}"#,
+        other => return Err(format!("no family writes calls as {other:?}")),
+    };
+    let reply = format!("{start}{call}{end}");
+    let calls = |family: &Family| {
+        let message = read(family, "", &with_tool(), [reply.as_str()]);
+        message.parts.len() == 1 && message.tool_calls().any(|call| call.name == "probe")
+    };
+    let found = all().find(calls);
+    found.ok_or_else(|| format!("no family writes {syntax} calls between {start:?} and {end:?}"))
+}
+
+/// The fences of a syntax, as LiteRT-LM's processors have them.
+const FENCES: [(&str, &str, &str); 3] = [
+    ("fc", "<start_function_call>", "<end_function_call>"),
+    ("python", "```tool_code\n", "\n```"),
+    ("json", "<tool_call>", "</tool_call>"),
+];
+
+/// A family that writes calls of a syntax, with its fences.
+pub(crate) fn with_syntax(syntax: &str) -> Result<(Family, &'static str, &'static str), String> {
+    let known = FENCES.iter().find(|(name, ..)| *name == syntax);
+    let (_, start, end) = known.ok_or_else(|| format!("no family writes calls as {syntax:?}"))?;
+    Ok((with_fence(start, end, syntax)?, start, end))
+}
+
+/// Says whether a family reads what stands between two markers as a thought.
+pub(crate) fn thinks(family: &Family, start: &str, end: &str) -> bool {
+    let reply = format!("{start}probe{end}");
+    let message = read(family, "", &Preface::default(), [reply.as_str()]);
+    matches!(message.parts.as_slice(), [Part::Thinking(thought)] if thought == "probe")
+}
+
+/// A preface that offers a tool: without one, no family looks for calls.
+pub(crate) fn with_tool() -> Preface {
+    Preface::default().tool(ToolSpec::new("probe", "", json!({"type": "object", "properties": {}})))
+}
+
+/// Reads a reply to `rendered` that comes in pieces.
+pub(crate) fn read<'a>(
+    family: &Family,
+    rendered: &str,
+    preface: &Preface,
+    pieces: impl IntoIterator<Item = &'a str>,
+) -> Message {
+    let mut parser = family.reply_parser(rendered, source(preface, &[], Ending::Answer));
+    for piece in pieces {
+        drop(parser.push(piece));
+    }
+    parser.finish().1
+}
+
+pub(crate) fn source<'a>(preface: &'a Preface, path: &'a [Message], ending: Ending) -> PromptSource<'a> {
+    PromptSource { preface, path, ending }
+}
