@@ -70,3 +70,15 @@ fn every_row_does_as_litert_lm_or_differs_on_purpose() {
     }
     assert!(report.finish(), "rows failed, or none passed");
 }
+
+#[test]
+fn the_page_lists_exactly_the_rows_that_differ() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/differences-from-litert-lm.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, generated) = page.split_once("<!-- Generated").unwrap();
+    let rows = generated.lines().filter_map(|line| line.strip_prefix("- `")?.strip_suffix('`'));
+    let listed: std::collections::BTreeSet<&str> = rows.collect();
+    let deviations = deviations::Deviations::read();
+    let differing: std::collections::BTreeSet<&str> = deviations.rows().map(String::as_str).collect();
+    assert_eq!(listed, differing, "run `cargo xtask codegen differences`");
+}
