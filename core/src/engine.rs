@@ -132,6 +132,19 @@ pub trait Session: Send {
     /// appended then), [`ErrorKind::Cancelled`] between chunks, [`ErrorKind::Backend`] otherwise.
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]>;
 
+    /// Appends `units` and hands the logits of each of them, in order, to `each`.
+    ///
+    /// The default feeds them one by one, which is exact; a session that computes all logits at once does better.
+    ///
+    /// # Errors
+    /// As [`Session::forward`]; no units are no error here.
+    fn forward_each(&mut self, units: &[Unit], cancel: &Cancel, each: &mut dyn FnMut(&[f32])) -> Result<()> {
+        for unit in units {
+            each(self.forward(std::slice::from_ref(unit), cancel)?);
+        }
+        Ok(())
+    }
+
     /// Keeps at most the first `length` units and returns how many it kept.
     ///
     /// A model that cannot rewind to `length` keeps fewer, possibly none. `length` beyond `resident` keeps all.
