@@ -72,6 +72,9 @@ pub struct ModelInfo {
     pub specials: Vec<SpecialToken>,
     /// The sampling that the model's makers recommend.
     pub sampling: SamplingOptions,
+    /// What else they recommend, and what has no effect here: values by place, such as
+    /// `generation_config.json /num_beams`.
+    pub ignored: BTreeMap<String, serde_json::Value>,
     /// Texts of the model's description files, by name.
     pub files: BTreeMap<String, String>,
 }
