@@ -192,12 +192,12 @@ async fn turn(
         let request = line.request(&start, &stop);
         let reply =
             relay(Next::new(&parts.middleware, &*parts.model).call(request).await?, &mut emit).await?;
-        if reply.finish == FinishReason::Stopped && reply.message.is_empty() {
+        if reply.finish == FinishReason::Cancelled && reply.message.is_empty() {
             return Err(Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word"));
         }
         let node = line.append(line.reply_node(&reply), &mut emit).await?;
         let called = match reply.finish {
-            FinishReason::Stopped => ToolAnswers::default(),
+            reason if reason.is_interrupted() => ToolAnswers::default(),
             _ => parts.tools.answer(&reply.message, &line.record.preface.tools).await,
         };
         let done = called.results.is_empty() || !called.pending.is_empty();
@@ -275,13 +275,13 @@ impl<'a> Line<'a> {
     fn request(&self, start: &Start, stop: &StopSignal) -> Request {
         let mut request = self.parts.request(&self.record.preface, &self.path);
         request.preface.extra.extend(start.extra.clone());
-        request.sampling = start.sampling.clone().or(&request.sampling);
+        request.sampling = start.sampling.clone().or(&self.record.sampling).or(&request.sampling);
         request.stop(stop.clone())
     }
 
     fn reply_node(&self, reply: &Reply) -> Node {
         let mut node = Node::new(self.tip, reply.message.clone());
-        if reply.finish == FinishReason::Stopped {
+        if reply.finish.is_interrupted() {
             node.status = NodeStatus::Interrupted;
         }
         node.tokens.clone_from(&reply.tokens);
@@ -339,6 +339,8 @@ fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
         facts.extend(value.ok().filter(|value| !value.is_null()).map(|value| (name.to_owned(), value)));
     };
     remember("finish", serde_json::to_value(reply.finish));
+    remember("stop_string", serde_json::to_value(&reply.stop_string));
+    remember("error", serde_json::to_value(&reply.error));
     remember("usage", serde_json::to_value(reply.usage));
     remember("cache", serde_json::to_value(reply.cache));
     remember("seed", serde_json::to_value(reply.seed));
