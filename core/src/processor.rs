@@ -57,6 +57,11 @@ pub trait DataProcessor: Send + Sync + Debug {
 
     /// Returns texts that end a reply and are not part of it, for models without a token for that.
     fn stop_strings(&self) -> Vec<String>;
+
+    /// Returns the stretches of a reply that are not its text and have a name; none unless a family says so.
+    fn channels(&self) -> &[Channel] {
+        &[]
+    }
 }
 
 impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
@@ -78,6 +83,41 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 
     fn stop_strings(&self) -> Vec<String> {
         (**self).stop_strings()
+    }
+
+    fn channels(&self) -> &[Channel] {
+        (**self).channels()
+    }
+}
+
+/// A named stretch of a reply between two markers, such as what the model thinks.
+///
+/// The markers are the texts as the model is trained to write them. A template may have printed `start` already:
+/// then a reply begins inside the channel.
+///
+/// ```
+/// use alloquy_core::Channel;
+///
+/// let channel = Channel::new(Channel::THINKING, "<think>\n", "\n</think>");
+/// assert_eq!(channel.name, "thinking");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// What it is called; [`Channel::THINKING`] is the one that every family with thoughts has.
+    pub name: String,
+    /// The text that begins it.
+    pub start: String,
+    /// The text that ends it.
+    pub end: String,
+}
+
+impl Channel {
+    /// The channel of what a model thinks before it answers.
+    pub const THINKING: &'static str = "thinking";
+
+    /// Creates a channel.
+    pub fn new(name: impl Into<String>, start: impl Into<String>, end: impl Into<String>) -> Self {
+        Self { name: name.into(), start: start.into(), end: end.into() }
     }
 }
 

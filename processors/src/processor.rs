@@ -1,10 +1,11 @@
 //! A family at work: the data of a family and the control tokens of a model, as a data processor.
 
 use alloquy_core::{
-    DataProcessor, Error, ErrorKind, ModelInfo, PromptPart, PromptSource, ReplyParser, Result, TemplateInput,
+    Channel, DataProcessor, Error, ErrorKind, ModelInfo, PromptPart, PromptSource, ReplyParser, Result,
+    TemplateInput,
 };
 
-use crate::family::Family;
+use crate::family::{Family, Holds};
 use crate::input;
 use crate::literal::Literals;
 use crate::parser::FamilyParser;
@@ -14,11 +15,14 @@ use crate::parser::FamilyParser;
 pub(crate) struct FamilyProcessor {
     family: &'static Family,
     literals: Literals,
+    channels: Vec<Channel>,
 }
 
 impl FamilyProcessor {
     pub(crate) fn new(family: &'static Family, model: &ModelInfo) -> Self {
-        Self { family, literals: Literals::new(family, model) }
+        let thoughts = family.spans.iter().filter(|span| matches!(span.holds, Holds::Thinking));
+        let channels = thoughts.map(|span| Channel::new(Channel::THINKING, span.open, span.close)).collect();
+        Self { family, literals: Literals::new(family, model), channels }
     }
 }
 
@@ -48,5 +52,9 @@ impl DataProcessor for FamilyProcessor {
 
     fn stop_strings(&self) -> Vec<String> {
         self.family.stops.iter().map(|stop| (*stop).to_owned()).collect()
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
     }
 }
