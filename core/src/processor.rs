@@ -129,10 +129,26 @@ pub enum Delta {
     Text(String),
     /// More thinking.
     Thinking(String),
+    /// More of the arguments of a call that is not whole yet. [`Delta::ToolCall`] with the same id brings it whole;
+    /// when it cannot be read in the end, [`Delta::Malformed`] brings its text.
+    Arguments(ArgumentsDelta),
     /// A whole tool call.
     ToolCall(ToolCall),
     /// Something that could not be read.
     Malformed(Malformed),
+}
+
+/// A piece of a call's arguments, for whoever shows a call while the model writes it.
+///
+/// The text is in the model's own notation, which is JSON in most families and may be tags or Python in others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgumentsDelta {
+    /// The id of the call; no other call of the conversation has it.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// What has come since the last piece.
+    pub text: String,
 }
 
 /// Reads one reply, piece by piece.
@@ -140,7 +156,9 @@ pub enum Delta {
 /// # Contract
 /// Total and incremental: reading never fails, what cannot be read becomes [`Delta::Malformed`], and any
 /// chunking of a reply gives the same deltas once joined, and the same message. Nothing is dropped: text that
-/// was held back because it might become a marker comes out at the latest in `finish`.
+/// was held back because it might become a marker comes out at the latest in `finish`. Pieces of arguments are
+/// besides: the message is what the other deltas make, and the pieces of one call join to the same text in any
+/// chunking too.
 pub trait ReplyParser: Send {
     /// Takes more text and returns what it settles.
     fn push(&mut self, text: &str) -> Vec<Delta>;

@@ -5,7 +5,7 @@ use alloquy_core::{
     TemplateInput,
 };
 
-use crate::family::{Family, Holds};
+use crate::family::{Family, Holds, chat_template};
 use crate::input;
 use crate::literal::Literals;
 use crate::parser::FamilyParser;
@@ -16,13 +16,22 @@ pub(crate) struct FamilyProcessor {
     family: &'static Family,
     literals: Literals,
     channels: Vec<Channel>,
+    /// The model's own template; empty if it has none.
+    template: String,
 }
 
 impl FamilyProcessor {
     pub(crate) fn new(family: &'static Family, model: &ModelInfo) -> Self {
         let thoughts = family.spans.iter().filter(|span| matches!(span.holds, Holds::Thinking));
         let channels = thoughts.map(|span| Channel::new(Channel::THINKING, span.open, span.close)).collect();
-        Self { family, literals: Literals::new(family, model), channels }
+        Self { family, literals: Literals::new(family, model), channels, template: chat_template(model) }
+    }
+
+    /// The template's input before anything in it is marked.
+    fn unmarked_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+        let mut input = input::template_input(source)?;
+        (self.family.shape)(&self.template, &mut input);
+        Ok(input)
     }
 }
 
@@ -32,7 +41,7 @@ impl DataProcessor for FamilyProcessor {
     }
 
     fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
-        let mut input = input::template_input(source)?;
+        let mut input = self.unmarked_input(source)?;
         self.literals.protect(&mut input)?;
         Ok(input)
     }
@@ -43,11 +52,11 @@ impl DataProcessor for FamilyProcessor {
             let message = format!("family {:?} reads text, not pictures or sounds", self.family.name);
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        self.literals.cut(rendered, &mut input::template_input(source)?)
+        self.literals.cut(rendered, &mut self.unmarked_input(source)?)
     }
 
     fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
-        Box::new(FamilyParser::new(self.family.spans, rendered, source))
+        Box::new(FamilyParser::new(self.family, rendered, source))
     }
 
     fn stop_strings(&self) -> Vec<String> {
