@@ -51,7 +51,7 @@ pub use media::{Digest, Media};
 pub use message::{Malformed, Message, Part, Role, ToolCall, ToolResult, formats};
 pub use middleware::{Middleware, Next};
 pub use preface::{Preface, ToolSpec};
-pub use processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
+pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 pub use prompt::{Prompt, Unit, common_prefix};
 pub use round::{PreparedPrompt, Round, RoundBuilder};
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};

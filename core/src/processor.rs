@@ -57,6 +57,11 @@ pub trait DataProcessor: Send + Sync + Debug {
 
     /// Returns texts that end a reply and are not part of it, for models without a token for that.
     fn stop_strings(&self) -> Vec<String>;
+
+    /// Returns the stretches of a reply that are not its text and have a name; none unless a family says so.
+    fn channels(&self) -> &[Channel] {
+        &[]
+    }
 }
 
 impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
@@ -79,6 +84,41 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
     fn stop_strings(&self) -> Vec<String> {
         (**self).stop_strings()
     }
+
+    fn channels(&self) -> &[Channel] {
+        (**self).channels()
+    }
+}
+
+/// A named stretch of a reply between two markers, such as what the model thinks.
+///
+/// The markers are the texts as the model is trained to write them. A template may have printed `start` already:
+/// then a reply begins inside the channel.
+///
+/// ```
+/// use alloquy_core::Channel;
+///
+/// let channel = Channel::new(Channel::THINKING, "<think>\n", "\n</think>");
+/// assert_eq!(channel.name, "thinking");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// What it is called; [`Channel::THINKING`] is the one that every family with thoughts has.
+    pub name: String,
+    /// The text that begins it.
+    pub start: String,
+    /// The text that ends it.
+    pub end: String,
+}
+
+impl Channel {
+    /// The channel of what a model thinks before it answers.
+    pub const THINKING: &'static str = "thinking";
+
+    /// Creates a channel.
+    pub fn new(name: impl Into<String>, start: impl Into<String>, end: impl Into<String>) -> Self {
+        Self { name: name.into(), start: start.into(), end: end.into() }
+    }
 }
 
 /// A piece of a reply as it arrives.
@@ -89,10 +129,26 @@ pub enum Delta {
     Text(String),
     /// More thinking.
     Thinking(String),
+    /// More of the arguments of a call that is not whole yet. [`Delta::ToolCall`] with the same id brings it whole;
+    /// when it cannot be read in the end, [`Delta::Malformed`] brings its text.
+    Arguments(ArgumentsDelta),
     /// A whole tool call.
     ToolCall(ToolCall),
     /// Something that could not be read.
     Malformed(Malformed),
+}
+
+/// A piece of a call's arguments, for whoever shows a call while the model writes it.
+///
+/// The text is in the model's own notation, which is JSON in most families and may be tags or Python in others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgumentsDelta {
+    /// The id of the call; no other call of the conversation has it.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// What has come since the last piece.
+    pub text: String,
 }
 
 /// Reads one reply, piece by piece.
@@ -100,7 +156,9 @@ pub enum Delta {
 /// # Contract
 /// Total and incremental: reading never fails, what cannot be read becomes [`Delta::Malformed`], and any
 /// chunking of a reply gives the same deltas once joined, and the same message. Nothing is dropped: text that
-/// was held back because it might become a marker comes out at the latest in `finish`.
+/// was held back because it might become a marker comes out at the latest in `finish`. Pieces of arguments are
+/// besides: the message is what the other deltas make, and the pieces of one call join to the same text in any
+/// chunking too.
 pub trait ReplyParser: Send {
     /// Takes more text and returns what it settles.
     fn push(&mut self, text: &str) -> Vec<Delta>;

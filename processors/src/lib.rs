@@ -41,6 +41,7 @@ mod edges;
 mod input;
 mod literal;
 mod rewrites;
+mod shape;
 mod specials;
 
 mod calls;

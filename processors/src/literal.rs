@@ -57,12 +57,11 @@ impl Literals {
             family.ordinary.contains(&special.text.as_str()) && !model.stop_tokens.contains(&special.id)
         };
         let specials = model.specials.iter().filter(|special| !ordinary(special)).chain(&model.bos);
-        let markers = family.spans.iter().flat_map(|span| [span.open, span.close]);
         let specials = Specials::new(specials.map(|special| special.text.as_str()));
         Self {
             edges: Edges::new(specials.texts()),
             specials,
-            spoken: markers.chain(family.tags.iter().copied()).collect(),
+            spoken: family.markers().chain(family.tags.iter().copied()).collect(),
         }
     }
 

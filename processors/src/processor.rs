@@ -1,10 +1,11 @@
 //! A family at work: the data of a family and the control tokens of a model, as a data processor.
 
 use alloquy_core::{
-    DataProcessor, Error, ErrorKind, ModelInfo, PromptPart, PromptSource, ReplyParser, Result, TemplateInput,
+    Channel, DataProcessor, Error, ErrorKind, ModelInfo, PromptPart, PromptSource, ReplyParser, Result,
+    TemplateInput,
 };
 
-use crate::family::Family;
+use crate::family::{Family, Holds, chat_template};
 use crate::input;
 use crate::literal::Literals;
 use crate::parser::FamilyParser;
@@ -14,11 +15,23 @@ use crate::parser::FamilyParser;
 pub(crate) struct FamilyProcessor {
     family: &'static Family,
     literals: Literals,
+    channels: Vec<Channel>,
+    /// The model's own template; empty if it has none.
+    template: String,
 }
 
 impl FamilyProcessor {
     pub(crate) fn new(family: &'static Family, model: &ModelInfo) -> Self {
-        Self { family, literals: Literals::new(family, model) }
+        let thoughts = family.spans.iter().filter(|span| matches!(span.holds, Holds::Thinking));
+        let channels = thoughts.map(|span| Channel::new(Channel::THINKING, span.open, span.close)).collect();
+        Self { family, literals: Literals::new(family, model), channels, template: chat_template(model) }
+    }
+
+    /// The template's input before anything in it is marked.
+    fn unmarked_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+        let mut input = input::template_input(source)?;
+        (self.family.shape)(&self.template, &mut input);
+        Ok(input)
     }
 }
 
@@ -28,7 +41,7 @@ impl DataProcessor for FamilyProcessor {
     }
 
     fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
-        let mut input = input::template_input(source)?;
+        let mut input = self.unmarked_input(source)?;
         self.literals.protect(&mut input)?;
         Ok(input)
     }
@@ -39,14 +52,18 @@ impl DataProcessor for FamilyProcessor {
             let message = format!("family {:?} reads text, not pictures or sounds", self.family.name);
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        self.literals.cut(rendered, &mut input::template_input(source)?)
+        self.literals.cut(rendered, &mut self.unmarked_input(source)?)
     }
 
     fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
-        Box::new(FamilyParser::new(self.family.spans, rendered, source))
+        Box::new(FamilyParser::new(self.family, rendered, source))
     }
 
     fn stop_strings(&self) -> Vec<String> {
         self.family.stops.iter().map(|stop| (*stop).to_owned()).collect()
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
     }
 }

@@ -1,5 +1,7 @@
 //! What every data processor must do.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
@@ -34,7 +36,7 @@ pub fn all(processor: &dyn DataProcessor, specials: &[SpecialToken], replies: &[
 /// When the law is broken.
 pub fn deltas_join_to_the_message(processor: &dyn DataProcessor, reply: &str) {
     each_setting(|source| {
-        let (joined, message) = read(processor, source, [reply]);
+        let Reading { joined, message, .. } = read(processor, source, [reply]);
         let parts: Vec<_> = message.parts.into_iter().filter(|part| !is_empty(part)).collect();
         assert_eq!(joined, parts, "the deltas of {reply:?} do not join to its message");
         assert_eq!(message.role, Role::Assistant, "the message of {reply:?} is not the assistant's");
@@ -74,7 +76,7 @@ pub fn nothing_is_lost(processor: &dyn DataProcessor, reply: &str) {
         for border in borders(reply) {
             let mut reply = reply.to_owned();
             reply.insert_str(border, WORD);
-            let (_, message) = read(processor, source, [reply.as_str()]);
+            let message = read(processor, source, [reply.as_str()]).message;
             let kept = message.parts.iter().any(|part| said(part).contains(WORD));
             assert!(kept, "{WORD:?} of {reply:?} is not in {message:?}");
         }
@@ -87,7 +89,7 @@ pub fn nothing_is_lost(processor: &dyn DataProcessor, reply: &str) {
 /// When the law is broken.
 pub fn parsers_do_not_disturb_each_other(processor: &dyn DataProcessor, reply: &str) {
     each_setting(|source| {
-        let alone = read(processor, source, [reply]).1;
+        let alone = read(processor, source, [reply]).message;
         let mut parsers = [(); 2].map(|()| processor.reply_parser("", source));
         for piece in reply.split_inclusive(|_| true) {
             for parser in &mut parsers {
@@ -260,17 +262,39 @@ fn text_of(parts: &[PromptPart]) -> String {
     parts.iter().map(text).collect()
 }
 
-/// Reads a reply in pieces: its joined deltas, and its message.
+/// A reply as it was read.
+#[derive(Debug, PartialEq)]
+struct Reading {
+    /// The deltas, joined.
+    joined: Vec<Part>,
+    /// The pieces of arguments, joined by the calls' ids; with the names.
+    arguments: BTreeMap<String, (String, String)>,
+    message: Message,
+}
+
+/// Reads a reply in pieces.
 fn read<'a>(
     processor: &dyn DataProcessor,
     source: PromptSource<'_>,
     pieces: impl IntoIterator<Item = &'a str>,
-) -> (Vec<Part>, Message) {
+) -> Reading {
     let mut parser = processor.reply_parser("", source);
     let mut deltas: Vec<_> = pieces.into_iter().flat_map(|piece| parser.push(piece)).collect();
     let (rest, message) = parser.finish();
     deltas.extend(rest);
-    (joined(&deltas), message)
+    Reading { joined: joined(&deltas), arguments: arguments(&deltas), message }
+}
+
+fn arguments(deltas: &[Delta]) -> BTreeMap<String, (String, String)> {
+    let mut joined = BTreeMap::new();
+    for delta in deltas {
+        if let Delta::Arguments(piece) = delta {
+            let (name, text): &mut (String, String) = joined.entry(piece.id.clone()).or_default();
+            name.clone_from(&piece.name);
+            text.push_str(&piece.text);
+        }
+    }
+    joined
 }
 
 fn joined(deltas: &[Delta]) -> Vec<Part> {
@@ -285,6 +309,7 @@ fn joined(deltas: &[Delta]) -> Vec<Part> {
             (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
             (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
             (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
+            (_, Delta::Arguments(_)) => {}
         }
     }
     parts.retain(|part| !is_empty(part));
