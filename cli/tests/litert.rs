@@ -24,6 +24,8 @@ mod cut;
 mod deviations;
 #[path = "litert/dialects.rs"]
 mod dialects;
+#[path = "litert/draws.rs"]
+mod draws;
 #[path = "litert/families.rs"]
 mod families;
 #[path = "litert/formatters.rs"]
@@ -32,6 +34,8 @@ mod formatters;
 mod inputs;
 #[path = "litert/kinds.rs"]
 mod kinds;
+#[path = "litert/logits.rs"]
+mod logits;
 #[path = "litert/matching.rs"]
 mod matching;
 #[path = "litert/messages.rs"]
@@ -53,6 +57,8 @@ mod scripts;
 mod shared;
 #[path = "litert/stops.rs"]
 mod stops;
+#[path = "litert/symbols.rs"]
+mod symbols;
 #[path = "litert/templates.rs"]
 mod templates;
 #[path = "litert/units.rs"]

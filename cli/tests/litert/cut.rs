@@ -10,20 +10,21 @@ use crate::{messages, templates};
 
 /// The prompt of a row, printed by a template or given.
 pub(crate) fn input_data(row: &Row) -> Outcome {
-    let family = match families::named(row.input["processor"]["type"].as_str().unwrap_or_default()) {
-        Ok(family) => family,
-        Err(reason) => return Outcome::Skipped(reason),
+    input_data_of(row).unwrap_or_else(Outcome::Skipped)
+}
+
+fn input_data_of(row: &Row) -> Result<Outcome, String> {
+    let kind = row.input["processor"]["type"].as_str().unwrap_or_default();
+    let Some(render) = row.input.get("render") else {
+        let rendered = row.input["rendered_prompt"].as_str().unwrap_or_default();
+        return Ok(cut(row, &families::named(kind)?, rendered));
     };
-    match row.input.get("render") {
-        None => cut(row, &family, row.input["rendered_prompt"].as_str().unwrap_or_default()),
-        Some(render) => match templates::source(row, &render["template"]) {
-            Err(reason) => Outcome::Skipped(reason),
-            Ok(template) => match templates::render_with(&family, template, render) {
-                Ok(rendered) => cut(row, &family, &rendered),
-                Err(error) => refusal(row, &error),
-            },
-        },
-    }
+    let template = templates::source(row, &render["template"])?;
+    let family = families::with_template(kind, &template)?;
+    Ok(match templates::render_with(&family, template, render) {
+        Ok(rendered) => cut(row, &family, &rendered),
+        Err(error) => refusal(row, &error),
+    })
 }
 
 /// A prompt with placeholders of the row's own making: no family has these.

@@ -9,15 +9,42 @@ use serde_json::json;
 /// A family, chosen at run time.
 pub(crate) type Family = Arc<dyn DataProcessor>;
 
-/// Every family, of a model of which nothing is known.
+/// Every family, of a model with LiteRT-LM's own template.
 pub(crate) fn all() -> impl Iterator<Item = Family> {
-    processors::families().map(|name| processors::named(name, &ModelInfo::default()).unwrap())
+    processors::families().map(|name| of_model(name, own_template(name)))
+}
+
+fn of_model(name: &str, template: &str) -> Family {
+    let mut model = ModelInfo::default();
+    if !template.is_empty() {
+        model.files.insert("chat_template.jinja".to_owned(), template.to_owned());
+    }
+    processors::named(name, &model).unwrap()
+}
+
+/// What tells a family that a template is LiteRT-LM's own, which takes tools and calls as text.
+fn own_template(name: &str) -> &'static str {
+    match name {
+        "gemma3" => "```tool_code",
+        "function_gemma" => "{{- tool | trim }}",
+        _ => "",
+    }
 }
 
 /// The family that a row's processor stands for: `FunctionGemma` is `function_gemma`.
 pub(crate) fn named(kind: &str) -> Result<Family, String> {
+    let name = name_of(kind)?;
+    Ok(of_model(name, own_template(name)))
+}
+
+/// That family, of a model with this template.
+pub(crate) fn with_template(kind: &str, template: &str) -> Result<Family, String> {
+    Ok(of_model(name_of(kind)?, template))
+}
+
+fn name_of(kind: &str) -> Result<&'static str, String> {
     let bare = |name: &str| name.replace(['_', '-', '.'], "").to_lowercase();
-    let found = all().find(|family| bare(family.name()) == bare(kind));
+    let found = processors::families().find(|name| bare(name) == bare(kind));
     found.ok_or_else(|| format!("no family is called {kind:?}"))
 }
 

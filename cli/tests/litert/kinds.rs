@@ -6,7 +6,10 @@ use serde_json::json;
 
 use crate::outcome::Outcome;
 use crate::row::Row;
-use crate::{calls, channels, cut, dialects, formatters, inputs, replies, scripts, stops, templates, units};
+use crate::{
+    calls, channels, cut, dialects, draws, formatters, inputs, logits, replies, scripts, stops, templates,
+    units,
+};
 
 /// Runs a row. One that makes the code panic is one that differs.
 pub(crate) fn run(row: &Row) -> Outcome {
@@ -49,7 +52,15 @@ fn dispatch(row: &Row) -> Outcome {
         "single_turn_render" => scripts::single_turn(row),
         "conversation_mock_session" => scripts::conversation(row),
         "prefix_cache" => units::prefix_cache(row),
-        "stop_add" | "stop_stream" => stops::run(row),
+        "stop_add" => stops::add(row),
+        "stop_stream" => stops::stream(row),
+        "repetition_penalty_processor" | "no_repeat_ngram_processor" | "suppress_tokens_processor" => {
+            logits::processor(row)
+        }
+        "repetition_penalty_config" | "no_repeat_ngram_config" | "suppress_tokens_config" => {
+            logits::config(row)
+        }
+        "sampling" | "top_p_sampler" => draws::run(row),
         kind => Outcome::Skipped(unrunnable(kind).to_owned()),
     }
 }

@@ -48,9 +48,13 @@ fn named_files(document: &Value) -> Value {
     }
 }
 
-/// Writes a reply as LiteRT-LM does: content in items, then the channels, then the calls, which have no ids.
+/// Writes a reply as LiteRT-LM does: content in items, then the channels, then the calls, which have no ids. A thought
+/// does not part the text around it.
 pub(crate) fn reply(message: &Message) -> Value {
-    let content: Vec<Value> = message.parts.iter().filter_map(item).collect();
+    let said = message.parts.iter().filter(|part| !matches!(part, Part::Thinking(_)));
+    let said: Vec<&Part> = said.collect();
+    let joins = |left: &&Part, right: &&Part| matches!((left, right), (Part::Text(_), Part::Text(_)));
+    let content: Vec<Value> = said.chunk_by(joins).filter_map(item).collect();
     let mut fields = Map::new();
     fields.insert("role".to_owned(), message.role.as_str().into());
     if !content.is_empty() {
@@ -66,9 +70,13 @@ pub(crate) fn reply(message: &Message) -> Value {
     fields.into()
 }
 
-fn item(part: &Part) -> Option<Value> {
-    match part {
-        Part::Text(text) => Some(json!({"type": "text", "text": text})),
+/// Writes one part, or several texts as one.
+fn item(parts: &[&Part]) -> Option<Value> {
+    match parts.first()? {
+        Part::Text(_) => {
+            let text: String = parts.iter().filter_map(|part| part.as_text()).collect();
+            Some(json!({"type": "text", "text": text}))
+        }
         Part::Malformed(malformed) => {
             Some(json!({"type": "text", "text": malformed.raw, "error": malformed.reason}))
         }

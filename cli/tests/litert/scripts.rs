@@ -114,7 +114,7 @@ fn staged(row: &Row) -> std::result::Result<Stage, String> {
     let config = &row.input["config"];
     let template = templates::source(row, &config["overwrite_prompt_template"])?;
     let family = match config["channels"].as_array().map(Vec::as_slice) {
-        None | Some([]) => families::named(text(&row.input, "model_type"))?,
+        None | Some([]) => families::with_template(text(&row.input, "model_type"), &template)?,
         Some([channel]) => {
             let (start, end) = (text(channel, "start"), text(channel, "end"));
             let found = families::all().find(|family| families::thinks(family, start, end));
@@ -287,8 +287,8 @@ pub(crate) fn single_turn(row: &Row) -> Outcome {
 
 fn single_turn_of(row: &Row) -> std::result::Result<Outcome, String> {
     let words = |error: alloquy_core::Error| error.to_string();
-    let family = families::named(text(&row.input["processor"], "type"))?;
     let template = templates::source(row, &row.input["template"])?;
+    let family = families::with_template(text(&row.input["processor"], "type"), &template)?;
     let preface = messages::preface(&row.input["preface"]).map_err(words)?;
     let mut stage = Stage::new(family, template, preface).map_err(words)?;
     let history = messages::read(&row.input["history"]).map_err(words)?;

@@ -37,10 +37,12 @@ pub(crate) fn render(row: &Row) -> Outcome {
     };
     let rendered = match row.input.get("processor") {
         None => template(source, &row.input).and_then(|template| template.render(&plain_input(&row.input))),
-        Some(processor) => match families::named(processor["type"].as_str().unwrap_or_default()) {
-            Ok(family) => render_with(&family, source, &row.input),
-            Err(reason) => return Outcome::Skipped(reason),
-        },
+        Some(processor) => {
+            match families::with_template(processor["type"].as_str().unwrap_or_default(), &source) {
+                Ok(family) => render_with(&family, source, &row.input),
+                Err(reason) => return Outcome::Skipped(reason),
+            }
+        }
     };
     compare(&row.expected, rendered)
 }
