@@ -21,7 +21,7 @@ fn bare(messages: &[Message]) -> Value {
 fn forget_ids(value: &mut Value) {
     match value {
         Value::Object(fields) => {
-            for name in ["tool_call", "tool_result"] {
+            for name in ["tool_call", "tool_result", "functionCall", "functionResponse"] {
                 if let Some(Value::Object(inner)) = fields.get_mut(name) {
                     inner.shift_remove("id");
                 }
@@ -90,6 +90,9 @@ pub(crate) fn load_item(row: &Row) -> Outcome {
         Some("status") => &row.input["on"],
         _ => return Outcome::skipped("asserts the words of an error; the words are ours"),
     };
+    if row.expected.is_null() {
+        return Outcome::skipped("holds no expectation");
+    }
     let item = &call["args"][0];
     if item.get("path").is_some() {
         return Outcome::skipped("reads a file that LiteRT-LM's test writes, and that the row does not hold");

@@ -42,40 +42,49 @@ pub(crate) fn with_template(kind: &str, template: &str) -> Result<Family, String
     Ok(of_model(name_of(kind)?, template))
 }
 
+/// That family, of a model whose own template is LiteRT-LM's and this one.
+pub(crate) fn with_own_template(kind: &str, template: &str) -> Result<Family, String> {
+    let name = name_of(kind)?;
+    Ok(of_model(name, &format!("{}{template}", own_template(name))))
+}
+
 fn name_of(kind: &str) -> Result<&'static str, String> {
     let bare = |name: &str| name.replace(['_', '-', '.'], "").to_lowercase();
     let found = processors::families().find(|name| bare(name) == bare(kind));
     found.ok_or_else(|| format!("no family is called {kind:?}"))
 }
 
-/// The family that writes calls of a syntax between two fences.
-pub(crate) fn with_fence(start: &str, end: &str, syntax: &str) -> Result<Family, String> {
+/// Says whether a family writes calls of a syntax between two fences.
+pub(crate) fn writes(family: &Family, start: &str, end: &str, syntax: &str) -> bool {
     let call = match syntax {
         "fc" => "call:probe{}",
         "python" => "probe()",
         "json" => r#"{"name": "probe", "arguments": {}}"#,
-        other => return Err(format!("no family writes calls as {other:?}")),
+        _ => return false,
     };
     let reply = format!("{start}{call}{end}");
-    let calls = |family: &Family| {
-        let message = read(family, "", &with_tool(), [reply.as_str()]);
-        message.parts.len() == 1 && message.tool_calls().any(|call| call.name == "probe")
-    };
-    let found = all().find(calls);
+    let message = read(family, "", &with_tool(), [reply.as_str()]);
+    message.parts.len() == 1 && message.tool_calls().any(|call| call.name == "probe")
+}
+
+/// The family that writes calls of a syntax between two fences.
+pub(crate) fn with_fence(start: &str, end: &str, syntax: &str) -> Result<Family, String> {
+    let found = all().find(|family| writes(family, start, end, syntax));
     found.ok_or_else(|| format!("no family writes {syntax} calls between {start:?} and {end:?}"))
 }
 
-/// The fences of a syntax, as LiteRT-LM's processors have them.
-const FENCES: [(&str, &str, &str); 3] = [
-    ("fc", "<start_function_call>", "<end_function_call>"),
-    ("python", "```tool_code\n", "\n```"),
-    ("json", "<tool_call>", "</tool_call>"),
+/// The fences of each syntax, as LiteRT-LM's processors have them, with the quotes of a text where two families differ.
+pub(crate) const FENCES: [(&str, &str, &str, &str); 4] = [
+    ("fc", "<|\"|>", "<|tool_call>", "<tool_call|>"),
+    ("fc", "", "<start_function_call>", "<end_function_call>"),
+    ("python", "", "```tool_code\n", "\n```"),
+    ("json", "", "<tool_call>", "</tool_call>"),
 ];
 
-/// A family that writes calls of a syntax, with its fences.
-pub(crate) fn with_syntax(syntax: &str) -> Result<(Family, &'static str, &'static str), String> {
-    let known = FENCES.iter().find(|(name, ..)| *name == syntax);
-    let (_, start, end) = known.ok_or_else(|| format!("no family writes calls as {syntax:?}"))?;
+/// A family that writes calls of a syntax as `text` does, with its fences.
+pub(crate) fn with_syntax(syntax: &str, text: &str) -> Result<(Family, &'static str, &'static str), String> {
+    let known = FENCES.iter().find(|(name, quotes, ..)| *name == syntax && text.contains(quotes));
+    let (.., start, end) = known.ok_or_else(|| format!("no family writes calls as {syntax:?}"))?;
     Ok((with_fence(start, end, syntax)?, start, end))
 }
 

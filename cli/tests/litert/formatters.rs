@@ -30,7 +30,7 @@ pub(crate) fn tool(row: &Row, syntax: &str) -> Outcome {
 }
 
 fn with_family(row: &Row, syntax: &str, write: impl Fn(&Family) -> Result<Value>) -> Outcome {
-    match families::with_syntax(syntax) {
+    match families::with_syntax(syntax, "") {
         Ok((family, ..)) => Outcome::compared(row.expected.clone(), ok_or_error(write(&family))),
         Err(reason) => Outcome::Skipped(reason),
     }

@@ -1,6 +1,6 @@
 //! Whole replies, read at once or in pieces.
 
-use alloquy_core::{Delta, Message, Part, Preface, Role, ToolCall};
+use alloquy_core::{Delta, Message, Part, Preface, Role};
 use serde_json::{Value, json};
 
 use crate::families::{self, Family, read, source, with_tool};
@@ -57,18 +57,16 @@ fn processor(row: &Row) -> Result<(Family, Preface), String> {
     Ok((family, preface))
 }
 
-/// A fence of a processor's calls: what stands there makes a family read a call, and what stands there alone does.
+/// A fence of a processor's calls: one that the family reads calls between.
 pub(crate) fn fence(row: &Row, side: usize) -> Outcome {
     let (family, _) = match processor(row) {
         Ok(found) => found,
         Err(reason) => return Outcome::Skipped(reason),
     };
-    let fences = ["fc", "python", "json"].into_iter().filter_map(|syntax| {
-        let (_, start, end) = families::with_syntax(syntax).ok()?;
-        let found = families::with_fence(start, end, syntax).ok()?;
-        (found.name() == family.name()).then_some([start, end][side])
-    });
-    let found = fences.map(Value::from).next().unwrap_or_default();
+    let mut fences = families::FENCES
+        .iter()
+        .filter(|(syntax, _, start, end)| families::writes(&family, start, end, syntax));
+    let found = fences.next().map(|(.., start, end)| [*start, *end][side]);
     Outcome::compared(row.expected.clone(), found)
 }
 
@@ -151,7 +149,7 @@ fn compare_stream(row: &Row, deltas: &[Delta], message: &Message) -> Outcome {
         return Outcome::compared(expected.clone(), found);
     }
     if let Some(output) = expected["output"].as_array() {
-        let found: Vec<Value> = deltas.iter().map(handed_on).collect();
+        let found: Vec<Value> = deltas.iter().filter_map(handed_on).collect();
         return Outcome::compared(joined(output), joined(&found));
     }
     if let Some(whole) = expected.get("final_message") {
@@ -160,15 +158,16 @@ fn compare_stream(row: &Row, deltas: &[Delta], message: &Message) -> Outcome {
     Outcome::skipped("the expectation is a symbolic call on LiteRT-LM's own types")
 }
 
-fn handed_on(delta: &Delta) -> Value {
+/// What a delta hands on as a message; the text of arguments that are still coming is nothing of its own.
+fn handed_on(delta: &Delta) -> Option<Value> {
     let part = match delta.clone() {
         Delta::Text(text) => Part::Text(text),
         Delta::Thinking(text) => Part::Thinking(text),
-        Delta::ToolCall(ToolCall { id, name, arguments }) => Part::ToolCall(ToolCall { id, name, arguments }),
+        Delta::ToolCall(call) => Part::ToolCall(call),
         Delta::Malformed(malformed) => Part::Malformed(malformed),
-        other => panic!("unknown delta {other:?}"),
+        _ => return None,
     };
-    messages::reply(&Message::new(Role::Assistant, vec![part]))
+    Some(messages::reply(&Message::new(Role::Assistant, vec![part])))
 }
 
 /// Joins texts, thoughts and calls that follow each other.

@@ -56,7 +56,8 @@ impl Report {
                 match judge(&self.deviations, &self.folder, row, &expected, &found) {
                     Ok(difference) => {
                         score.differs += 1;
-                        println!("differs on purpose: {id}: {}: {}", difference.title, difference.reason);
+                        println!("differs on purpose: {id}: {}", difference.title);
+                        println!("      expected {expected}\n      found    {found}");
                         self.differing.insert(id);
                     }
                     Err(reason) => fail(score, &id, &reason),
@@ -117,11 +118,11 @@ fn judge<'a>(
             }
         };
     }
-    let rule = rules::explaining(expected, found);
+    let rule = rules::explaining(row, expected, found);
     let difference = rule.and_then(|rule| deviations.with_rule(rule));
     match difference {
         Some(difference) if !deviations.know(folder, &row.place.file) => Ok(difference),
-        _ => Err(format!("differs{differs}\n      rule {rule:?}, digest {}", digest(found))),
+        _ => Err(format!("differs{differs}\n      rule {rule:?} digest {}", digest(found))),
     }
 }
 
