@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::arguments::ProcessorArguments;
 use crate::message::Message;
 use crate::preface::Preface;
 use crate::processor::Delta;
@@ -29,6 +30,8 @@ pub struct Request {
     pub ending: Ending,
     /// Ends the reply early and keeps it.
     pub stop: StopSignal,
+    /// What the processor is told by the call and the conversation; what is absent the preface decides.
+    pub arguments: ProcessorArguments,
 }
 
 impl Request {
@@ -49,6 +52,18 @@ impl Request {
     pub fn ending(mut self, ending: Ending) -> Self {
         self.ending = ending;
         self
+    }
+
+    /// Sets what the processor is told.
+    #[must_use]
+    pub fn arguments(mut self, arguments: ProcessorArguments) -> Self {
+        self.arguments = arguments;
+        self
+    }
+
+    /// Returns what the processor is told in the end: by the call and the conversation, then by the preface.
+    pub fn joined_arguments(&self) -> ProcessorArguments {
+        self.arguments.clone().or(&self.preface.arguments)
     }
 
     /// Listens to a signal that ends the reply early.

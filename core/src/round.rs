@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::StreamExt;
 
+use crate::arguments::ProcessorArguments;
 use crate::chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage,
 };
@@ -123,7 +124,8 @@ impl Round {
     /// # Errors
     /// Those of the template, the processor and the tokenizer.
     pub fn prepare(&self, request: &Request) -> Result<PreparedPrompt> {
-        let source = source(request);
+        let arguments = request.joined_arguments();
+        let source = source(request, &arguments);
         let rendered = self.template.render(&self.processor.template_input(source)?)?;
         let parts = self.processor.prompt_parts(&rendered, source)?;
         let prompt = Prompt::lower(&parts, self.engine.tokenizer())?;
@@ -187,7 +189,9 @@ impl ChatModel for Round {
         let reading = Reading {
             detokenizer: self.detokenizer(&prepared.prompt, request.ending)?,
             stops: StopStrings::new(options.stop),
-            parser: self.processor.reply_parser(&prepared.rendered, source(&request)),
+            parser: self
+                .processor
+                .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
             sampled: 0,
             tokens: Vec::new(),
             ends: Vec::new(),
@@ -217,8 +221,8 @@ impl ChatModel for Round {
     }
 }
 
-fn source(request: &Request) -> PromptSource<'_> {
-    PromptSource { preface: &request.preface, path: &request.path, ending: request.ending }
+fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> PromptSource<'a> {
+    PromptSource { preface: &request.preface, path: &request.path, ending: request.ending, arguments }
 }
 
 fn ended() -> Error {

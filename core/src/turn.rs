@@ -8,6 +8,7 @@ use futures::{Stream, StreamExt};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
+use crate::arguments::ProcessorArguments;
 use crate::chat_model::{ChatModel, FinishReason, Reply, Request};
 use crate::message::{Message, Role, ToolCall, ToolResult};
 use crate::middleware::{Middleware, Next};
@@ -54,7 +55,7 @@ pub(crate) struct Start {
     pub(crate) place: Place,
     pub(crate) messages: Vec<Message>,
     pub(crate) sampling: SamplingOptions,
-    pub(crate) extra: Map<String, Value>,
+    pub(crate) arguments: ProcessorArguments,
 }
 
 /// Below which node a turn goes on.
@@ -274,7 +275,7 @@ impl<'a> Line<'a> {
 
     fn request(&self, start: &Start, stop: &StopSignal) -> Request {
         let mut request = self.parts.request(&self.record.preface, &self.path);
-        request.preface.extra.extend(start.extra.clone());
+        request.arguments = start.arguments.clone();
         request.sampling = start.sampling.clone().or(&request.sampling);
         request.stop(stop.clone())
     }

@@ -22,7 +22,7 @@ pub(crate) fn template_input(source: PromptSource<'_>) -> Result<TemplateInput> 
         messages: messages?.concat(),
         tools: Some(tools?).filter(|tools| !tools.is_empty()),
         ending: source.ending,
-        extra: source.preface.extra.clone(),
+        extra: source.arguments.variables(),
         ..TemplateInput::default()
     })
 }

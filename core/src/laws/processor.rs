@@ -159,7 +159,7 @@ pub fn control_tokens_in_texts_stay_text(processor: &dyn DataProcessor, special:
 pub fn control_tokens_in_tools_stay_text(processor: &dyn DataProcessor, special: &str) {
     let parameters = json!({"properties": {special: {"description": special, "enum": [special]}}});
     let preface = Preface::default().tool(ToolSpec::new(special, format!("Runs {special}"), parameters));
-    let source = PromptSource { preface: &preface, path: &[], ending: Ending::Closed };
+    let source = PromptSource::new(&preface, &[], Ending::Closed);
     let tools = |input: TemplateInput| Value::from(input.tools.unwrap_or_default()).to_string();
     let parts = parts(processor, &tools(input(processor, source)), source);
     assert_literal(&parts, special, "a tool's description");
@@ -217,7 +217,7 @@ fn each_speaker(text: &str, check: impl Fn(PromptSource<'_>, Role)) {
     let preface = Preface::default();
     for message in [Message::system(text), Message::user(text), Message::tool(vec![result])] {
         let role = message.role;
-        check(PromptSource { preface: &preface, path: &[message], ending: Ending::Closed }, role);
+        check(PromptSource::new(&preface, &[message], Ending::Closed), role);
     }
 }
 
@@ -226,7 +226,7 @@ fn each_setting(check: impl Fn(PromptSource<'_>)) {
     let tool = ToolSpec::new("add", "Adds two numbers", json!({"type": "object", "properties": {}}));
     for preface in [Preface::default(), Preface::default().tool(tool)] {
         let path = [Message::user("Hi")];
-        check(PromptSource { preface: &preface, path: &path, ending: Ending::Answer });
+        check(PromptSource::new(&preface, &path, Ending::Answer));
     }
 }
 
