@@ -85,7 +85,7 @@ impl ProcessorArguments {
             self.thinking = defaults.thinking;
         }
         for (name, value) in &defaults.extra {
-            if !self.extra.contains_key(name) && !(decided && name == ENABLE_THINKING) {
+            if !(self.extra.contains_key(name) || decided && name == ENABLE_THINKING) {
                 self.extra.insert(name.clone(), value.clone());
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::arguments::ProcessorArguments;
+use crate::chat_model::Degradation;
 use crate::media::Media;
 use crate::message::{Malformed, Message, ToolCall};
 use crate::preface::Preface;
@@ -67,6 +68,13 @@ pub trait DataProcessor: Send + Sync + Debug {
 
     /// Returns texts that end a reply and are not part of it, for models without a token for that.
     fn stop_strings(&self) -> Vec<String>;
+
+    /// Returns what of the arguments `rendered` does not do as asked, and the control tokens that their injection
+    /// policy let through. A processor that lets nothing through and leaves thoughts to the template has nothing to say.
+    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
+        let _ = (rendered, source);
+        Vec::new()
+    }
 }
 
 impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
@@ -88,6 +96,10 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 
     fn stop_strings(&self) -> Vec<String> {
         (**self).stop_strings()
+    }
+
+    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
+        (**self).degradations(rendered, source)
     }
 }
 
