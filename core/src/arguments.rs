@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The variable by which chat templates let a model think, or not.
-const ENABLE_THINKING: &str = "enable_thinking";
+use crate::message::Role;
+
+/// The variables by which chat templates let a model think, or not: Qwen's and GLM's, then DeepSeek's and Kimi's.
+const SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
 
 /// What a call, a conversation or a preface tells the processor beside its messages.
 ///
@@ -76,16 +78,16 @@ impl ProcessorArguments {
 
     /// Takes from `defaults` what is absent here.
     ///
-    /// The switch of thinking and the variable `enable_thinking` say the same thing, so either of them here decides
-    /// against both of `defaults`. An injection policy is taken as a whole: one that is set here replaces the other.
+    /// The switch of thinking and the variables `enable_thinking` and `thinking` say the same thing, so any of them
+    /// here decides against all of `defaults`. An injection policy is taken as a whole: one that is set here replaces the other.
     #[must_use]
     pub fn or(mut self, defaults: &Self) -> Self {
-        let decided = self.thinking.is_some() || self.extra.contains_key(ENABLE_THINKING);
+        let decided = self.thinking.is_some() || self.sets_switch();
         if !decided {
             self.thinking = defaults.thinking;
         }
         for (name, value) in &defaults.extra {
-            if !(self.extra.contains_key(name) || decided && name == ENABLE_THINKING) {
+            if !(self.extra.contains_key(name) || decided && is_switch(name)) {
                 self.extra.insert(name.clone(), value.clone());
             }
         }
@@ -94,16 +96,21 @@ impl ProcessorArguments {
         self
     }
 
-    /// Returns the variables for the chat template, with the switch of thinking among them as `enable_thinking`.
+    /// Returns the variables for the chat template, with the switch of thinking among them as `enable_thinking` and
+    /// `thinking`.
     ///
-    /// A variable that is set by that very name wins over the switch that was set beside it.
+    /// Where a variable is set by one of these names, it is that which counts, and the switch beside it does not.
     pub fn variables(&self) -> Map<String, Value> {
         let mut variables = self.extra.clone();
-        if let Some(thinking) = self.thinking {
+        if let Some(thinking) = self.thinking.filter(|_| !self.sets_switch()) {
             let value = Value::Bool(thinking == ThinkingSwitch::On);
-            variables.entry(ENABLE_THINKING).or_insert(value);
+            variables.extend(SWITCHES.map(|name| (name.to_owned(), value.clone())));
         }
         variables
+    }
+
+    fn sets_switch(&self) -> bool {
+        SWITCHES.iter().any(|name| self.extra.contains_key(*name))
     }
 
     /// Returns what text may become a control token: none of it, unless something was set.
@@ -117,7 +124,11 @@ impl ProcessorArguments {
     }
 }
 
-/// Whether a model thinks before it answers; templates see it as `enable_thinking`.
+fn is_switch(name: &str) -> bool {
+    SWITCHES.contains(&name)
+}
+
+/// Whether a model thinks before it answers; templates see it as `enable_thinking` and `thinking`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThinkingSwitch {
@@ -196,9 +207,14 @@ impl InjectionPolicy {
         self
     }
 
-    /// Says whether a control token in a text of this source is let through.
+    /// Says whether a control token in a text of this source is let through. White space around tokens does not count.
     pub fn lets(&self, source: TextSource, token: &str) -> bool {
-        self.sources.contains(&source) || self.tokens.contains(token)
+        self.trusts(source) || self.tokens.iter().any(|allowed| allowed.trim() == token.trim())
+    }
+
+    /// Says whether every control token is let through that this source writes.
+    pub fn trusts(&self, source: TextSource) -> bool {
+        self.sources.contains(&source)
     }
 
     /// Returns the control tokens that are let through whoever writes them.
@@ -250,6 +266,17 @@ impl TextSource {
             Self::Tool => "tool",
             Self::ToolSpecs => "tool_specs",
             Self::Variables => "variables",
+        }
+    }
+}
+
+impl From<Role> for TextSource {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::System => Self::System,
+            Role::User => Self::User,
+            Role::Assistant => Self::Assistant,
+            Role::Tool => Self::Tool,
         }
     }
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 fn arguments() -> impl Strategy<Value = ProcessorArguments> {
-    let names = prop::sample::select(vec!["enable_thinking", "date_string", "documents"]);
+    let names = prop::sample::select(vec!["enable_thinking", "thinking", "date_string", "documents"]);
     let extra = prop::collection::hash_map(names, any::<u8>(), 0..3);
     let thinking = prop::option::of(prop::sample::select(vec![ThinkingSwitch::On, ThinkingSwitch::Off]));
     let histories = vec![ThinkingHistory::Keep, ThinkingHistory::StripBeforeLastUser, ThinkingHistory::Strip];
@@ -28,12 +28,17 @@ fn arguments() -> impl Strategy<Value = ProcessorArguments> {
     })
 }
 
-/// What the levels decide, the first of them first, written down variable by variable.
+/// What the levels decide, the first of them first, written down variable by variable; the switches of thinking are
+/// one thing.
 fn decided(levels: &[&ProcessorArguments]) -> Map<String, Value> {
+    let is_switch = |name: &String| ["enable_thinking", "thinking"].contains(&name.as_str());
     let mut variables = Map::new();
     for level in levels {
+        let switched = variables.keys().any(is_switch);
         for (name, value) in level.variables() {
-            variables.entry(name).or_insert(value);
+            if !(switched && is_switch(&name)) {
+                variables.entry(name).or_insert(value);
+            }
         }
     }
     variables
@@ -98,4 +103,15 @@ fn arguments_are_written_in_words() {
 fn a_policy_with_a_field_that_nobody_knows_is_refused() {
     let policy = serde_json::from_value::<InjectionPolicy>(json!({"token": ["<think>"]}));
     assert!(policy.unwrap_err().to_string().contains("unknown field `token`"));
+}
+
+#[test]
+fn the_switch_has_the_names_that_templates_know_and_a_variable_by_such_a_name_wins() {
+    let off = ProcessorArguments::default().thinking(ThinkingSwitch::Off);
+    assert_eq!(Value::from(off.variables()), json!({"enable_thinking": false, "thinking": false}));
+    let both = off.clone().extra("enable_thinking", true);
+    assert_eq!(Value::from(both.variables()), json!({"enable_thinking": true}));
+    let preface = ProcessorArguments::default().extra("thinking", true).extra("date_string", "today");
+    let joined = json!({"date_string": "today", "enable_thinking": false, "thinking": false});
+    assert_eq!(Value::from(off.or(&preface).variables()), joined);
 }

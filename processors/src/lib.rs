@@ -38,8 +38,10 @@ mod family;
 mod processor;
 
 mod edges;
+mod history;
 mod input;
 mod literal;
+mod loosened;
 mod rewrites;
 mod specials;
 
