@@ -1,13 +1,15 @@
 //! A family at work: the data of a family and the control tokens of a model, as a data processor.
 
 use alloquy_core::{
-    Channel, DataProcessor, Error, ErrorKind, ModelInfo, PromptPart, PromptSource, ReplyParser, Result,
-    TemplateInput,
+    Channel, DataProcessor, Degradation, Error, ErrorKind, ModelInfo, PromptPart, PromptSource, ReplyParser,
+    Result, TemplateInput, ThinkingHistory,
 };
 
 use crate::family::{Family, Holds, chat_template};
+use crate::history;
 use crate::input;
 use crate::literal::Literals;
+use crate::loosened;
 use crate::parser::FamilyParser;
 
 /// The processor of every family that is data.
@@ -33,6 +35,34 @@ impl FamilyProcessor {
         (self.family.shape)(&self.template, &mut input);
         Ok(input)
     }
+
+    fn cut(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+        let policy = source.arguments.policy();
+        loosened::cut(&self.literals, policy, rendered, &mut self.unmarked_input(source)?)
+    }
+
+    fn let_through(&self, source: PromptSource<'_>) -> Vec<Degradation> {
+        let policy = source.arguments.policy();
+        if policy.is_strict() {
+            return Vec::new();
+        }
+        // A source that has no input has no prompt either.
+        let input = self.unmarked_input(source);
+        input.map(|input| loosened::let_through(&self.literals, policy, &input)).unwrap_or_default()
+    }
+
+    fn thinking_left_out(&self, rendered: &str, source: PromptSource<'_>) -> Option<Degradation> {
+        let text = |part: &PromptPart| match part {
+            PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
+            _ => String::new(),
+        };
+        if source.arguments.history != Some(ThinkingHistory::Keep) {
+            return None;
+        }
+        let prompt: String = self.cut(rendered, source).ok()?.iter().map(text).collect();
+        let messages = history::left_out(&prompt, source);
+        (messages > 0).then_some(Degradation::ThinkingLeftOut { messages })
+    }
 }
 
 impl DataProcessor for FamilyProcessor {
@@ -42,7 +72,7 @@ impl DataProcessor for FamilyProcessor {
 
     fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
         let mut input = self.unmarked_input(source)?;
-        self.literals.protect(&mut input)?;
+        loosened::protect(&self.literals, source.arguments.policy(), &mut input)?;
         Ok(input)
     }
 
@@ -52,7 +82,7 @@ impl DataProcessor for FamilyProcessor {
             let message = format!("family {:?} reads text, not pictures or sounds", self.family.name);
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        self.literals.cut(rendered, &mut self.unmarked_input(source)?)
+        self.cut(rendered, source)
     }
 
     fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
@@ -65,5 +95,11 @@ impl DataProcessor for FamilyProcessor {
 
     fn channels(&self) -> &[Channel] {
         &self.channels
+    }
+
+    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
+        let mut found = self.let_through(source);
+        found.extend(self.thinking_left_out(rendered, source));
+        found
     }
 }
