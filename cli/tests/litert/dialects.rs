@@ -56,8 +56,9 @@ pub(crate) fn to_gemini(row: &Row) -> Outcome {
     response.as_object_mut().unwrap().extend(row.input["litertlm_response"].as_object().unwrap().clone());
     let written = read(Dialect::LiteRt, &response)
         .and_then(|messages| formats::write(Dialect::Gemini, &Transcript::new(messages)));
-    let found =
+    let mut found =
         written.map_or_else(|error| outcome::error(&error), |document| document["contents"][0].clone());
+    forget_ids(&mut found);
     Outcome::compared(row.expected["candidates"][0]["content"].clone(), found)
 }
 

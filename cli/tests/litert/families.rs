@@ -115,5 +115,5 @@ pub(crate) fn read<'a>(
 }
 
 pub(crate) fn source<'a>(preface: &'a Preface, path: &'a [Message], ending: Ending) -> PromptSource<'a> {
-    PromptSource { preface, path, ending }
+    PromptSource::new(preface, path, ending)
 }

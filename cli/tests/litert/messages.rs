@@ -18,7 +18,14 @@ pub(crate) fn preface(document: &Value) -> Result<Preface> {
         return Ok(Preface::default());
     }
     let read = transcript(&document)?;
-    Ok(Preface { messages: read.messages, tools: read.tools, extra: read.extra })
+    let preface = Preface { messages: read.messages, tools: read.tools, ..Preface::default() };
+    Ok(with_extra(preface, read.extra))
+}
+
+/// Sets variables of the template.
+pub(crate) fn with_extra(mut preface: Preface, extra: Map<String, Value>) -> Preface {
+    preface.arguments.extra.extend(extra);
+    preface
 }
 
 /// Reads tools.

@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Conversation, Ending, ErrorKind, Message, Preface, Request, Result, Round};
+use alloquy_core::{
+    Conversation, Ending, ErrorKind, Message, Preface, ProcessorArguments, Request, Result, Round,
+    ThinkingSwitch,
+};
 use serde_json::{Value, json};
 
 use crate::families::{self, Family};
@@ -124,7 +127,9 @@ fn staged(row: &Row) -> std::result::Result<Stage, String> {
     };
     let mut preface = messages::preface(&config["preface"]).map_err(|error| error.to_string())?;
     if let Some(thinks) = config.pointer("/thinking_config/args/0") {
-        preface.extra.insert("enable_thinking".to_owned(), thinks.clone());
+        let switch = if *thinks == true { ThinkingSwitch::On } else { ThinkingSwitch::Off };
+        // LiteRT-LM's configuration decides against the preface.
+        preface.arguments = ProcessorArguments::default().thinking(switch).or(&preface.arguments);
     }
     let mut stage = Stage::new(family, template, preface).map_err(|error| error.to_string())?;
     if config["prefill_preface_on_init"] == true {
@@ -175,6 +180,7 @@ impl Stage {
             None => self.closed()?,
         };
         let said = messages::read(&step["message"])?;
+        self.conversation = self.conversation.clone().with_arguments(told(&step["optional_args"]));
         self.recorder.will_say(&emitted(expected));
         let outcome = self.say(said, is_pending(step));
         let prefills = expected.iter().filter(|call| text(call, "expect_session_call") == "RunPrefillAsync");
@@ -254,6 +260,21 @@ impl Stage {
             _ => None,
         }
     }
+}
+
+/// What a call tells beside its message. A map of C++ is a list of pairs, and writes truth as text.
+fn told(options: &Value) -> ProcessorArguments {
+    let context = &options["extra_context"];
+    let value = |value: &Value| match value.as_str() {
+        Some("true") => json!(true),
+        Some("false") => json!(false),
+        _ => value.clone(),
+    };
+    let pairs = context["args"].as_array().into_iter().flatten();
+    let pairs = pairs.filter_map(|pair| Some((pair[0].as_str()?.to_owned(), value(&pair[1]))));
+    let plain =
+        context.as_object().filter(|fields| !fields.contains_key("$new")).cloned().unwrap_or_default();
+    pairs.chain(plain).fold(ProcessorArguments::default(), |told, (name, value)| told.extra(name, value))
 }
 
 /// The texts that a mocked session gives back.

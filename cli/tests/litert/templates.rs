@@ -78,7 +78,7 @@ pub(crate) fn render_with(family: &Family, source: String, given: &Value) -> Res
     let path = messages::read(&given["messages"])?;
     let tools = if given["tools"].is_null() { Vec::new() } else { messages::tools(&given["tools"])? };
     let extra = given["extra_context"].as_object().cloned().unwrap_or_default();
-    let preface = Preface { tools, extra, ..Preface::default() };
+    let preface = messages::with_extra(Preface { tools, ..Preface::default() }, extra);
     let input = family.template_input(families::source(&preface, &path, ending(given)))?;
     template(source, given)?.render(&input)
 }
