@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::chat_model::{CacheReport, Request};
+use crate::guidance::Guidance;
 use crate::message::{Message, Role};
 use crate::sampling::SamplingOptions;
 use crate::store::{ConversationId, ConversationRecord};
@@ -26,9 +27,17 @@ pub struct Ask {
     messages: Vec<Message>,
     sampling: SamplingOptions,
     extra: Map<String, Value>,
+    guidance: Guidance,
 }
 
 impl Ask {
+    /// Sets the form that the replies of this turn must have. Once the model has called tools it need not call more,
+    /// and then answers in that form.
+    pub fn guidance(mut self, guidance: Guidance) -> Self {
+        self.guidance = guidance;
+        self
+    }
+
     /// Sets how this reply is sampled; what is absent the manager decides.
     pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
         self.sampling = sampling;
@@ -121,8 +130,8 @@ impl Chat {
     }
 
     fn turn(&self, place: Place, ask: Ask) -> Turn {
-        let Ask { messages, sampling, extra } = ask;
-        let start = Start { conversation: self.id.clone(), place, messages, sampling, extra };
+        let Ask { messages, sampling, extra, guidance } = ask;
+        let start = Start { conversation: self.id.clone(), place, messages, sampling, extra, guidance };
         Turn::start(Arc::clone(&self.parts), start)
     }
 

@@ -8,6 +8,7 @@ use futures::{Stream, StreamExt};
 
 use crate::Result;
 use crate::chat_model::{CacheReport, ChatModel, Reply, ReplyStream, Request};
+use crate::guidance::Guidance;
 use crate::message::{Message, Part};
 use crate::preface::Preface;
 use crate::processor::Delta;
@@ -35,6 +36,7 @@ pub struct Conversation {
     model: Arc<dyn ChatModel>,
     preface: Preface,
     sampling: SamplingOptions,
+    guidance: Guidance,
     history: Vec<Message>,
     pending: Vec<Message>,
 }
@@ -58,8 +60,8 @@ impl From<Vec<Message>> for Messages {
 impl Conversation {
     /// Starts a conversation.
     pub fn new(model: Arc<dyn ChatModel>, preface: Preface) -> Self {
-        let (sampling, history, pending) = Default::default();
-        Self { model, preface, sampling, history, pending }
+        let (sampling, guidance, history, pending) = Default::default();
+        Self { model, preface, sampling, guidance, history, pending }
     }
 
     /// Sets how replies are sampled; what is absent the model decides.
@@ -73,6 +75,12 @@ impl Conversation {
     #[must_use]
     pub fn with_history(mut self, history: Vec<Message>) -> Self {
         self.history = history;
+        self
+    }
+
+    /// Sets the form that the next answer must have, and only that one.
+    pub fn guide_next(&mut self, guidance: Guidance) -> &mut Self {
+        self.guidance = guidance;
         self
     }
 
@@ -108,9 +116,10 @@ impl Conversation {
     /// Those of the model that come before its first word.
     pub async fn send_message_stream(&mut self, messages: impl Into<Messages>) -> Result<MessageStream<'_>> {
         let said = joined(&self.pending, messages.into().0);
-        let request = self.request(&said, Ending::Answer);
+        let request = self.request(&said, Ending::Answer).guidance(self.guidance.clone());
         let stop = request.stop.clone();
         let stream = self.model.reply(request).await?;
+        self.guidance = Guidance::default();
         Ok(MessageStream { conversation: self, stream, said, stop })
     }
 

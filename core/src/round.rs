@@ -1,6 +1,6 @@
 //! One model call: template, processor, prompt, session, parser. The only place that knows their order.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -8,8 +8,10 @@ use futures::StreamExt;
 use crate::chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage,
 };
+use crate::constraint::{ConstraintCompiler, Constraints};
 use crate::engine::{Engine, ModelInfo};
 use crate::generator::{Generation, Generator, TokenStream};
+use crate::guide::Guide;
 use crate::message::Message;
 use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 use crate::prompt::Prompt;
@@ -18,6 +20,7 @@ use crate::stop::{StopSignal, StopStrings};
 use crate::stream::{Emit, Run};
 use crate::template::{Ending, PromptTemplate};
 use crate::tokenizer::{Detokenizer, TokenId};
+use crate::vocabulary::Vocabulary;
 use crate::{Error, ErrorKind, Result};
 
 /// How many KV caches an engine keeps unless told otherwise.
@@ -45,6 +48,25 @@ pub struct Round {
     template: Arc<dyn PromptTemplate>,
     processor: Arc<dyn DataProcessor>,
     generator: Generator,
+    constraints: Option<Arc<Prepared>>,
+}
+
+/// A way to enforce grammars, made ready for the engine's vocabulary when the first reply needs it.
+#[derive(Debug)]
+struct Prepared {
+    constraints: Box<dyn Constraints>,
+    compiler: OnceLock<Arc<dyn ConstraintCompiler>>,
+}
+
+impl Prepared {
+    fn compiler(&self, engine: &dyn Engine) -> Result<&Arc<dyn ConstraintCompiler>> {
+        if let Some(compiler) = self.compiler.get() {
+            return Ok(compiler);
+        }
+        // Two replies at once may both prepare; the first to be ready counts.
+        let compiler = self.constraints.prepare(&Vocabulary::of(engine))?;
+        Ok(self.compiler.get_or_init(|| compiler))
+    }
 }
 
 /// What a [`Round`] is made of; template and processor are required.
@@ -55,6 +77,7 @@ pub struct RoundBuilder {
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
     sessions: usize,
+    constraints: Option<Box<dyn Constraints>>,
 }
 
 impl RoundBuilder {
@@ -67,6 +90,12 @@ impl RoundBuilder {
     /// Sets the processor.
     pub fn processor(mut self, processor: impl DataProcessor + 'static) -> Self {
         self.processor = Some(Arc::new(processor));
+        self
+    }
+
+    /// Sets what keeps replies in a form; without it a request for one is an error.
+    pub fn constraints(mut self, constraints: impl Constraints + 'static) -> Self {
+        self.constraints = Some(Box::new(constraints));
         self
     }
 
@@ -87,6 +116,9 @@ impl RoundBuilder {
             processor: self.processor.ok_or_else(|| missing("processor"))?,
             generator: Generator::spawn(Arc::clone(&self.engine), self.sessions)?,
             engine: self.engine,
+            constraints: self
+                .constraints
+                .map(|constraints| Arc::new(Prepared { constraints, compiler: OnceLock::new() })),
         })
     }
 }
@@ -105,7 +137,7 @@ pub struct PreparedPrompt {
 impl Round {
     /// Starts building a round on `engine`.
     pub fn builder(engine: Arc<dyn Engine>) -> RoundBuilder {
-        RoundBuilder { engine, template: None, processor: None, sessions: SESSIONS }
+        RoundBuilder { engine, template: None, processor: None, sessions: SESSIONS, constraints: None }
     }
 
     /// Returns what the model says of itself.
@@ -136,11 +168,34 @@ impl Round {
         request.sampling.clone().or(&self.model().sampling).or(&family)
     }
 
+    /// Makes what leads the reply; a grammar that cannot be enforced is found here, before anything is generated.
+    fn guide(&self, request: &Request, rendered: &str) -> Result<Guide> {
+        let (source, guidance) = (source(request), &request.guidance);
+        let mut guide = Guide::default();
+        if let Some(grammar) = guidance.joined(&*self.processor, source)? {
+            guide = guide.constrain(self.compiler()?.compile(&grammar)?);
+        }
+        if guide.constrains() || guidance.thinking_budget.is_some() {
+            let budget = guidance.thinking_budget;
+            guide = guide.thinking(self.processor.channels(), rendered, source, budget);
+        }
+        Ok(guide)
+    }
+
+    fn compiler(&self) -> Result<&Arc<dyn ConstraintCompiler>> {
+        let missing = || {
+            let message = "this round keeps no reply in a form: build it with `constraints`, such as those of \
+                           alloquy-constraints";
+            Error::new(ErrorKind::Unsupported, message)
+        };
+        self.constraints.as_ref().ok_or_else(missing)?.compiler(&*self.engine)
+    }
+
     /// Starts decoding a reply. One that goes on inside a text is decoded behind that text, for SentencePiece prints
-    /// no space where a text begins.
-    fn detokenizer(&self, prompt: &Prompt, ending: Ending) -> Result<Box<dyn Detokenizer>> {
+    /// no space where a text begins; and so is one whose form was checked space by space.
+    fn detokenizer(&self, prompt: &Prompt, ending: Ending, guide: &Guide) -> Result<Box<dyn Detokenizer>> {
         let mut detokenizer = self.engine.tokenizer().detokenizer();
-        if ending == Ending::Continue {
+        if ending == Ending::Continue || guide.constrains() {
             let special = |token: &TokenId| self.model().specials.iter().any(|special| special.id == *token);
             for token in prompt.tokens().flatten().filter(|token| !special(token)) {
                 detokenizer.push(token)?;
@@ -184,8 +239,11 @@ impl ChatModel for Round {
         let prepared = self.prepare(&request)?;
         let limit = self.limit(&prepared.prompt, options.max_tokens)?;
         let sampler = Sampler::new(&options)?;
+        let guide = self.guide(&request, &prepared.rendered)?;
         let reading = Reading {
-            detokenizer: self.detokenizer(&prepared.prompt, request.ending)?,
+            detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guide)?,
+            form: if guide.constrains() { Form::Open } else { Form::Free },
+            degradations: Vec::new(),
             stops: StopStrings::new(options.stop),
             parser: self.processor.reply_parser(&prepared.rendered, source(&request)),
             sampled: 0,
@@ -197,7 +255,7 @@ impl ChatModel for Round {
             seed: sampler.seed(),
             limit,
         };
-        let tokens = self.generator.generate(prepared.prompt, sampler, limit.tokens);
+        let tokens = self.generator.generate_guided(prepared.prompt, sampler, limit.tokens, guide);
         Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
     }
 
@@ -250,6 +308,19 @@ struct Reading {
     finish: Option<FinishReason>,
     seed: Option<u64>,
     limit: Limit,
+    form: Form,
+    degradations: Vec<Degradation>,
+}
+
+/// How far a reply is in the form that it must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// It need not have one.
+    Free,
+    /// It may be incomplete.
+    Open,
+    /// It is complete.
+    Complete,
 }
 
 async fn read(
@@ -286,11 +357,24 @@ impl Reading {
             Generation::Ended(FinishReason::MaxTokens) => self.finish = Some(self.limit.reached),
             Generation::Ended(reason) => {
                 self.sampled += 1;
+                self.end_form();
                 self.finish = Some(reason);
             }
+            Generation::Complete => {
+                self.end_form();
+                self.finish = Some(FinishReason::Stop);
+            }
+            Generation::ThinkingCut(tokens) => self.degradations.push(Degradation::ThinkingCut { tokens }),
             Generation::Token(token) => return self.token(token),
         }
         Ok(Vec::new())
+    }
+
+    /// The reply ended by itself, which its form allows only where it is complete.
+    fn end_form(&mut self) {
+        if self.form == Form::Open {
+            self.form = Form::Complete;
+        }
     }
 
     fn token(&mut self, token: TokenId) -> Result<Vec<Delta>> {
@@ -324,6 +408,7 @@ impl Reading {
         deltas.extend(self.parser.push(&held));
         let (rest, message) = self.parser.finish();
         deltas.extend(rest);
+        let cut = (self.form == Form::Open).then_some(Degradation::ConstraintCut);
         let prompt = self.cache.map_or(0, |report| report.prompt);
         let reply = Reply {
             finish: finish(self.finish, &message),
@@ -332,7 +417,14 @@ impl Reading {
             usage: Usage { prompt, reply: self.sampled },
             cache: self.cache,
             seed: self.seed,
-            degradations: self.limit.capped.into_iter().chain(broken).collect(),
+            degradations: self
+                .limit
+                .capped
+                .into_iter()
+                .chain(self.degradations)
+                .chain(cut)
+                .chain(broken)
+                .collect(),
         };
         (deltas, reply)
     }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::chat_model::{ChatModel, FinishReason, Reply, Request};
+use crate::guidance::Guidance;
 use crate::message::{Message, Role, ToolCall, ToolResult};
 use crate::middleware::{Middleware, Next};
 use crate::preface::Preface;
@@ -55,6 +56,7 @@ pub(crate) struct Start {
     pub(crate) messages: Vec<Message>,
     pub(crate) sampling: SamplingOptions,
     pub(crate) extra: Map<String, Value>,
+    pub(crate) guidance: Guidance,
 }
 
 /// Below which node a turn goes on.
@@ -189,7 +191,10 @@ async fn turn(
     }
     let answers = line.question()?;
     for rounds in 1..=parts.tool_rounds + 1 {
-        let request = line.request(&start, &stop);
+        let mut request = line.request(&start, &stop);
+        if rounds > 1 {
+            request.guidance.after_calls();
+        }
         let reply =
             relay(Next::new(&parts.middleware, &*parts.model).call(request).await?, &mut emit).await?;
         if reply.finish == FinishReason::Stopped && reply.message.is_empty() {
@@ -276,7 +281,7 @@ impl<'a> Line<'a> {
         let mut request = self.parts.request(&self.record.preface, &self.path);
         request.preface.extra.extend(start.extra.clone());
         request.sampling = start.sampling.clone().or(&request.sampling);
-        request.stop(stop.clone())
+        request.guidance(start.guidance.clone()).stop(stop.clone())
     }
 
     fn reply_node(&self, reply: &Reply) -> Node {

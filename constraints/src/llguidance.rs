@@ -1,0 +1,46 @@
+//! The way to enforce grammars that this crate has: settings, and what they make of a vocabulary.
+
+use std::sync::Arc;
+
+use alloquy_core::{ConstraintCompiler, Constraints, Result, Vocabulary};
+
+use crate::compiler::Compiler;
+use crate::limits::GrammarLimits;
+
+/// Enforces grammars through the crate `llguidance`.
+#[derive(Clone, Copy, Debug, Default)]
+#[must_use]
+pub struct Llguidance {
+    limits: GrammarLimits,
+    spacing: JsonSpacing,
+}
+
+/// Where a reply in JSON may have white space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JsonSpacing {
+    /// At most one space, behind a comma or a colon: a model cannot spend its tokens on indentation.
+    #[default]
+    Tight,
+    /// Between any two symbols, without bound.
+    Free,
+}
+
+impl Llguidance {
+    /// Sets what a grammar may cost.
+    pub fn limits(mut self, limits: GrammarLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets where JSON may have white space.
+    pub fn spacing(mut self, spacing: JsonSpacing) -> Self {
+        self.spacing = spacing;
+        self
+    }
+}
+
+impl Constraints for Llguidance {
+    fn prepare(&self, vocabulary: &Vocabulary) -> Result<Arc<dyn ConstraintCompiler>> {
+        Ok(Arc::new(Compiler::new(vocabulary, self.limits, self.spacing)?))
+    }
+}
