@@ -11,18 +11,18 @@ use llguidance::{Matcher, ParserFactory};
 
 use crate::failure::{self, Stage};
 use crate::limits::GrammarLimits;
-use crate::llguidance::JsonSpacing;
+use crate::llguidance::JsonForm;
 use crate::reply::ReplyConstraint;
 use crate::source;
 
 /// Compiles grammars for one vocabulary.
 pub(crate) struct Compiler {
     factory: ParserFactory,
-    spacing: JsonSpacing,
+    json: JsonForm,
 }
 
 impl Compiler {
-    pub(crate) fn new(vocabulary: &Vocabulary, limits: GrammarLimits, spacing: JsonSpacing) -> Result<Self> {
+    pub(crate) fn new(vocabulary: &Vocabulary, limits: GrammarLimits, json: JsonForm) -> Result<Self> {
         let environment: TokEnv = Arc::new(ApproximateTokEnv::new(tree(vocabulary)?));
         // These slices of the vocabulary, such as all tokens that may stand in a JSON string, are looked up as one.
         let slices = llguidance::earley::SlicedBiasComputer::general_slices();
@@ -30,13 +30,13 @@ impl Compiler {
         let mut factory = factory.map_err(|error| failure::of(Stage::Vocabulary, &error))?;
         factory.quiet();
         *factory.limits_mut() = limits.into();
-        Ok(Self { factory, spacing })
+        Ok(Self { factory, json })
     }
 }
 
 impl ConstraintCompiler for Compiler {
     fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Constraint>> {
-        let source = source::of(grammar, self.spacing)?;
+        let source = source::of(grammar, self.json)?;
         let parser = self.factory.create_parser(source);
         let parser = parser.map_err(|error| failure::of(Stage::Grammar, &error))?;
         Ok(Box::new(ReplyConstraint::new(Matcher::new(Ok(parser)))))
@@ -46,7 +46,7 @@ impl ConstraintCompiler for Compiler {
 impl fmt::Debug for Compiler {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tokens = self.factory.tok_env().tok_trie().vocab_size();
-        formatter.debug_struct("Compiler").field("tokens", &tokens).field("spacing", &self.spacing).finish()
+        formatter.debug_struct("Compiler").field("tokens", &tokens).field("json", &self.json).finish()
     }
 }
 

@@ -33,9 +33,10 @@ mod compiler;
 mod failure;
 mod source;
 
+mod numbers;
 mod schema;
 
 mod reply;
 
-pub use crate::llguidance::{JsonSpacing, Llguidance};
+pub use crate::llguidance::{JsonNumbers, JsonSpacing, Llguidance};
 pub use limits::GrammarLimits;

@@ -12,7 +12,14 @@ use crate::limits::GrammarLimits;
 #[must_use]
 pub struct Llguidance {
     limits: GrammarLimits,
-    spacing: JsonSpacing,
+    json: JsonForm,
+}
+
+/// What a schema leaves open about the JSON of a reply.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct JsonForm {
+    pub(crate) spacing: JsonSpacing,
+    pub(crate) numbers: JsonNumbers,
 }
 
 /// Where a reply in JSON may have white space.
@@ -25,6 +32,16 @@ pub enum JsonSpacing {
     Free,
 }
 
+/// Which numbers a reply in JSON may have, where its schema sets no bounds of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JsonNumbers {
+    /// Those that end: up to 2⁵³ − 1 in size, with at most eight digits behind the point and no exponent.
+    #[default]
+    Short,
+    /// All of them: a model may write digits until its tokens are used up.
+    Any,
+}
+
 impl Llguidance {
     /// Sets what a grammar may cost.
     pub fn limits(mut self, limits: GrammarLimits) -> Self {
@@ -34,13 +51,19 @@ impl Llguidance {
 
     /// Sets where JSON may have white space.
     pub fn spacing(mut self, spacing: JsonSpacing) -> Self {
-        self.spacing = spacing;
+        self.json.spacing = spacing;
+        self
+    }
+
+    /// Sets which numbers JSON may have.
+    pub fn numbers(mut self, numbers: JsonNumbers) -> Self {
+        self.json.numbers = numbers;
         self
     }
 }
 
 impl Constraints for Llguidance {
     fn prepare(&self, vocabulary: &Vocabulary) -> Result<Arc<dyn ConstraintCompiler>> {
-        Ok(Arc::new(Compiler::new(vocabulary, self.limits, self.spacing)?))
+        Ok(Arc::new(Compiler::new(vocabulary, self.limits, self.json)?))
     }
 }

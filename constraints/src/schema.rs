@@ -32,13 +32,13 @@ const UNENFORCEABLE: [&str; 20] = [
 ];
 
 /// Keywords whose value is a schema.
-const SCHEMA: [&str; 3] = ["additionalItems", "additionalProperties", "items"];
+pub(crate) const SCHEMA: [&str; 3] = ["additionalItems", "additionalProperties", "items"];
 
 /// Keywords whose value is a list of schemas.
-const SCHEMAS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+pub(crate) const SCHEMAS: [&str; 5] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 
 /// Keywords whose value holds schemas by name.
-const NAMED_SCHEMAS: [&str; 4] = ["$defs", "definitions", "patternProperties", "properties"];
+pub(crate) const NAMED_SCHEMAS: [&str; 4] = ["$defs", "definitions", "patternProperties", "properties"];
 
 /// Looks for keywords that cannot be enforced.
 ///

@@ -4,13 +4,13 @@ use alloquy_core::{Error, ErrorKind, Grammar, Result};
 use llguidance::api::{GrammarWithLexer, TopLevelGrammar};
 use serde_json::{Value, json};
 
-use crate::llguidance::JsonSpacing;
-use crate::schema;
+use crate::llguidance::{JsonForm, JsonNumbers, JsonSpacing};
+use crate::{numbers, schema};
 
 /// Translates a grammar.
-pub(crate) fn of(grammar: &Grammar, spacing: JsonSpacing) -> Result<TopLevelGrammar> {
+pub(crate) fn of(grammar: &Grammar, json: JsonForm) -> Result<TopLevelGrammar> {
     let mut parts = Vec::new();
-    flatten(grammar, spacing, &mut parts)?;
+    flatten(grammar, json, &mut parts)?;
     match parts.len() {
         0 => Err(invalid("a choice among no grammars allows no reply")),
         1 => Ok(TopLevelGrammar { grammars: parts, max_tokens: None }),
@@ -34,12 +34,12 @@ fn any_of(mut parts: Vec<GrammarWithLexer>) -> TopLevelGrammar {
     TopLevelGrammar { grammars: parts, max_tokens: None }
 }
 
-fn flatten(grammar: &Grammar, spacing: JsonSpacing, parts: &mut Vec<GrammarWithLexer>) -> Result<()> {
+fn flatten(grammar: &Grammar, json: JsonForm, parts: &mut Vec<GrammarWithLexer>) -> Result<()> {
     parts.push(match grammar {
         Grammar::AnyOf(several) => {
-            return several.iter().try_for_each(|grammar| flatten(grammar, spacing, parts));
+            return several.iter().try_for_each(|grammar| flatten(grammar, json, parts));
         }
-        Grammar::JsonSchema(schema) => json_schema(schema, spacing)?,
+        Grammar::JsonSchema(schema) => json_schema(schema, json)?,
         Grammar::Regex(pattern) => GrammarWithLexer::from_regex(pattern),
         Grammar::Lark(text) => GrammarWithLexer::from_lark(text.clone()),
         Grammar::Choice(texts) => choice(texts)?,
@@ -51,14 +51,17 @@ fn flatten(grammar: &Grammar, spacing: JsonSpacing, parts: &mut Vec<GrammarWithL
     Ok(())
 }
 
-fn json_schema(schema: &Value, spacing: JsonSpacing) -> Result<GrammarWithLexer> {
+fn json_schema(schema: &Value, form: JsonForm) -> Result<GrammarWithLexer> {
     schema::check(schema)?;
     let mut schema = match schema {
         Value::Bool(true) => json!({}),
         Value::Bool(false) => return Err(invalid("the schema `false` accepts no value")),
         schema => schema.clone(),
     };
-    let options = match spacing {
+    if form.numbers == JsonNumbers::Short {
+        numbers::bound(&mut schema);
+    }
+    let options = match form.spacing {
         JsonSpacing::Tight => {
             json!({"whitespace_flexible": false, "item_separator": ",[ ]?", "key_separator": ":[ ]?"})
         }
