@@ -10,6 +10,7 @@
 //!
 //! The modules are listed in the order in which a message meets them.
 
+mod arguments;
 mod chat;
 mod chat_model;
 mod constraint;
@@ -43,6 +44,7 @@ mod tree;
 mod turn;
 mod vocabulary;
 
+pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
 pub use chat::{Ask, Chat};
 pub use chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
@@ -57,7 +59,7 @@ pub use media::{Digest, Media};
 pub use message::{Malformed, Message, Part, Role, ToolCall, ToolResult, formats};
 pub use middleware::{Middleware, Next};
 pub use preface::{Preface, ToolSpec};
-pub use processor::{Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
+pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 pub use prompt::{Prompt, Unit, common_prefix};
 pub use round::{PreparedPrompt, Round, RoundBuilder};
 pub use sampling::{Candidate, Sampler, SamplingOptions, SamplingStep};

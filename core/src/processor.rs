@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::Result;
+use crate::arguments::ProcessorArguments;
+use crate::chat_model::Degradation;
 use crate::constraint::Grammar;
 use crate::guidance::{ParallelCalls, ToolChoice};
 use crate::media::Media;
@@ -29,12 +31,21 @@ pub enum PromptPart {
 /// What a prompt is made from: the preface and the path of messages to answer.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptSource<'a> {
-    /// Instructions, tools and template variables.
+    /// Instructions and tools.
     pub preface: &'a Preface,
     /// The messages from the root to the one to answer.
     pub path: &'a [Message],
     /// How the prompt ends.
     pub ending: Ending,
+    /// What the call, the conversation and the preface tell, joined; those of the preface are not read again.
+    pub arguments: &'a ProcessorArguments,
+}
+
+impl<'a> PromptSource<'a> {
+    /// Takes a prompt's source from a preface and a path; the processor is told what the preface tells.
+    pub fn new(preface: &'a Preface, path: &'a [Message], ending: Ending) -> Self {
+        Self { preface, path, ending, arguments: &preface.arguments }
+    }
 }
 
 /// Knows one model family.
@@ -81,6 +92,13 @@ pub trait DataProcessor: Send + Sync + Debug {
     fn channels(&self) -> &[Channel] {
         &[]
     }
+
+    /// Returns what of the arguments `rendered` does not do as asked, and the control tokens that their injection
+    /// policy let through. A processor that lets nothing through and leaves thoughts to the template has nothing to say.
+    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
+        let _ = (rendered, source);
+        Vec::new()
+    }
 }
 
 impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
@@ -115,6 +133,10 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 
     fn channels(&self) -> &[Channel] {
         (**self).channels()
+    }
+
+    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
+        (**self).degradations(rendered, source)
     }
 }
 
@@ -157,10 +179,26 @@ pub enum Delta {
     Text(String),
     /// More thinking.
     Thinking(String),
+    /// More of the arguments of a call that is not whole yet. [`Delta::ToolCall`] with the same id brings it whole;
+    /// when it cannot be read in the end, [`Delta::Malformed`] brings its text.
+    Arguments(ArgumentsDelta),
     /// A whole tool call.
     ToolCall(ToolCall),
     /// Something that could not be read.
     Malformed(Malformed),
+}
+
+/// A piece of a call's arguments, for whoever shows a call while the model writes it.
+///
+/// The text is in the model's own notation, which is JSON in most families and may be tags or Python in others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgumentsDelta {
+    /// The id of the call; no other call of the conversation has it.
+    pub id: String,
+    /// The tool's name.
+    pub name: String,
+    /// What has come since the last piece.
+    pub text: String,
 }
 
 /// Reads one reply, piece by piece.
@@ -168,7 +206,9 @@ pub enum Delta {
 /// # Contract
 /// Total and incremental: reading never fails, what cannot be read becomes [`Delta::Malformed`], and any
 /// chunking of a reply gives the same deltas once joined, and the same message. Nothing is dropped: text that
-/// was held back because it might become a marker comes out at the latest in `finish`.
+/// was held back because it might become a marker comes out at the latest in `finish`. Pieces of arguments are
+/// besides: the message is what the other deltas make, and the pieces of one call join to the same text in any
+/// chunking too.
 pub trait ReplyParser: Send {
     /// Takes more text and returns what it settles.
     fn push(&mut self, text: &str) -> Vec<Delta>;

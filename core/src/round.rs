@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use async_trait::async_trait;
 use futures::StreamExt;
 
+use crate::arguments::ProcessorArguments;
 use crate::chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage,
 };
@@ -12,6 +13,7 @@ use crate::constraint::{ConstraintCompiler, Constraints};
 use crate::engine::{Engine, ModelInfo};
 use crate::generator::{Generation, Generator, TokenStream};
 use crate::guide::Guide;
+use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 use crate::prompt::Prompt;
@@ -132,6 +134,12 @@ pub struct PreparedPrompt {
     pub parts: Vec<PromptPart>,
     /// The units that a session is fed.
     pub prompt: Prompt,
+    /// The digest of the template.
+    pub template: Digest,
+    /// Which of the template's several rendered, such as `tool_use`; `None` where there is one.
+    pub template_name: Option<String>,
+    /// What the arguments ask for and the prompt does not have, and the control tokens that they let through.
+    pub degradations: Vec<Degradation>,
 }
 
 impl Round {
@@ -155,11 +163,19 @@ impl Round {
     /// # Errors
     /// Those of the template, the processor and the tokenizer.
     pub fn prepare(&self, request: &Request) -> Result<PreparedPrompt> {
-        let source = source(request);
-        let rendered = self.template.render(&self.processor.template_input(source)?)?;
+        let arguments = request.joined_arguments();
+        let source = source(request, &arguments);
+        let input = self.processor.template_input(source)?;
+        let rendered = self.template.render(&input)?;
         let parts = self.processor.prompt_parts(&rendered, source)?;
-        let prompt = Prompt::lower(&parts, self.engine.tokenizer())?;
-        Ok(PreparedPrompt { rendered, parts, prompt })
+        Ok(PreparedPrompt {
+            prompt: Prompt::lower(&parts, self.engine.tokenizer())?,
+            parts,
+            template: self.template.digest(),
+            template_name: self.template.name_for(&input).map(str::to_owned),
+            degradations: self.processor.degradations(&rendered, source),
+            rendered,
+        })
     }
 
     fn options(&self, request: &Request) -> SamplingOptions {
@@ -170,7 +186,8 @@ impl Round {
 
     /// Makes what leads the reply; a grammar that cannot be enforced is found here, before anything is generated.
     fn guide(&self, request: &Request, rendered: &str) -> Result<Guide> {
-        let (source, guidance) = (source(request), &request.guidance);
+        let (arguments, guidance) = (request.joined_arguments(), &request.guidance);
+        let source = source(request, &arguments);
         let mut guide = Guide::default();
         if let Some(grammar) = guidance.joined(&*self.processor, source)? {
             guide = guide.constrain(self.compiler()?.compile(&grammar)?);
@@ -243,9 +260,10 @@ impl ChatModel for Round {
         let reading = Reading {
             detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guide)?,
             form: if guide.constrains() { Form::Open } else { Form::Free },
-            degradations: Vec::new(),
             stops: StopStrings::new(options.stop),
-            parser: self.processor.reply_parser(&prepared.rendered, source(&request)),
+            parser: self
+                .processor
+                .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
             sampled: 0,
             tokens: Vec::new(),
             ends: Vec::new(),
@@ -253,7 +271,9 @@ impl ChatModel for Round {
             cache: None,
             finish: None,
             seed: sampler.seed(),
-            limit,
+            reached: limit.reached,
+            template: prepared.template,
+            degradations: limit.capped.into_iter().chain(prepared.degradations).collect(),
         };
         let tokens = self.generator.generate_guided(prepared.prompt, sampler, limit.tokens, guide);
         Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
@@ -275,15 +295,15 @@ impl ChatModel for Round {
     }
 }
 
-fn source(request: &Request) -> PromptSource<'_> {
-    PromptSource { preface: &request.preface, path: &request.path, ending: request.ending }
+fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> PromptSource<'a> {
+    PromptSource { preface: &request.preface, path: &request.path, ending: request.ending, arguments }
 }
 
 fn ended() -> Error {
     Error::new(ErrorKind::Backend, "the generator's thread has ended")
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Limit {
     tokens: usize,
     /// What it means when that many were sampled.
@@ -307,9 +327,12 @@ struct Reading {
     cache: Option<CacheReport>,
     finish: Option<FinishReason>,
     seed: Option<u64>,
-    limit: Limit,
-    form: Form,
+    /// What it means when the limit of tokens was reached.
+    reached: FinishReason,
+    template: Digest,
+    /// What was not done as asked, so far.
     degradations: Vec<Degradation>,
+    form: Form,
 }
 
 /// How far a reply is in the form that it must have.
@@ -354,7 +377,7 @@ impl Reading {
     fn take(&mut self, event: Generation) -> Result<Vec<Delta>> {
         match event {
             Generation::Prefilled(report) => self.cache = Some(report),
-            Generation::Ended(FinishReason::MaxTokens) => self.finish = Some(self.limit.reached),
+            Generation::Ended(FinishReason::MaxTokens) => self.finish = Some(self.reached),
             Generation::Ended(reason) => {
                 self.sampled += 1;
                 self.end_form();
@@ -417,14 +440,8 @@ impl Reading {
             usage: Usage { prompt, reply: self.sampled },
             cache: self.cache,
             seed: self.seed,
-            degradations: self
-                .limit
-                .capped
-                .into_iter()
-                .chain(self.degradations)
-                .chain(cut)
-                .chain(broken)
-                .collect(),
+            template: Some(self.template),
+            degradations: self.degradations.into_iter().chain(cut).chain(broken).collect(),
         };
         (deltas, reply)
     }

@@ -1,8 +1,9 @@
 //! What is peculiar to one model family, as data. Knows no model's files beyond what `detect` looks at.
 
-use alloquy_core::ModelInfo;
+use alloquy_core::{ModelInfo, TemplateInput};
+use serde_json::Value;
 
-use crate::calls::CallSyntax;
+use crate::calls::Syntax;
 
 /// One model family. A family's file states what differs from [`Family::PLAIN`].
 #[derive(Debug)]
@@ -13,6 +14,16 @@ pub(crate) struct Family {
     pub(crate) detect: fn(&ModelInfo) -> bool,
     /// The marked stretches of a reply.
     pub(crate) spans: &'static [Span],
+    /// Calls that may begin a reply without a marker, if they call a tool that is offered.
+    pub(crate) unmarked: &'static [&'static Syntax],
+    /// Texts of a reply that say how it goes on and are no part of it, such as the head of a message in a reply of
+    /// several.
+    pub(crate) silent: &'static [&'static str],
+    /// Brings a conversation into the form that the family's templates expect, where that is not Hugging Face's. Is
+    /// given the model's own template, whose source tells what it looks for.
+    pub(crate) shape: fn(&str, &mut TemplateInput),
+    /// Makes the id of a call from a number.
+    pub(crate) call_id: fn(usize) -> String,
     /// Further tags that the model itself writes, and that its history therefore keeps as they are.
     pub(crate) tags: &'static [&'static str],
     /// Added tokens that are ordinary text for this family, unless they begin or end a text.
@@ -23,8 +34,24 @@ pub(crate) struct Family {
 
 impl Family {
     /// A family that says nothing of itself: it claims no model, and its replies are text.
-    pub(crate) const PLAIN: Family =
-        Family { name: "", detect: |_| false, spans: &[], tags: &[], ordinary: &[], stops: &[] };
+    pub(crate) const PLAIN: Family = Family {
+        name: "",
+        detect: |_| false,
+        spans: &[],
+        unmarked: &[],
+        silent: &[],
+        shape: |_, _| {},
+        call_id: |number| format!("call_{number}"),
+        tags: &[],
+        ordinary: &[],
+        stops: &[],
+    };
+
+    /// Returns every text that means something in a reply.
+    pub(crate) fn markers(&self) -> impl Iterator<Item = &'static str> {
+        let ends = self.spans.iter().flat_map(|span| [span.open, span.close]);
+        ends.filter(|marker| !marker.is_empty()).chain(self.silent.iter().copied())
+    }
 }
 
 /// A stretch of a reply between two markers.
@@ -32,7 +59,7 @@ impl Family {
 pub(crate) struct Span {
     /// The text that begins it.
     pub(crate) open: &'static str,
-    /// The text that ends it.
+    /// The text that ends it; empty where the calls themselves tell.
     pub(crate) close: &'static str,
     /// What stands between.
     pub(crate) holds: Holds,
@@ -44,7 +71,7 @@ pub(crate) enum Holds {
     /// What the model thinks before it answers.
     Thinking,
     /// Tool calls; looked for only where tools are offered.
-    Calls(&'static CallSyntax),
+    Calls(&'static Syntax),
 }
 
 /// A span of thinking.
@@ -53,7 +80,7 @@ pub(crate) const fn thinking(open: &'static str, close: &'static str) -> Span {
 }
 
 /// A span of tool calls.
-pub(crate) const fn calls(open: &'static str, close: &'static str, syntax: &'static CallSyntax) -> Span {
+pub(crate) const fn calls(open: &'static str, close: &'static str, syntax: &'static Syntax) -> Span {
     Span { open, close, holds: Holds::Calls(syntax) }
 }
 
@@ -62,4 +89,29 @@ pub(crate) fn is_one_of(model: &ModelInfo, architectures: &[&str], model_types: 
     let says =
         |field: &Option<String>, names: &[&str]| field.as_deref().is_some_and(|said| names.contains(&said));
     says(&model.architecture, architectures) || says(&model.model_type, model_types)
+}
+
+/// Returns the model's chat template, or nothing if it has none.
+pub(crate) fn chat_template(model: &ModelInfo) -> String {
+    if let Some(file) = model.files.get("chat_template.jinja") {
+        return file.clone();
+    }
+    // A damaged file says nothing here; whoever needs it reports it.
+    let config = model.json("tokenizer_config.json").ok().flatten().unwrap_or_default();
+    match config.get("chat_template") {
+        Some(Value::String(text)) => text.clone(),
+        // Several by name: what one of them prints, the model reads.
+        Some(Value::Array(named)) => {
+            named.iter().filter_map(|one| one.get("template")?.as_str()).collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Says whether the model's chat template contains one of `texts`; of a model without a template, whether one of them is
+/// a control token. Models that were tuned from others keep tokens which they do not write.
+pub(crate) fn prints(model: &ModelInfo, texts: &[&str]) -> bool {
+    let template = chat_template(model);
+    let is_special = |text: &str| model.specials.iter().any(|special| special.text == text);
+    texts.iter().any(|text| if template.is_empty() { is_special(text) } else { template.contains(text) })
 }

@@ -8,19 +8,25 @@ mod call_ids;
 mod markers;
 mod transcript;
 
-use alloquy_core::{Delta, Ending, Malformed, Message, PromptSource, ReplyParser, ToolCall};
+use alloquy_core::{
+    ArgumentsDelta, Delta, Ending, Malformed, Message, PromptSource, ReplyParser, ToolCall, ToolSpec,
+};
 
-use crate::calls::{Call, CallSyntax};
-use crate::family::{Holds, Span};
+use crate::calls::{Call, Guess, Syntax};
+use crate::family::{Family, Holds, Span};
 use call_ids::CallIds;
-use markers::{first_marker, hold_from};
+use markers::first_marker;
+pub(crate) use markers::hold_from;
 use transcript::Transcript;
 
 /// Reads the replies of a family that is data.
 #[derive(Debug)]
 pub(crate) struct FamilyParser {
+    family: &'static Family,
     /// The spans to look for.
     spans: Vec<&'static Span>,
+    /// The tools that are offered.
+    tools: Vec<ToolSpec>,
     state: State,
     /// What has arrived and is not settled.
     held: String,
@@ -41,7 +47,9 @@ enum State {
 /// What stands directly before the text that comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
-    /// Text, or nothing.
+    /// Nothing: the reply begins.
+    Nothing,
+    /// Text.
     Text,
     /// A thought.
     Thought,
@@ -52,26 +60,45 @@ enum Before {
 /// A call whose end has not come.
 #[derive(Clone, Debug)]
 struct OpenCall {
-    span: &'static Span,
-    syntax: &'static CallSyntax,
+    /// The markers around it; both are empty for a call without one, the latter for one that ends by itself.
+    open: &'static str,
+    close: &'static str,
+    syntax: &'static Syntax,
     /// The line breaks before it, for the case that it cannot be read.
     separator: String,
     /// How much of the held text has no closing marker.
     searched: usize,
+    /// How much of the held text was looked through for arguments.
+    shown: usize,
+    /// The calls whose names have come: their ids, and how much of their arguments was handed out.
+    begun: Vec<(String, usize)>,
 }
+
+impl OpenCall {
+    fn new(open: &'static str, close: &'static str, syntax: &'static Syntax, separator: &str) -> Self {
+        let separator = separator.to_owned();
+        Self { open, close, syntax, separator, searched: 0, shown: 0, begun: Vec::new() }
+    }
+}
+
+/// Arguments are handed out once the call has grown by one part in so many: looking through it takes as long as it is,
+/// and a long call must not cost the square of its length.
+const SHOWN_AT_ONCE: usize = 32;
 
 impl FamilyParser {
     /// Starts reading the reply to `rendered`, which may have opened or closed a thought already.
-    pub(crate) fn new(spans: &'static [Span], rendered: &str, source: PromptSource<'_>) -> Self {
-        let offered = !source.preface.tools.is_empty();
-        let counts = |span: &&Span| offered || matches!(span.holds, Holds::Thinking);
+    pub(crate) fn new(family: &'static Family, rendered: &str, source: PromptSource<'_>) -> Self {
+        let tools = source.preface.tools.clone();
+        let counts = |span: &&Span| !tools.is_empty() || matches!(span.holds, Holds::Thinking);
         Self {
-            state: opening_state(spans, rendered, source),
-            spans: spans.iter().filter(counts).collect(),
+            family,
+            state: opening_state(family.spans, rendered, source),
+            spans: family.spans.iter().filter(counts).collect(),
+            tools,
             held: String::new(),
             ended: false,
             transcript: Transcript::default(),
-            ids: CallIds::after(source),
+            ids: CallIds::after(source, family.call_id),
         }
     }
 
@@ -89,7 +116,17 @@ impl FamilyParser {
         if self.drops_breaks(before) {
             self.drop_leading_breaks();
         }
-        let markers = || self.spans.iter().map(|span| span.open);
+        if before != Before::Text && !self.tools.is_empty() {
+            match self.unmarked_call() {
+                (Guess::Maybe, _) if !self.ended => return false,
+                (Guess::Yes, Some(syntax)) => {
+                    self.state = State::Call(OpenCall::new("", "", syntax, ""));
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        let markers = || self.spans.iter().map(|span| span.open).chain(self.family.silent.iter().copied());
         let hold = self.hold_from(markers());
         // A marker that another, longer one may still swallow has to wait for it.
         let found = first_marker(&self.held, markers()).filter(|(at, _)| *at < hold);
@@ -101,15 +138,24 @@ impl FamilyParser {
         };
         let text = self.take(at);
         self.held.drain(..open.len());
-        if let Some(span) = self.spans.iter().copied().find(|span| span.open == open) {
-            self.open(span, &text, before);
+        match self.spans.iter().copied().find(|span| span.open == open) {
+            Some(span) => self.open(span, &text, before),
+            None if text.is_empty() => {}
+            None => self.settle_text(&text, before),
         }
         true
     }
 
+    /// Says whether what is held is a call that no marker announces.
+    fn unmarked_call(&self) -> (Guess, Option<&'static Syntax>) {
+        let guesses =
+            self.family.unmarked.iter().map(|syntax| (syntax.guess(&self.held, &self.tools), Some(*syntax)));
+        guesses.max_by_key(|(guess, _)| *guess).unwrap_or((Guess::No, None))
+    }
+
     /// Line breaks at the beginning of the reply's text, behind a thought or a call, are not text.
     fn drops_breaks(&self, before: Before) -> bool {
-        before != Before::Text && !self.transcript.has_text()
+        matches!(before, Before::Thought | Before::Call) && !self.transcript.has_text()
     }
 
     fn drop_leading_breaks(&mut self) {
@@ -150,7 +196,7 @@ impl FamilyParser {
                 let words = if breaks_only { "" } else { text.strip_suffix('\n').unwrap_or(text) };
                 self.transcript.text(words);
                 let separator = text.get(words.len()..).unwrap_or_default().to_owned();
-                State::Call(OpenCall { span, syntax, separator, searched: 0 })
+                State::Call(OpenCall::new(span.open, span.close, syntax, &separator))
             }
         };
     }
@@ -178,41 +224,77 @@ impl FamilyParser {
     }
 
     fn read_call(&mut self, mut call: OpenCall) -> bool {
-        let close = call.span.close;
-        while let Some(at) = self.held.get(call.searched..).and_then(|rest| rest.find(close)) {
-            let end = call.searched + at;
-            call.searched = end + close.len();
-            if !(call.syntax.quotes)(self.held.get(..end).unwrap_or_default()) {
-                self.close(&call, end);
-                return true;
+        match self.end_of_call(&mut call) {
+            Some(end) => self.close(call, end),
+            None if self.ended => return self.end_inside(call),
+            None => {
+                let settled = self.hold_from([call.close]);
+                if settled > call.shown + call.shown / SHOWN_AT_ONCE {
+                    self.show_arguments(&mut call, settled);
+                }
+                self.state = State::Call(call);
+                return false;
             }
         }
-        let searched = self.held.floor_char_boundary((self.held.len() + 1).saturating_sub(close.len()));
-        call.searched = call.searched.max(searched);
-        if self.ended {
-            return self.end_inside(&call);
+        true
+    }
+
+    /// Finds where the body of an open call ends.
+    fn end_of_call(&self, call: &mut OpenCall) -> Option<usize> {
+        if call.close.is_empty() {
+            return call.syntax.end(&self.held);
         }
-        self.state = State::Call(call);
-        false
+        while let Some(at) = self.held.get(call.searched..).and_then(|rest| rest.find(call.close)) {
+            let end = call.searched + at;
+            call.searched = end + call.close.len();
+            if !call.syntax.quotes(self.held.get(..end).unwrap_or_default()) {
+                return Some(end);
+            }
+        }
+        let searched = self.held.floor_char_boundary((self.held.len() + 1).saturating_sub(call.close.len()));
+        call.searched = call.searched.max(searched);
+        None
+    }
+
+    /// Hands out the arguments in the first `length` bytes of an open call that were not handed out yet.
+    fn show_arguments(&mut self, call: &mut OpenCall, length: usize) {
+        let body = self.held.get(..length).unwrap_or_default();
+        call.shown = length;
+        for (index, begun) in call.syntax.begun(body).into_iter().enumerate() {
+            if index == call.begun.len() {
+                call.begun.push((self.ids.next(begun.id), 0));
+            }
+            let (Some((id, shown)), Some(part)) = (call.begun.get_mut(index), begun.arguments) else {
+                continue;
+            };
+            let text = body.get(part.start + *shown..part.end.min(length)).unwrap_or_default();
+            *shown += text.len();
+            if !text.is_empty() {
+                let piece = ArgumentsDelta { id: id.clone(), name: begun.name, text: text.to_owned() };
+                self.transcript.arguments(piece);
+            }
+        }
     }
 
     /// Ends a call at the closing marker `end` bytes on.
-    fn close(&mut self, call: &OpenCall, end: usize) {
+    fn close(&mut self, mut call: OpenCall, end: usize) {
         let body = |end: usize| self.held.get(..end).unwrap_or_default();
-        let (end, read) = match (call.syntax.read)(body(end)) {
+        let (end, read) = match call.syntax.read(body(end), &self.tools) {
             Ok(calls) => (end, Ok(calls)),
             // Unreadable, so what looked like a quotation was none: the first closing marker was meant.
             Err(_) => {
-                let first = self.held.find(call.span.close).unwrap_or(end);
-                (first, (call.syntax.read)(body(first)))
+                let first =
+                    if call.close.is_empty() { end } else { self.held.find(call.close).unwrap_or(end) };
+                (first, call.syntax.read(body(first), &self.tools))
             }
         };
+        self.show_arguments(&mut call, end);
         let body = self.take(end);
-        self.held.drain(..call.span.close.len());
+        self.held.drain(..call.close.len());
         match read {
-            Ok(calls) => self.add_calls(calls),
+            Ok(calls) => self.add_calls(calls, call.begun),
             Err(reason) => {
-                let raw = format!("{}{}{body}{}", call.separator, call.span.open, call.span.close);
+                let raw = format!("{}{}{body}{}", call.separator, call.open, call.close);
                 self.transcript.malformed(Malformed { raw, reason });
             }
         }
@@ -220,14 +302,18 @@ impl FamilyParser {
     }
 
     /// The reply ended inside a call: it may be whole, or a quotation that never ended hid its closing marker.
-    fn end_inside(&mut self, call: &OpenCall) -> bool {
-        if let Ok(calls) = (call.syntax.read)(&self.held) {
-            self.add_calls(calls);
-        } else if let Some(end) = self.held.find(call.span.close) {
+    fn end_inside(&mut self, mut call: OpenCall) -> bool {
+        let read = call.syntax.read(&self.held, &self.tools);
+        let end = self.held.find(call.close).filter(|_| read.is_err() && !call.close.is_empty());
+        if let Some(end) = end {
             self.close(call, end);
             return true;
+        }
+        self.show_arguments(&mut call, self.held.len());
+        if let Ok(calls) = read {
+            self.add_calls(calls, call.begun);
         } else {
-            let raw = format!("{}{}{}", call.separator, call.span.open, self.held);
+            let raw = format!("{}{}{}", call.separator, call.open, self.held);
             self.transcript.malformed(Malformed { raw, reason: "the reply ended inside a call".to_owned() });
         }
         self.held.clear();
@@ -235,9 +321,12 @@ impl FamilyParser {
         false
     }
 
-    fn add_calls(&mut self, calls: Vec<Call>) {
+    /// Adds calls under the ids that their arguments had.
+    fn add_calls(&mut self, calls: Vec<Call>, begun: Vec<(String, usize)>) {
+        let mut ids = begun.into_iter().map(|(id, _)| id);
         for call in calls {
-            self.transcript.call(ToolCall::new(self.ids.next(), call.name, call.arguments));
+            let id = ids.next().unwrap_or_else(|| self.ids.next(None));
+            self.transcript.call(ToolCall::new(id, call.name, call.arguments.into()));
         }
     }
 
@@ -284,22 +373,23 @@ fn opening_state(spans: &[Span], rendered: &str, source: PromptSource<'_>) -> St
             return State::Text(Before::Thought);
         }
     }
-    State::Text(Before::Text)
+    // A message that goes on may end in the middle of anything.
+    State::Text(if said.is_some() { Before::Text } else { Before::Nothing })
 }
 
 #[cfg(test)]
 mod tests {
     use alloquy_core::{Message, Preface};
 
-    use super::{Ending, FamilyParser, PromptSource, ReplyParser, Span};
+    use super::{Ending, Family, FamilyParser, PromptSource, ReplyParser};
     use crate::family::thinking;
 
-    static SPANS: [Span; 2] = [thinking("<t", "/"), thinking("<t>x", "/")];
+    static FAMILY: Family = Family { spans: &[thinking("<t", "/"), thinking("<t>x", "/")], ..Family::PLAIN };
 
     fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Message {
         let preface = Preface::default();
-        let source = PromptSource { preface: &preface, path: &[], ending: Ending::Answer };
-        let mut parser = Box::new(FamilyParser::new(&SPANS, "", source));
+        let source = PromptSource::new(&preface, &[], Ending::Answer);
+        let mut parser = Box::new(FamilyParser::new(&FAMILY, "", source));
         for piece in pieces {
             let _ = parser.push(piece);
         }

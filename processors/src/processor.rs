@@ -1,13 +1,15 @@
 //! A family at work: the data of a family and the control tokens of a model, as a data processor.
 
 use alloquy_core::{
-    Channel, DataProcessor, Error, ErrorKind, ModelInfo, PromptPart, PromptSource, ReplyParser, Result,
-    TemplateInput,
+    Channel, DataProcessor, Degradation, Error, ErrorKind, ModelInfo, PromptPart, PromptSource, ReplyParser,
+    Result, TemplateInput, ThinkingHistory,
 };
 
-use crate::family::{Family, Holds};
+use crate::family::{Family, Holds, chat_template};
+use crate::history;
 use crate::input;
 use crate::literal::Literals;
+use crate::loosened;
 use crate::parser::FamilyParser;
 
 /// The processor of every family that is data.
@@ -16,13 +18,50 @@ pub(crate) struct FamilyProcessor {
     family: &'static Family,
     literals: Literals,
     channels: Vec<Channel>,
+    /// The model's own template; empty if it has none.
+    template: String,
 }
 
 impl FamilyProcessor {
     pub(crate) fn new(family: &'static Family, model: &ModelInfo) -> Self {
         let thoughts = family.spans.iter().filter(|span| matches!(span.holds, Holds::Thinking));
         let channels = thoughts.map(|span| Channel::new(Channel::THINKING, span.open, span.close)).collect();
-        Self { family, literals: Literals::new(family, model), channels }
+        Self { family, literals: Literals::new(family, model), channels, template: chat_template(model) }
+    }
+
+    /// The template's input before anything in it is marked.
+    fn unmarked_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+        let mut input = input::template_input(source)?;
+        (self.family.shape)(&self.template, &mut input);
+        Ok(input)
+    }
+
+    fn cut(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+        let policy = source.arguments.policy();
+        loosened::cut(&self.literals, policy, rendered, &mut self.unmarked_input(source)?)
+    }
+
+    fn let_through(&self, source: PromptSource<'_>) -> Vec<Degradation> {
+        let policy = source.arguments.policy();
+        if policy.is_strict() {
+            return Vec::new();
+        }
+        // A source that has no input has no prompt either.
+        let input = self.unmarked_input(source);
+        input.map(|input| loosened::let_through(&self.literals, policy, &input)).unwrap_or_default()
+    }
+
+    fn thinking_left_out(&self, rendered: &str, source: PromptSource<'_>) -> Option<Degradation> {
+        let text = |part: &PromptPart| match part {
+            PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
+            _ => String::new(),
+        };
+        if source.arguments.history != Some(ThinkingHistory::Keep) {
+            return None;
+        }
+        let prompt: String = self.cut(rendered, source).ok()?.iter().map(text).collect();
+        let messages = history::left_out(&prompt, source);
+        (messages > 0).then_some(Degradation::ThinkingLeftOut { messages })
     }
 }
 
@@ -32,8 +71,8 @@ impl DataProcessor for FamilyProcessor {
     }
 
     fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
-        let mut input = input::template_input(source)?;
-        self.literals.protect(&mut input)?;
+        let mut input = self.unmarked_input(source)?;
+        loosened::protect(&self.literals, source.arguments.policy(), &mut input)?;
         Ok(input)
     }
 
@@ -43,11 +82,11 @@ impl DataProcessor for FamilyProcessor {
             let message = format!("family {:?} reads text, not pictures or sounds", self.family.name);
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        self.literals.cut(rendered, &mut input::template_input(source)?)
+        self.cut(rendered, source)
     }
 
     fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
-        Box::new(FamilyParser::new(self.family.spans, rendered, source))
+        Box::new(FamilyParser::new(self.family, rendered, source))
     }
 
     fn stop_strings(&self) -> Vec<String> {
@@ -56,5 +95,11 @@ impl DataProcessor for FamilyProcessor {
 
     fn channels(&self) -> &[Channel] {
         &self.channels
+    }
+
+    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
+        let mut found = self.let_through(source);
+        found.extend(self.thinking_left_out(rendered, source));
+        found
     }
 }

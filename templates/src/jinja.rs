@@ -191,8 +191,9 @@ impl JinjaTemplate {
         let mut variables = input::variables(&self.variables, messages, &input, self.dialect);
         let marks = Marks::new(&variables).ok_or(Fault::Unmarked)?;
         marks.add_to(&mut variables);
-        let rendered = marks.read(&self.run(self.template_for(&input), variables)?);
-        Ok(Rendered { polyfills, ..rendered })
+        let template = self.template_for(&input);
+        let rendered = marks.read(&self.run(template, variables)?);
+        Ok(Rendered { polyfills, template, ..rendered })
     }
 
     fn render_checked(&self, input: &TemplateInput) -> Result<String, Fault> {
@@ -249,9 +250,13 @@ impl JinjaTemplate {
         }
     }
 
+    fn has_tool_use(&self) -> bool {
+        self.environment.get_template(TOOL_USE).is_ok()
+    }
+
     /// Tools ask for the template of their own, where there is one.
     fn template_for(&self, input: &TemplateInput) -> &'static str {
-        match input.tools.is_some() && self.environment.get_template(TOOL_USE).is_ok() {
+        match input.tools.is_some() && self.has_tool_use() {
             true => TOOL_USE,
             false => DEFAULT,
         }
@@ -278,6 +283,10 @@ impl PromptTemplate for JinjaTemplate {
 
     fn digest(&self) -> Digest {
         self.digest
+    }
+
+    fn name_for(&self, input: &TemplateInput) -> Option<&str> {
+        self.has_tool_use().then(|| self.template_for(input))
     }
 }
 

@@ -69,8 +69,14 @@ fn tools_choose_the_template_of_their_own() {
         JinjaTemplate::builder("plain").tool_use("with tools").polyfill(Polyfill::LeaveOut).build().unwrap();
     let mut input = input(Ending::Answer);
     assert_eq!(template.render(&input).unwrap(), "with tools");
+    assert_eq!(template.name_for(&input), Some("tool_use"));
+    assert_eq!(template.render_spans(&input).unwrap().template, "tool_use");
     input.tools = None;
     assert_eq!(template.render(&input).unwrap(), "plain");
+    assert_eq!(template.name_for(&input), Some("default"));
+    assert_eq!(template.render_spans(&input).unwrap().template, "default");
+    // Of one there is nothing to tell.
+    assert_eq!(compile("plain").unwrap().name_for(&input), None);
     assert_ne!(template.digest(), compile("plain").unwrap().digest());
 }
 

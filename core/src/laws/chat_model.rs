@@ -87,6 +87,7 @@ pub fn joined(deltas: &[Delta]) -> Vec<Part> {
             (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
             (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
             (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
+            (_, Delta::Arguments(_)) => {}
         }
     }
     // An empty text is a message without words, however it is written.

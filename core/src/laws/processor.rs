@@ -1,7 +1,10 @@
 //! What every data processor must do.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
+use crate::arguments::{InjectionPolicy, ProcessorArguments, TextSource};
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use crate::preface::{Preface, ToolSpec};
 use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource};
@@ -24,6 +27,7 @@ pub fn all(processor: &dyn DataProcessor, specials: &[SpecialToken], replies: &[
     for special in specials {
         control_tokens_in_texts_stay_text(processor, &special.text);
         control_tokens_in_tools_stay_text(processor, &special.text);
+        what_becomes_a_control_token_is_told(processor, &special.text);
         prompts_are_pure(processor, &special.text);
     }
 }
@@ -34,7 +38,7 @@ pub fn all(processor: &dyn DataProcessor, specials: &[SpecialToken], replies: &[
 /// When the law is broken.
 pub fn deltas_join_to_the_message(processor: &dyn DataProcessor, reply: &str) {
     each_setting(|source| {
-        let (joined, message) = read(processor, source, [reply]);
+        let Reading { joined, message, .. } = read(processor, source, [reply]);
         let parts: Vec<_> = message.parts.into_iter().filter(|part| !is_empty(part)).collect();
         assert_eq!(joined, parts, "the deltas of {reply:?} do not join to its message");
         assert_eq!(message.role, Role::Assistant, "the message of {reply:?} is not the assistant's");
@@ -74,7 +78,7 @@ pub fn nothing_is_lost(processor: &dyn DataProcessor, reply: &str) {
         for border in borders(reply) {
             let mut reply = reply.to_owned();
             reply.insert_str(border, WORD);
-            let (_, message) = read(processor, source, [reply.as_str()]);
+            let message = read(processor, source, [reply.as_str()]).message;
             let kept = message.parts.iter().any(|part| said(part).contains(WORD));
             assert!(kept, "{WORD:?} of {reply:?} is not in {message:?}");
         }
@@ -87,7 +91,7 @@ pub fn nothing_is_lost(processor: &dyn DataProcessor, reply: &str) {
 /// When the law is broken.
 pub fn parsers_do_not_disturb_each_other(processor: &dyn DataProcessor, reply: &str) {
     each_setting(|source| {
-        let alone = read(processor, source, [reply]).1;
+        let alone = read(processor, source, [reply]).message;
         let mut parsers = [(); 2].map(|()| processor.reply_parser("", source));
         for piece in reply.split_inclusive(|_| true) {
             for parser in &mut parsers {
@@ -159,7 +163,7 @@ pub fn control_tokens_in_texts_stay_text(processor: &dyn DataProcessor, special:
 pub fn control_tokens_in_tools_stay_text(processor: &dyn DataProcessor, special: &str) {
     let parameters = json!({"properties": {special: {"description": special, "enum": [special]}}});
     let preface = Preface::default().tool(ToolSpec::new(special, format!("Runs {special}"), parameters));
-    let source = PromptSource { preface: &preface, path: &[], ending: Ending::Closed };
+    let source = PromptSource::new(&preface, &[], Ending::Closed);
     let tools = |input: TemplateInput| Value::from(input.tools.unwrap_or_default()).to_string();
     let parts = parts(processor, &tools(input(processor, source)), source);
     assert_literal(&parts, special, "a tool's description");
@@ -167,6 +171,30 @@ pub fn control_tokens_in_tools_stay_text(processor: &dyn DataProcessor, special:
     let escaped = json!(special).to_string();
     let times = told.matches(escaped.trim_matches('"')).count();
     assert_eq!(times, 5, "a tool's texts are not what they were: {told}");
+}
+
+/// Whatever an injection policy allows: a text whose control token stays one is told of, and one that is told of
+/// stays one. What a policy does not allow stays text.
+///
+/// # Panics
+/// When the law is broken.
+pub fn what_becomes_a_control_token_is_told(processor: &dyn DataProcessor, special: &str) {
+    let policies = TextSource::ALL.map(|source| InjectionPolicy::trust([source]));
+    let others = [InjectionPolicy::allow([special]), InjectionPolicy::allow(["nobody's token"])];
+    for policy in policies.into_iter().chain(others) {
+        let arguments = ProcessorArguments::default().injection(policy.clone());
+        each_speaker(&format!("a {special} b"), |source, role| {
+            let source = PromptSource { arguments: &arguments, ..source };
+            let rendered = render(&input(processor, source), |text| text);
+            let is_text =
+                |part: &PromptPart| matches!(part, PromptPart::Text(text) if text.contains(special));
+            let passed = parts(processor, &rendered, source).iter().any(is_text);
+            let told = processor.degradations(&rendered, source);
+            assert_eq!(passed, !told.is_empty(), "with {policy:?}, of a {role}'s {special:?}: {told:?}");
+            let allowed = policy.lets(role.into(), special);
+            assert!(allowed || !passed, "{policy:?} does not let a {role}'s {special:?} through");
+        });
+    }
 }
 
 /// The same conversation gives the same input and the same parts.
@@ -217,7 +245,7 @@ fn each_speaker(text: &str, check: impl Fn(PromptSource<'_>, Role)) {
     let preface = Preface::default();
     for message in [Message::system(text), Message::user(text), Message::tool(vec![result])] {
         let role = message.role;
-        check(PromptSource { preface: &preface, path: &[message], ending: Ending::Closed }, role);
+        check(PromptSource::new(&preface, &[message], Ending::Closed), role);
     }
 }
 
@@ -226,7 +254,7 @@ fn each_setting(check: impl Fn(PromptSource<'_>)) {
     let tool = ToolSpec::new("add", "Adds two numbers", json!({"type": "object", "properties": {}}));
     for preface in [Preface::default(), Preface::default().tool(tool)] {
         let path = [Message::user("Hi")];
-        check(PromptSource { preface: &preface, path: &path, ending: Ending::Answer });
+        check(PromptSource::new(&preface, &path, Ending::Answer));
     }
 }
 
@@ -260,17 +288,39 @@ fn text_of(parts: &[PromptPart]) -> String {
     parts.iter().map(text).collect()
 }
 
-/// Reads a reply in pieces: its joined deltas, and its message.
+/// A reply as it was read.
+#[derive(Debug, PartialEq)]
+struct Reading {
+    /// The deltas, joined.
+    joined: Vec<Part>,
+    /// The pieces of arguments, joined by the calls' ids; with the names.
+    arguments: BTreeMap<String, (String, String)>,
+    message: Message,
+}
+
+/// Reads a reply in pieces.
 fn read<'a>(
     processor: &dyn DataProcessor,
     source: PromptSource<'_>,
     pieces: impl IntoIterator<Item = &'a str>,
-) -> (Vec<Part>, Message) {
+) -> Reading {
     let mut parser = processor.reply_parser("", source);
     let mut deltas: Vec<_> = pieces.into_iter().flat_map(|piece| parser.push(piece)).collect();
     let (rest, message) = parser.finish();
     deltas.extend(rest);
-    (joined(&deltas), message)
+    Reading { joined: joined(&deltas), arguments: arguments(&deltas), message }
+}
+
+fn arguments(deltas: &[Delta]) -> BTreeMap<String, (String, String)> {
+    let mut joined = BTreeMap::new();
+    for delta in deltas {
+        if let Delta::Arguments(piece) = delta {
+            let (name, text): &mut (String, String) = joined.entry(piece.id.clone()).or_default();
+            name.clone_from(&piece.name);
+            text.push_str(&piece.text);
+        }
+    }
+    joined
 }
 
 fn joined(deltas: &[Delta]) -> Vec<Part> {
@@ -285,6 +335,7 @@ fn joined(deltas: &[Delta]) -> Vec<Part> {
             (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
             (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
             (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
+            (_, Delta::Arguments(_)) => {}
         }
     }
     parts.retain(|part| !is_empty(part));

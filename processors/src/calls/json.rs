@@ -1,45 +1,121 @@
 //! Tool calls as JSON objects: `{"name": …, "arguments": {…}}`, one, several or a list of them.
+//!
+//! The arguments stand under `arguments`, `parameters` or `args`, as an object or as an object's text; a call without
+//! any field for them has none. A call may be wrapped as `{"type": "function", "function": {…}}`, and have an `id`.
+//! A field that is none of these makes a call unreadable, for nothing that a model says is to be lost.
 
-use serde_json::{Deserializer, Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::{Call, CallSyntax};
+use super::value::{self, Reader};
+use super::{Begun, Call};
 
-/// The arguments stand under `arguments`, `parameters` or `args`, as an object or as an object's text; a call
-/// without any field for them has none. A call may be wrapped as `{"type": "function", "function": {…}}`.
-pub(crate) static JSON: CallSyntax = CallSyntax { read, quotes };
+/// What a family's templates print between the brackets.
+#[derive(Debug, PartialEq)]
+pub(crate) struct JsonCalls {
+    /// The field of the arguments.
+    pub(crate) arguments: &'static str,
+    /// All calls of a message are one list.
+    pub(crate) list: bool,
+}
 
-/// Fields that hold the arguments, and those that may stand beside them and mean nothing here.
+/// Fields that hold the arguments, and those that may stand beside them.
 const ARGUMENTS: [&str; 3] = ["arguments", "parameters", "args"];
-const ASIDES: [&str; 3] = ["name", "type", "id"];
+const ASIDES: [&str; 4] = ["name", "type", "id", "index"];
 
-fn read(text: &str) -> Result<Vec<Call>, String> {
-    let values: Result<Vec<Value>, _> = Deserializer::from_str(text).into_iter().collect();
-    let values = values.map_err(|error| format!("not valid JSON: {error}"))?;
-    if let Some(number) = inexact_integer(text) {
-        return Err(format!("the integer {number} does not fit into 64 bits"));
+impl JsonCalls {
+    /// Reads every call of `text`; between objects may stand commas and semicolons.
+    pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
+        let mut reader = Reader::new(text, &value::JSON);
+        let mut calls = Vec::new();
+        while !reader.is_done() {
+            match reader.value()? {
+                Value::Array(values) => {
+                    calls.extend(values.into_iter().map(call).collect::<Result<Vec<_>, _>>()?)
+                }
+                value => calls.push(call(value)?),
+            }
+            while reader.takes(",") || reader.takes(";") {}
+        }
+        Ok(calls)
     }
-    let flat = values.into_iter().flat_map(|value| match value {
-        Value::Array(values) => values,
-        value => vec![value],
-    });
-    let calls: Vec<Call> = flat.map(call).collect::<Result<_, _>>()?;
-    match calls.is_empty() {
-        true => Err("no call between the markers".to_owned()),
-        false => Ok(calls),
+
+    /// Finds the calls whose names have come.
+    pub(crate) fn begun(text: &str) -> Vec<Begun> {
+        let mut reader = Reader::new(text, &value::JSON);
+        let mut begun = Vec::new();
+        while reader.takes("[") || reader.takes(",") || reader.takes(";") || reader.takes("]") {}
+        while reader.takes("{") {
+            if fields(&mut reader, &mut begun).is_err() {
+                break;
+            }
+            while reader.takes("[") || reader.takes(",") || reader.takes(";") || reader.takes("]") {}
+        }
+        begun
     }
+
+    /// Writes calls as [`JsonCalls::read`] reads them.
+    pub(crate) fn write(&self, calls: &[Call]) -> String {
+        let one = |call: &Call| json!({"name": call.name, self.arguments: call.arguments}).to_string();
+        let all: Vec<_> = calls.iter().map(one).collect();
+        if self.list { format!("[{}]", all.join(", ")) } else { all.join("\n") }
+    }
+}
+
+/// Reads an object as far as it has come, for its name and its arguments.
+fn fields(reader: &mut Reader<'_>, begun: &mut Vec<Begun>) -> Result<(), String> {
+    let (mut id, mut name, mut arguments) = (None, None, None);
+    let ended = loop {
+        if reader.takes("}") {
+            break Ok(());
+        }
+        let Ok(key) = reader.key().and_then(|key| reader.take(":").map(|()| key)) else {
+            break Err(String::new());
+        };
+        reader.space();
+        let start = reader.at();
+        if key == "function" && reader.takes("{") {
+            if let Err(error) = fields(reader, begun) {
+                break Err(error);
+            }
+        } else {
+            let value = reader.value();
+            let end = if value.is_ok() { reader.at() } else { usize::MAX };
+            let object = reader.begins_object(start);
+            match (key.as_str(), &value) {
+                ("id", Ok(Value::String(text))) if arguments.is_none() => id = Some(text.clone()),
+                ("name", Ok(Value::String(text))) if name.is_none() => name = Some(text.clone()),
+                (key, _) if ARGUMENTS.contains(&key) && object && arguments.is_none() => {
+                    arguments = Some(start..end);
+                }
+                _ => {}
+            }
+            if let Err(error) = value {
+                break Err(error);
+            }
+        }
+        if let Err(error) = reader.comma("}") {
+            break Err(error);
+        }
+    };
+    begun.extend(name.map(|name| Begun { id, name, arguments }));
+    ended
 }
 
 fn call(value: Value) -> Result<Call, String> {
     let Value::Object(mut fields) = value else {
         return Err(format!("a call is an object, not {value}"));
     };
-    if let Some(Value::Object(function)) = fields.get_mut("function") {
-        fields = std::mem::take(function);
+    if let Some(kind) = fields.get("type").filter(|kind| *kind != "function") {
+        return Err(format!("the type of a call is \"function\", not {kind}"));
     }
-    match fields.get("name").and_then(Value::as_str) {
-        Some(name) if !name.is_empty() => {
-            Ok(Call { name: name.to_owned(), arguments: Value::Object(arguments(fields)?) })
-        }
+    if let Some(Value::Object(function)) = fields.get("function") {
+        let function = function.clone();
+        fields.shift_remove("function");
+        only_known(&fields)?;
+        fields = function;
+    }
+    match fields.get("name").and_then(Value::as_str).map(str::to_owned) {
+        Some(name) if !name.is_empty() => Ok(Call { name, arguments: arguments(fields)? }),
         _ => Err("a call needs a \"name\"".to_owned()),
     }
 }
@@ -51,50 +127,31 @@ fn arguments(mut fields: Map<String, Value>) -> Result<Map<String, Value>, Strin
             None => Ok(Map::new()),
         };
     };
+    only_known(&fields)?;
     let not_an_object = |value: &Value| Err(format!("\"arguments\" is an object, not {value}"));
     match arguments {
         Value::Object(arguments) => Ok(arguments),
         Value::Null => Ok(Map::new()),
-        Value::String(text) => match serde_json::from_str(&text) {
-            Ok(Value::Object(arguments)) if inexact_integer(&text).is_none() => Ok(arguments),
-            _ => not_an_object(&Value::String(text)),
+        Value::String(text) => match object(&text) {
+            Some(arguments) => Ok(arguments),
+            None => not_an_object(&Value::String(text)),
         },
         other => not_an_object(&other),
     }
 }
 
-/// Says whether `text` ends inside a JSON string.
-fn quotes(text: &str) -> bool {
-    outside_strings(text).1
-}
-
-/// Finds an integer that would lose digits. `text` is valid JSON.
-fn inexact_integer(text: &str) -> Option<String> {
-    let (outside, _) = outside_strings(text);
-    let mut numbers =
-        outside.split(|symbol: char| !matches!(symbol, '0'..='9' | '+' | '-' | '.' | 'e' | 'E'));
-    let inexact = |number: &&str| {
-        let digits = number.strip_prefix('-').unwrap_or(number);
-        let integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err()
-    };
-    numbers.find(inexact).map(str::to_owned)
-}
-
-/// Returns `text` with a blank for each string, and whether it ends inside one.
-fn outside_strings(text: &str) -> (String, bool) {
-    let (mut outside, mut quoted) = (String::new(), false);
-    let mut symbols = text.chars();
-    while let Some(symbol) = symbols.next() {
-        match (quoted, symbol) {
-            (true, '\\') => drop(symbols.next()),
-            (_, '"') => {
-                quoted = !quoted;
-                outside.push(' ');
-            }
-            (false, symbol) => outside.push(symbol),
-            (true, _) => {}
-        }
+fn only_known(fields: &Map<String, Value>) -> Result<(), String> {
+    match fields.keys().find(|key| !ASIDES.contains(&key.as_str())) {
+        Some(key) => Err(format!("a call has a name and arguments, not {key:?}")),
+        None => Ok(()),
     }
-    (outside, quoted)
+}
+
+/// Reads text that is one JSON object.
+pub(crate) fn object(text: &str) -> Option<Map<String, Value>> {
+    let mut reader = Reader::new(text, &value::JSON);
+    match reader.value() {
+        Ok(Value::Object(fields)) if reader.is_done() => Some(fields),
+        _ => None,
+    }
 }

@@ -1,25 +1,239 @@
 //! How models write tool calls: a file for each way. Knows texts, not where in a reply they stand.
+//!
+//! A [`Syntax`] is data: whoever derives a grammar from a family's calls reads the same values as the reader here.
 
+mod deepseek;
+mod gemma;
+mod harmony;
 mod json;
+mod mistral;
+mod python;
+mod value;
+mod xml;
 
-use serde_json::Value;
+use std::ops::Range;
 
-pub(crate) use json::JSON;
+use alloquy_core::ToolSpec;
+use serde_json::{Map, Value};
+
+pub(crate) use gemma::{ESCAPE, GemmaCalls, QUOTE};
+pub(crate) use json::{JsonCalls, object};
+pub(crate) use python::{PythonCalls, literal};
+pub(crate) use xml::{ValueKind, XmlCalls};
 
 /// A way to write tool calls.
-#[derive(Debug)]
-pub(crate) struct CallSyntax {
-    /// Reads everything between two markers: the calls in order, or why they cannot be read.
-    pub(crate) read: fn(&str) -> Result<Vec<Call>, String>,
-    /// Says whether a text ends inside a quotation, where a closing marker is only quoted.
-    pub(crate) quotes: fn(&str) -> bool,
+#[derive(Debug, PartialEq)]
+pub(crate) enum Syntax {
+    /// JSON objects.
+    Json(JsonCalls),
+    /// Calls as in Python.
+    Python(PythonCalls),
+    /// Gemma's own notation.
+    Gemma(GemmaCalls),
+    /// Tags.
+    Xml(XmlCalls),
+    /// DeepSeek's marks.
+    DeepSeek,
+    /// Mistral's marks.
+    Mistral,
+    /// Messages to tools.
+    Harmony,
+    /// JSON, or a built-in tool of Llama's as Python writes it: `name.call(…)`.
+    Llama,
 }
+
+/// `{"name": …, "arguments": {…}}`.
+pub(crate) static JSON: Syntax = Syntax::Json(JsonCalls { arguments: "arguments", list: false });
+/// `[{"name": …, "arguments": {…}}]`.
+pub(crate) static JSON_LIST: Syntax = Syntax::Json(JsonCalls { arguments: "arguments", list: true });
+/// `{"name": …, "parameters": {…}}`.
+pub(crate) static JSON_PARAMETERS: Syntax = Syntax::Json(JsonCalls { arguments: "parameters", list: false });
+/// `[f(a=1), g()]`.
+pub(crate) static PYTHON_LIST: Syntax = Syntax::Python(PythonCalls { list: true });
+/// `f(a=1)`, a line each.
+pub(crate) static PYTHON_LINES: Syntax = Syntax::Python(PythonCalls { list: false });
 
 /// A tool call without the id that pairs it with its result.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Call {
     /// The tool's name.
     pub(crate) name: String,
-    /// The arguments, an object.
-    pub(crate) arguments: Value,
+    /// The arguments.
+    pub(crate) arguments: Map<String, Value>,
+}
+
+/// A call whose name has come.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Begun {
+    /// The id that the model gave it, if it did so before the arguments.
+    pub(crate) id: Option<String>,
+    /// The tool's name.
+    pub(crate) name: String,
+    /// Where the text of its arguments stands, if it has begun; it ends at `usize::MAX` until its end has come.
+    pub(crate) arguments: Option<Range<usize>>,
+}
+
+/// Whether a text is a call that no marker announces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Guess {
+    /// It is none.
+    No,
+    /// More text will tell.
+    Maybe,
+    /// It calls a tool that is offered.
+    Yes,
+}
+
+impl Syntax {
+    /// Reads everything between two markers: the calls in order, or why they cannot be read.
+    pub(crate) fn read(&self, text: &str, tools: &[ToolSpec]) -> Result<Vec<Call>, String> {
+        let calls = match self {
+            Syntax::Json(_) => JsonCalls::read(text),
+            Syntax::Python(_) => PythonCalls::read(text),
+            Syntax::Gemma(gemma) => gemma.read(text),
+            Syntax::Xml(xml) => xml.read(text, tools),
+            Syntax::DeepSeek => deepseek::read(text),
+            Syntax::Mistral => mistral::read(text),
+            Syntax::Harmony => harmony::read(text),
+            Syntax::Llama if is_json(text) => JsonCalls::read(text),
+            Syntax::Llama => PythonCalls::read(text).map(|calls| calls.into_iter().map(built_in).collect()),
+        };
+        calls.and_then(|calls: Vec<Call>| match calls.is_empty() {
+            true => Err("no call between the markers".to_owned()),
+            false => Ok(calls),
+        })
+    }
+
+    /// Finds the calls whose names have come, in the beginning of what stands between two markers. Of a longer
+    /// beginning it finds the same and more.
+    pub(crate) fn begun(&self, text: &str) -> Vec<Begun> {
+        match self {
+            Syntax::Json(_) => JsonCalls::begun(text),
+            Syntax::Python(_) => PythonCalls::begun(text),
+            Syntax::Gemma(gemma) => gemma.begun(text),
+            Syntax::Xml(xml) => xml.begun(text),
+            Syntax::DeepSeek => deepseek::begun(text),
+            Syntax::Mistral => mistral::begun(text),
+            Syntax::Harmony => harmony::begun(text),
+            Syntax::Llama if is_json(text) => JsonCalls::begun(text),
+            Syntax::Llama => PythonCalls::begun(text).into_iter().map(built_in_begun).collect(),
+        }
+    }
+
+    /// Writes calls as [`Syntax::read`] reads them.
+    pub(crate) fn write(&self, calls: &[Call]) -> String {
+        match self {
+            Syntax::Json(json) => json.write(calls),
+            Syntax::Python(python) => python.write(calls),
+            Syntax::Gemma(gemma) => gemma.write(calls),
+            Syntax::Xml(xml) => xml.write(calls),
+            Syntax::DeepSeek => deepseek::write(calls),
+            Syntax::Mistral => mistral::write(calls),
+            Syntax::Harmony => harmony::write(calls),
+            Syntax::Llama => JsonCalls { arguments: "parameters", list: false }.write(calls),
+        }
+    }
+
+    /// Says whether `text` ends inside a quotation, where a closing marker is only quoted.
+    pub(crate) fn quotes(&self, text: &str) -> bool {
+        match self {
+            Syntax::Xml(_) => XmlCalls::quotes(text),
+            Syntax::Harmony => {
+                let (_, arguments) = text.split_once("<|message|>").unwrap_or_default();
+                value::is_inside_string(arguments, &value::JSON)
+            }
+            Syntax::Llama if !is_json(text) => value::is_inside_string(text, &value::PYTHON),
+            Syntax::Python(_) => value::is_inside_string(text, &value::PYTHON),
+            Syntax::Gemma(gemma) => value::is_inside_string(text, gemma.notation),
+            Syntax::Json(_) | Syntax::DeepSeek | Syntax::Mistral | Syntax::Llama => {
+                value::is_inside_string(text, &value::JSON)
+            }
+        }
+    }
+
+    /// Returns where calls end that no marker closes; `None` as long as they may go on.
+    pub(crate) fn end(&self, text: &str) -> Option<usize> {
+        match self {
+            Syntax::Mistral => mistral::end(text),
+            Syntax::Python(_) => value::balanced(text, &value::PYTHON),
+            Syntax::Llama if !is_json(text) => value::balanced(text, &value::PYTHON),
+            Syntax::Gemma(gemma) => value::balanced(text, gemma.notation),
+            _ => end_of_objects(text),
+        }
+    }
+
+    /// Says whether `text`, which no marker announces, is a call of one of `tools`.
+    pub(crate) fn guess(&self, text: &str, tools: &[ToolSpec]) -> Guess {
+        if text.trim().is_empty() {
+            return Guess::Maybe;
+        }
+        match self {
+            Syntax::Python(_) => guess_list(text, tools),
+            _ => guess_object(text, tools),
+        }
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+/// Llama's built-in tools are objects with one method.
+fn built_in(call: Call) -> Call {
+    let name = call.name.strip_suffix(".call").map(str::to_owned).unwrap_or(call.name);
+    Call { name, ..call }
+}
+
+fn built_in_begun(begun: Begun) -> Begun {
+    let name = begun.name.strip_suffix(".call").map(str::to_owned).unwrap_or(begun.name);
+    Begun { name, ..begun }
+}
+
+/// Where JSON calls end: behind the last of several, between which semicolons stand.
+fn end_of_objects(text: &str) -> Option<usize> {
+    let mut end = 0;
+    loop {
+        let rest = text.get(end..).unwrap_or_default();
+        end += value::balanced(rest, &value::JSON)?;
+        let after = text.get(end..).unwrap_or_default().trim_start();
+        match after.chars().next() {
+            // What follows may be a semicolon yet.
+            None => return None,
+            Some(';') => {}
+            Some(_) => return Some(end),
+        }
+    }
+}
+
+/// The beginnings of a JSON call, up to its name.
+const OBJECTS: [&str; 4] = [
+    "{\"name\":\"",
+    "[{\"name\":\"",
+    "{\"type\":\"function\",\"name\":\"",
+    "{\"type\":\"function\",\"function\":{\"name\":\"",
+];
+
+fn guess_object(text: &str, tools: &[ToolSpec]) -> Guess {
+    let squeezed: String = text.chars().filter(|symbol| !symbol.is_whitespace()).collect();
+    let guesses = OBJECTS.iter().map(|begin| match squeezed.strip_prefix(begin) {
+        Some(name) => guess_name(name, "\"", tools),
+        None if begin.starts_with(squeezed.as_str()) => Guess::Maybe,
+        None => Guess::No,
+    });
+    guesses.max().unwrap_or(Guess::No)
+}
+
+fn guess_list(text: &str, tools: &[ToolSpec]) -> Guess {
+    let name = text.trim_start().strip_prefix('[').map(str::trim_start);
+    name.map_or(Guess::No, |name| guess_name(name, "(", tools))
+}
+
+/// Looks at the beginning of a name that `end` follows.
+fn guess_name(text: &str, end: &str, tools: &[ToolSpec]) -> Guess {
+    let known = match text.split_once(end) {
+        Some((name, _)) if tools.iter().any(|tool| tool.name == name.trim_end()) => return Guess::Yes,
+        Some(_) => false,
+        None => tools.iter().any(|tool| tool.name.starts_with(text.trim_end())),
+    };
+    if known { Guess::Maybe } else { Guess::No }
 }

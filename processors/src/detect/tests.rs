@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fs};
 
-use alloquy_core::ModelInfo;
+use alloquy_core::{ModelInfo, SpecialToken};
 use serde_json::Value;
 
 use super::{detect, families, named};
 use crate::families::FAMILIES;
 
-/// A model as a fixture describes it: `architectures` and `model_type` from its `config.json`.
+/// A model as a fixture describes it: `architectures` and `model_type` from its `config.json`. What a fixture has under
+/// `specials` are the control tokens.
 fn model(files: BTreeMap<String, String>) -> ModelInfo {
     let mut model = ModelInfo::default();
     model.files = files;
@@ -33,7 +34,11 @@ fn each_described_model_has_the_family_that_it_should() {
             let files: BTreeMap<String, Value> =
                 serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
             let text = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            let model = model(files.into_iter().map(|(name, value)| (name, text(value))).collect());
+            let specials = files.get("specials").and_then(Value::as_array).cloned().unwrap_or_default();
+            let mut model = model(files.into_iter().map(|(name, value)| (name, text(value))).collect());
+            let special =
+                |(id, text): (u32, Value)| SpecialToken { text: text.as_str().unwrap().to_owned(), id };
+            model.specials = (0..).zip(specials).map(special).collect();
             let claiming = FAMILIES.iter().filter(|family| (family.detect)(&model)).count();
             assert!(claiming <= 1, "{claiming} families claim {}", path.display());
             let detected = detect(&model);
@@ -60,8 +65,9 @@ fn each_shared_model_has_the_family_that_it_should() {
         let files: BTreeMap<_, _> = files.iter().filter_map(read).collect();
         let name = folder.file_name().unwrap().to_str().unwrap();
         let family = match name {
-            _ if name.contains("gemma3-") || name.ends_with("gemma3") => "gemma3",
-            _ if name.contains("qwen3") && !name.contains("-vl") => "qwen3",
+            _ if name.contains("gemma3") => "gemma3",
+            _ if name.contains("qwen3") => "qwen3",
+            _ if name.contains("qwen2.5") => "qwen2_5",
             _ => "generic",
         };
         if folder.is_dir() {

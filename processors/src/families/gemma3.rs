@@ -1,14 +1,33 @@
 //! Family: Gemma 3
-//! Models: Gemma 3 1B to 27B, text alone or with pictures
-//! Replies: text; `<end_of_turn>` ends them, and is a token.
+//! Models: Gemma 3 1B to 27B and Gemma 3n, as far as text goes
+//! Replies: text, with calls in Python: a fence of Markdown named `tool_code`, or `[f(a=1)]` and nothing else.
+//!
+//! Google's models were taught no one form of calls; the fence is what Google's own guides and templates show, the list
+//! what vLLM's template asks for. The templates that come with the models tell of no tools. LiteRT's, which know the
+//! fence, take tools, arguments and results as Python.
 
-use crate::family::{Family, is_one_of};
+use crate::calls;
+use crate::family::{self, Family, is_one_of, prints};
+use crate::shape;
 
 pub(crate) static FAMILY: Family = Family {
     name: "gemma3",
     detect: |model| {
-        let architectures = ["Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"];
-        is_one_of(model, &architectures, &["gemma3", "gemma3_text"])
+        let architectures = [
+            "Gemma3ForCausalLM",
+            "Gemma3ForConditionalGeneration",
+            "Gemma3nForCausalLM",
+            "Gemma3nForConditionalGeneration",
+        ];
+        let types = ["gemma3", "gemma3_text", "gemma3n", "gemma3n_text"];
+        is_one_of(model, &architectures, &types) && !prints(model, &["<start_function_call>"])
+    },
+    spans: &[family::calls("```tool_code\n", "```", &calls::PYTHON_LINES)],
+    unmarked: &[&calls::PYTHON_LIST],
+    shape: |template, input| {
+        if template.contains("```tool_code") {
+            shape::python(input);
+        }
     },
     ordinary: HTML,
     ..Family::PLAIN

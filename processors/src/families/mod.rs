@@ -1,8 +1,21 @@
 //! The table of families: a file and a line each.
 
+mod deepseek;
+mod function_gemma;
 mod gemma3;
+mod gemma4;
 mod generic;
+mod gpt_oss;
+mod lfm2;
+mod llama3;
+mod minicpm;
+mod ministral;
+mod mistral;
+mod phi4;
+mod qwen2_5;
 mod qwen3;
+mod qwen3_5;
+mod smollm3;
 mod vicuna;
 
 use crate::family::Family;
@@ -10,9 +23,22 @@ use crate::family::Family;
 /// Every family.
 pub(crate) static FAMILIES: &[&Family] = &[
     // Alphabetic, since the order decides nothing: at most one family claims a model.
+    &deepseek::FAMILY,
+    &function_gemma::FAMILY,
     &gemma3::FAMILY,
+    &gemma4::FAMILY,
     &generic::FAMILY,
+    &gpt_oss::FAMILY,
+    &lfm2::FAMILY,
+    &llama3::FAMILY,
+    &minicpm::FAMILY,
+    &ministral::FAMILY,
+    &mistral::FAMILY,
+    &phi4::FAMILY,
+    &qwen2_5::FAMILY,
     &qwen3::FAMILY,
+    &qwen3_5::FAMILY,
+    &smollm3::FAMILY,
     &vicuna::FAMILY,
 ];
 

@@ -1,13 +1,19 @@
 //! Family: Qwen3
-//! Models: Qwen3, Qwen3-Instruct-2507, Qwen3-Thinking-2507
+//! Models: Qwen3 and its mixtures of experts, Qwen3-Instruct-2507, Qwen3-Thinking-2507, QwQ; Qwen3-VL as far as text goes
 //! Replies: `<think>…</think>`, then text, then `<tool_call>{json}</tool_call>`, any number of them.
 
 use crate::calls;
-use crate::family::{self, Family, is_one_of, thinking};
+use crate::family::{self, Family, is_one_of, prints, thinking};
 
 pub(crate) static FAMILY: Family = Family {
     name: "qwen3",
-    detect: |model| is_one_of(model, &["Qwen3ForCausalLM"], &["qwen3"]),
+    detect: |model| {
+        let architectures = ["Qwen3ForCausalLM", "Qwen3MoeForCausalLM", "Qwen3VLForConditionalGeneration"];
+        let qwen3 = is_one_of(model, &architectures, &["qwen3", "qwen3_moe", "qwen3_vl", "qwen3vl"]);
+        // QwQ is a Qwen2 that thinks; Qwen3-Coder writes calls as Qwen3.5 does, DeepSeek's distillations as it does.
+        let thinks = is_one_of(model, &["Qwen2ForCausalLM"], &["qwen2"]) && prints(model, &["<think>"]);
+        (qwen3 || thinks) && !prints(model, &["<function=", "<｜Assistant｜>"])
+    },
     spans: &[thinking("<think>", "</think>"), family::calls("<tool_call>", "</tool_call>", &calls::JSON)],
     ..Family::PLAIN
 };

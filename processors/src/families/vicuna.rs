@@ -5,7 +5,7 @@
 use alloquy_core::ModelInfo;
 use serde_json::Value;
 
-use crate::family::{Family, is_one_of};
+use crate::family::{Family, chat_template, is_one_of};
 
 pub(crate) static FAMILY: Family = Family {
     name: "vicuna",
@@ -34,8 +34,6 @@ fn named_by_conversation_template(model: &ModelInfo) -> bool {
 
 /// Vicuna's turns begin with `USER:` and `ASSISTANT:`.
 fn printed_by_chat_template(model: &ModelInfo) -> bool {
-    let config = model.json("tokenizer_config.json").ok().flatten().unwrap_or_default();
-    let file = model.files.get("chat_template.jinja").map(String::as_str);
-    let template = file.or_else(|| config.get("chat_template")?.as_str());
-    template.is_some_and(|text| text.contains("USER:") && text.contains("ASSISTANT:"))
+    let template = chat_template(model);
+    template.contains("USER:") && template.contains("ASSISTANT:") && !template.contains("<|start_header_id|>")
 }

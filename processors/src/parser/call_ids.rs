@@ -9,26 +9,33 @@ use alloquy_core::{Message, PromptSource};
 pub(super) struct CallIds {
     next: usize,
     taken: HashSet<String>,
+    make: fn(usize) -> String,
 }
 
 impl CallIds {
-    /// Goes on from the calls of `source`.
-    pub(super) fn after(source: PromptSource<'_>) -> Self {
+    /// Goes on from the calls of `source`; `make` makes an id of a number.
+    pub(super) fn after(source: PromptSource<'_>, make: fn(usize) -> String) -> Self {
         let messages = || source.preface.messages.iter().chain(source.path);
         let called = messages().flat_map(Message::tool_calls).map(|call| call.id.clone());
         let answered = messages().flat_map(Message::tool_results).map(|result| result.id.clone());
         Self {
             next: messages().flat_map(Message::tool_calls).count(),
             taken: called.chain(answered).collect(),
+            make,
         }
     }
 
-    /// Returns an id that no call of the conversation has.
-    pub(super) fn next(&mut self) -> String {
+    /// Returns an id that no call of the conversation has: `own`, if the model gave one.
+    pub(super) fn next(&mut self, own: Option<String>) -> String {
+        let own = own.filter(|id| !id.is_empty() && self.taken.insert(id.clone()));
+        own.unwrap_or_else(|| self.made())
+    }
+
+    fn made(&mut self) -> String {
         loop {
-            let id = format!("call_{}", self.next);
+            let id = (self.make)(self.next);
             self.next += 1;
-            if !self.taken.contains(&id) {
+            if self.taken.insert(id.clone()) {
                 return id;
             }
         }

@@ -10,7 +10,7 @@ pub(super) fn first_marker<'m>(
 }
 
 /// Returns where the end of `text` begins that more text may make one of `markers`.
-pub(super) fn hold_from<'m>(text: &str, markers: impl IntoIterator<Item = &'m str>) -> usize {
+pub(crate) fn hold_from<'m>(text: &str, markers: impl IntoIterator<Item = &'m str>) -> usize {
     let begun = |marker: &str| {
         let lengths = (1..marker.len()).rev();
         let started = |length: &usize| marker.get(..*length).is_some_and(|start| text.ends_with(start));

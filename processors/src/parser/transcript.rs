@@ -1,6 +1,6 @@
 //! What a reply has become so far: deltas to hand out, and the parts that they join to.
 
-use alloquy_core::{Delta, Malformed, Message, Part, Role, ToolCall};
+use alloquy_core::{ArgumentsDelta, Delta, Malformed, Message, Part, Role, ToolCall};
 
 /// Deltas and parts of one reply. Empty text leaves no trace.
 #[derive(Debug, Default)]
@@ -36,6 +36,10 @@ impl Transcript {
             Some(Part::Thinking(last)) => last.push_str(text),
             _ => self.parts.push(Part::Thinking(text.to_owned())),
         }
+    }
+
+    pub(super) fn arguments(&mut self, piece: ArgumentsDelta) {
+        self.deltas.push(Delta::Arguments(piece));
     }
 
     pub(super) fn call(&mut self, call: ToolCall) {

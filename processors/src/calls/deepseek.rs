@@ -1,0 +1,93 @@
+//! Tool calls as DeepSeek writes them: name and JSON between marks in full width.
+//!
+//! V3.1 writes `<｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`; V3 and R1 write the type before the mark in
+//! the middle, and behind it the name, a line break and the JSON in a fence of Markdown.
+
+use super::json::object;
+use super::value;
+use super::{Begun, Call};
+
+const BEGIN: &str = "<｜tool▁call▁begin｜>";
+const MIDDLE: &str = "<｜tool▁sep｜>";
+const END: &str = "<｜tool▁call▁end｜>";
+const FENCE: &str = "```json\n";
+
+pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
+    let mut rest = text;
+    let mut calls = Vec::new();
+    while !rest.trim().is_empty() {
+        let body = rest.trim_start().strip_prefix(BEGIN).ok_or_else(|| format!("expected `{BEGIN}`"))?;
+        let end = end_of_call(body).ok_or_else(|| format!("expected `{END}`"))?;
+        calls.push(call(body.get(..end).unwrap_or_default())?);
+        rest = body.get(end + END.len()..).unwrap_or_default();
+    }
+    Ok(calls)
+}
+
+/// Returns where a call ends: at the first mark that no string quotes.
+fn end_of_call(body: &str) -> Option<usize> {
+    let open = |end: &usize| !value::is_inside_string(body.get(..*end).unwrap_or_default(), &value::JSON);
+    body.match_indices(END).map(|(end, _)| end).find(open)
+}
+
+fn call(text: &str) -> Result<Call, String> {
+    let (before, behind) = text.split_once(MIDDLE).ok_or_else(|| format!("expected `{MIDDLE}`"))?;
+    let (name, arguments) = match behind.split_once('\n') {
+        Some((name, arguments)) if before.trim() == "function" && !name.trim_start().starts_with('{') => {
+            (name, arguments)
+        }
+        _ => (before, behind),
+    };
+    let arguments = arguments.trim();
+    let arguments =
+        arguments.strip_prefix("```json").and_then(|rest| rest.strip_suffix("```")).unwrap_or(arguments);
+    let arguments = object(arguments).ok_or("the arguments are no JSON object")?;
+    match name.trim() {
+        "" => Err("a call needs a name".to_owned()),
+        name => Ok(Call { name: name.to_owned(), arguments }),
+    }
+}
+
+pub(crate) fn begun(text: &str) -> Vec<Begun> {
+    let (mut begun, mut at) = (Vec::new(), 0);
+    while let Some(body) = text.get(at..).and_then(|rest| rest.trim_start().strip_prefix(BEGIN)) {
+        let place = text.len() - body.len();
+        let end = end_of_call(body);
+        begun.extend(begun_call(body.get(..end.unwrap_or(body.len())).unwrap_or_default()).map(|begun| {
+            let arguments = begun.arguments.map(|part| {
+                let end = if part.end == usize::MAX { usize::MAX } else { place + part.end };
+                place + part.start..end
+            });
+            Begun { arguments, ..begun }
+        }));
+        let Some(end) = end else {
+            break;
+        };
+        at = place + end + END.len();
+    }
+    begun
+}
+
+fn begun_call(text: &str) -> Option<Begun> {
+    let (before, behind) = text.split_once(MIDDLE)?;
+    let start = text.len() - behind.len();
+    let (name, start) = match before.trim() {
+        "function" if !behind.trim_start().starts_with('{') => {
+            let fence = behind.find(FENCE)?;
+            (behind.get(..fence)?, start + fence + FENCE.len())
+        }
+        _ => (before, start),
+    };
+    let arguments = text.get(start..)?;
+    let brace = arguments.find('{')?;
+    let end = value::balanced(arguments, &value::JSON).map_or(usize::MAX, |end| start + end);
+    Some(Begun { id: None, name: name.trim().to_owned(), arguments: Some(start + brace..end) })
+}
+
+pub(crate) fn write(calls: &[Call]) -> String {
+    let one = |call: &Call| {
+        let arguments = serde_json::Value::Object(call.arguments.clone());
+        format!("{BEGIN}{}{MIDDLE}{arguments}{END}", call.name)
+    };
+    calls.iter().map(one).collect()
+}

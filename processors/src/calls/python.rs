@@ -1,0 +1,139 @@
+//! Tool calls as Python writes them: `[f(a=1), g()]`, or a call a line.
+//!
+//! Around the calls may stand a fence of Markdown, and around each `print(…)`; a name may begin with `default_api.`,
+//! and is kept with its dots otherwise. Arguments need names.
+
+use serde_json::{Map, Value};
+
+use super::value::{self, Reader};
+use super::{Begun, Call};
+
+/// What a family's templates print around the calls.
+#[derive(Debug, PartialEq)]
+pub(crate) struct PythonCalls {
+    /// The calls stand in a list; otherwise on a line each.
+    pub(crate) list: bool,
+}
+
+/// What Gemma calls the module of the tools, when it writes it.
+const MODULE: &str = "default_api.";
+
+impl PythonCalls {
+    /// Reads every call of `text`.
+    pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
+        let mut reader = Reader::new(without_fence(text), &value::PYTHON);
+        let mut calls = Vec::new();
+        while !reader.is_done() {
+            if !reader.takes("[") {
+                calls.push(statement(&mut reader)?);
+                while reader.takes(";") {}
+                continue;
+            }
+            while !reader.takes("]") {
+                calls.push(call(&mut reader)?);
+                reader.comma("]")?;
+            }
+        }
+        Ok(calls)
+    }
+
+    /// Finds the calls whose names have come.
+    pub(crate) fn begun(text: &str) -> Vec<Begun> {
+        let body = without_fence(text);
+        let offset = text.find(body).unwrap_or_default();
+        let mut reader = Reader::new(body, &value::PYTHON);
+        let mut begun = Vec::new();
+        loop {
+            while ["[", ",", ";", ")", "]", "print("].iter().any(|token| reader.takes(token)) {}
+            let name = name(&mut reader);
+            if name.is_empty() || !reader.takes("(") {
+                return begun;
+            }
+            let start = reader.at();
+            let ended = parameters(&mut reader);
+            let end = if ended.is_ok() { offset + reader.at() - 1 } else { usize::MAX };
+            begun.push(Begun { id: None, name, arguments: Some(offset + start..end) });
+            if ended.is_err() {
+                return begun;
+            }
+        }
+    }
+
+    /// Writes calls as [`PythonCalls::read`] reads them.
+    pub(crate) fn write(&self, calls: &[Call]) -> String {
+        let one = |call: &Call| {
+            let arguments = call.arguments.iter().map(|(name, value)| format!("{name}={}", literal(value)));
+            format!("{}({})", call.name, arguments.collect::<Vec<_>>().join(", "))
+        };
+        let all: Vec<_> = calls.iter().map(one).collect();
+        if self.list { format!("[{}]", all.join(", ")) } else { all.join("\n") }
+    }
+}
+
+/// Writes a value as Python does.
+pub(crate) fn literal(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Array(values) => format!("[{}]", values.iter().map(literal).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) => {
+            let one = |(key, value): (&String, &Value)| {
+                format!("{}: {}", Value::from(key.as_str()), literal(value))
+            };
+            format!("{{{}}}", fields.iter().map(one).collect::<Vec<_>>().join(", "))
+        }
+        // A string in double quotes is the same in both languages.
+        Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}
+
+/// Takes a fence of Markdown off: its first line, and its last.
+fn without_fence(text: &str) -> &str {
+    let Some((_, body)) = text.trim_start().strip_prefix("```").and_then(|rest| rest.split_once('\n')) else {
+        return text;
+    };
+    body.trim_end().strip_suffix("```").unwrap_or(body)
+}
+
+fn statement(reader: &mut Reader<'_>) -> Result<Call, String> {
+    if !reader.takes("print(") {
+        return call(reader);
+    }
+    let call = call(reader)?;
+    reader.take(")")?;
+    Ok(call)
+}
+
+fn call(reader: &mut Reader<'_>) -> Result<Call, String> {
+    let name = name(reader);
+    if name.is_empty() {
+        return reader.expected("a call");
+    }
+    reader.take("(")?;
+    Ok(Call { name, arguments: parameters(reader)? })
+}
+
+fn name(reader: &mut Reader<'_>) -> String {
+    reader.space();
+    let name = reader.word(value::is_name);
+    name.strip_prefix(MODULE).unwrap_or(name).to_owned()
+}
+
+/// Reads `a=1, b=2)`.
+fn parameters(reader: &mut Reader<'_>) -> Result<Map<String, Value>, String> {
+    let mut arguments = Map::new();
+    while !reader.takes(")") {
+        reader.space();
+        let name = reader.word(value::is_name).to_owned();
+        if name.is_empty() || !reader.takes("=") {
+            return reader.expected("an argument with a name");
+        }
+        let value = reader.value()?;
+        if arguments.insert(name.clone(), value).is_some() {
+            return Err(format!("{name:?} comes twice"));
+        }
+        reader.comma(")")?;
+    }
+    Ok(arguments)
+}

@@ -1,0 +1,189 @@
+//! Tool calls as tags: a function with its name, its parameters inside. The values are text; what they are otherwise
+//! says the tool's schema.
+
+use alloquy_core::ToolSpec;
+use serde_json::{Map, Value};
+
+use super::value::{self, Reader};
+use super::{Begun, Call};
+use crate::parser::hold_from;
+
+/// The tags of one family.
+#[derive(Debug, PartialEq)]
+pub(crate) struct XmlCalls {
+    /// What stands before a function's name, behind it, and at its end. What the span's markers say is left out.
+    pub(crate) function: [&'static str; 3],
+    /// What stands before a parameter's name.
+    pub(crate) parameter: &'static str,
+    /// What may stand behind a parameter's name, and how its value is read then.
+    pub(crate) kinds: &'static [(&'static str, ValueKind)],
+    /// What ends a parameter.
+    pub(crate) end: &'static str,
+    /// A value stands on lines of its own.
+    pub(crate) lines: bool,
+}
+
+/// How the text of a value is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ValueKind {
+    /// It is a string.
+    Text,
+    /// It is JSON.
+    Json,
+    /// The schema of the parameter tells; without one it is a string.
+    Schema,
+}
+
+/// The quotation of XML: inside it tags are text.
+const CDATA: [&str; 2] = ["<![CDATA[", "]]>"];
+
+impl XmlCalls {
+    pub(crate) fn read(&self, text: &str, tools: &[ToolSpec]) -> Result<Vec<Call>, String> {
+        let [before, behind, close] = self.function;
+        let mut rest = text;
+        let mut calls = Vec::new();
+        while !rest.trim().is_empty() {
+            let body = rest.trim_start().strip_prefix(before).ok_or_else(|| missing(before))?;
+            let (name, body) = body.split_once(behind).ok_or_else(|| missing(behind))?;
+            let name = name.trim();
+            if name.is_empty() {
+                return Err("a function needs a name".to_owned());
+            }
+            let schema = tools.iter().find(|tool| tool.name == name).map(|tool| &tool.parameters);
+            let (arguments, after) = self.parameters(body, schema)?;
+            rest = after.trim_start().strip_prefix(close).ok_or_else(|| missing(close))?;
+            calls.push(Call { name: name.to_owned(), arguments });
+        }
+        Ok(calls)
+    }
+
+    /// Reads parameters as long as there are some; returns what follows them.
+    fn parameters<'t>(
+        &self,
+        text: &'t str,
+        schema: Option<&Value>,
+    ) -> Result<(Map<String, Value>, &'t str), String> {
+        let (mut arguments, mut rest) = (Map::new(), text);
+        while let Some(body) = rest.trim_start().strip_prefix(self.parameter) {
+            let found =
+                self.kinds.iter().filter_map(|(behind, kind)| Some((body.find(behind)?, *behind, *kind)));
+            let (at, behind, kind) = found.min_by_key(|(at, ..)| *at).ok_or_else(|| missing(">"))?;
+            let name = body.get(..at).unwrap_or_default().trim().to_owned();
+            let (value, after) = self.value(body.get(at + behind.len()..).unwrap_or_default())?;
+            let property = schema.and_then(|schema| schema.get("properties")?.get(&name));
+            if arguments.insert(name.clone(), read_value(value, kind, property)).is_some() {
+                return Err(format!("{name:?} comes twice"));
+            }
+            rest = after;
+        }
+        Ok((arguments, rest))
+    }
+
+    /// Returns a parameter's value, and what follows the parameter.
+    fn value<'t>(&self, text: &'t str) -> Result<(&'t str, &'t str), String> {
+        if let Some((value, after)) = text.strip_prefix(CDATA[0]).and_then(|rest| rest.split_once(CDATA[1])) {
+            let after = after.trim_start().strip_prefix(self.end).ok_or_else(|| missing(self.end))?;
+            return Ok((value, after));
+        }
+        let (value, after) = text.split_once(self.end).ok_or_else(|| missing(self.end))?;
+        let value = if self.lines { without_own_lines(value) } else { value };
+        Ok((value, after))
+    }
+
+    pub(crate) fn begun(&self, text: &str) -> Vec<Begun> {
+        let [before, behind, close] = self.function;
+        let (mut begun, mut at) = (Vec::new(), 0);
+        while let Some(body) = text.get(at..).and_then(|rest| rest.trim_start().strip_prefix(before)) {
+            let Some((name, arguments)) = body.split_once(behind) else {
+                break;
+            };
+            let start = text.len() - arguments.len();
+            let end = if close.is_empty() { None } else { arguments.find(close).map(|end| start + end) };
+            // What may become the closing tag is no argument yet.
+            let so_far = start + hold_from(arguments, [close]);
+            begun.push(Begun {
+                id: None,
+                name: name.trim().to_owned(),
+                arguments: Some(start..end.unwrap_or(so_far)),
+            });
+            let Some(end) = end else {
+                break;
+            };
+            at = end + close.len();
+        }
+        begun
+    }
+
+    pub(crate) fn write(&self, calls: &[Call]) -> String {
+        let [before, behind, close] = self.function;
+        let line = if self.lines { "\n" } else { "" };
+        let one = |call: &Call| {
+            let parameter = |(name, value): (&String, &Value)| {
+                let (text, kinds) = match value {
+                    Value::String(text) => (text.clone(), [ValueKind::Text, ValueKind::Schema]),
+                    other => (other.to_string(), [ValueKind::Json, ValueKind::Schema]),
+                };
+                let behind = self
+                    .kinds
+                    .iter()
+                    .find(|(_, kind)| kinds.contains(kind))
+                    .map_or(">", |(behind, _)| behind);
+                format!("{}{name}{behind}{line}{text}{line}{}{line}", self.parameter, self.end)
+            };
+            let parameters: String = call.arguments.iter().map(parameter).collect();
+            format!("{before}{}{behind}{line}{parameters}{close}", call.name)
+        };
+        calls.iter().map(one).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Says whether `text` ends inside a quotation.
+    pub(crate) fn quotes(text: &str) -> bool {
+        text.rfind(CDATA[0]).is_some_and(|open| !text.get(open..).unwrap_or_default().contains(CDATA[1]))
+    }
+}
+
+fn missing(token: &str) -> String {
+    format!("expected `{token}`")
+}
+
+fn without_own_lines(value: &str) -> &str {
+    let value = value.strip_prefix('\n').unwrap_or(value);
+    value.strip_suffix('\n').unwrap_or(value)
+}
+
+fn read_value(text: &str, kind: ValueKind, schema: Option<&Value>) -> Value {
+    let parsed = || {
+        let mut reader = Reader::new(text, &value::PYTHON);
+        reader.value().ok().filter(|_| reader.is_done())
+    };
+    let read = match kind {
+        ValueKind::Text => None,
+        ValueKind::Json => parsed(),
+        ValueKind::Schema => parsed().filter(|value| allows(schema, value)),
+    };
+    read.unwrap_or_else(|| text.into())
+}
+
+/// Says whether a schema wants `value` rather than its text: it names the value's type, and not text.
+fn allows(schema: Option<&Value>, value: &Value) -> bool {
+    let types: Vec<&str> = schema.map(types).unwrap_or_default();
+    let wanted: &[&str] = match value {
+        Value::Null => return types.contains(&"null"),
+        Value::Bool(_) => &["boolean"],
+        Value::Number(_) => &["integer", "number"],
+        Value::String(_) => return false,
+        Value::Array(_) => &["array"],
+        Value::Object(_) => &["object"],
+    };
+    !types.contains(&"string") && types.iter().any(|name| wanted.contains(name))
+}
+
+fn types(schema: &Value) -> Vec<&str> {
+    let branches = ["anyOf", "oneOf"].iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
+    let own = match schema.get("type") {
+        Some(Value::String(name)) => vec![name.as_str()],
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    own.into_iter().chain(branches.flat_map(types)).collect()
+}

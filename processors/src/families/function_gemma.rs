@@ -1,0 +1,31 @@
+//! Family: FunctionGemma
+//! Models: FunctionGemma 270M, and what is tuned from it
+//! Replies: text, or `<start_function_call>call:name{key:<escape>value<escape>}<end_function_call>`, any number of them.
+//!
+//! Hugging Face's template takes results as objects of a name and a response; that of LiteRT takes tools, arguments
+//! and results as text in the model's own notation.
+
+use crate::calls::{ESCAPE, GemmaCalls, Syntax};
+use crate::family::{self, Family, is_one_of, prints};
+use crate::shape;
+
+pub(crate) static FAMILY: Family = Family {
+    name: "function_gemma",
+    detect: |model| is_gemma(model) && prints(model, &["<start_function_call>"]),
+    spans: &[family::calls("<start_function_call>", "<end_function_call>", &CALLS)],
+    shape: |template, input| {
+        if template.contains("message['content']['response']") {
+            shape::results_with_names(input);
+        } else if template.contains("tool | trim") {
+            shape::gemma_notation(input, &NOTATION);
+        }
+    },
+    ..Family::PLAIN
+};
+
+static CALLS: Syntax = Syntax::Gemma(NOTATION);
+const NOTATION: GemmaCalls = GemmaCalls { notation: &ESCAPE };
+
+fn is_gemma(model: &alloquy_core::ModelInfo) -> bool {
+    is_one_of(model, &["Gemma3ForCausalLM"], &["gemma3_text", "function_gemma"])
+}

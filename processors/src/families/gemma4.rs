@@ -1,0 +1,28 @@
+//! Family: Gemma 4
+//! Models: Gemma 4, as far as text goes
+//! Replies: `<|channel>thought…<channel|>`, then text, then `<|tool_call>call:name{key:<|"|>value<|"|>}<tool_call|>`,
+//! any number of them.
+//!
+//! The template prints the fields of a result that is an object, and puts any other into a field of its own.
+
+use crate::calls::{GemmaCalls, QUOTE, Syntax};
+use crate::family::{self, Family, is_one_of, thinking};
+use crate::shape;
+
+pub(crate) static FAMILY: Family = Family {
+    name: "gemma4",
+    detect: |model| {
+        let architectures = ["Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"];
+        is_one_of(model, &architectures, &["gemma4", "gemma4_text"])
+    },
+    spans: &[
+        thinking("<|channel>thought", "<channel|>"),
+        family::calls("<|tool_call>", "<tool_call|>", &Syntax::Gemma(GemmaCalls { notation: &QUOTE })),
+    ],
+    shape: |template, input| {
+        if template.contains("format_tool_response_block") {
+            shape::results_as_objects(input);
+        }
+    },
+    ..Family::PLAIN
+};

@@ -1,0 +1,41 @@
+//! Family: gpt-oss
+//! Models: gpt-oss 20B and 120B
+//! Replies: messages in OpenAI's harmony format: `<|channel|>analysis<|message|>…<|end|>` is thinking,
+//! `<|channel|>final<|message|>…` text, and a message to `functions.name` a call.
+//!
+//! A comment before a call (`<|channel|>commentary<|message|>`) is text. Templates take thoughts under `thinking`, and
+//! the first call of a message; of a message with both text and thoughts before a call, they take neither.
+
+use crate::calls::Syntax;
+use crate::family::{self, Family, is_one_of, thinking};
+use crate::shape;
+
+pub(crate) static FAMILY: Family = Family {
+    name: "gpt_oss",
+    detect: |model| is_one_of(model, &["GptOssForCausalLM"], &["gpt_oss"]),
+    spans: &[
+        thinking("<|channel|>analysis<|message|>", "<|end|>"),
+        family::calls("<|channel|>commentary to=", "<|call|>", &Syntax::Harmony),
+        family::calls("<|channel|>analysis to=", "<|call|>", &Syntax::Harmony),
+        family::calls("<|start|>assistant to=", "<|call|>", &Syntax::Harmony),
+        family::calls(" to=functions.", "<|call|>", &Syntax::Harmony),
+    ],
+    silent: &[
+        "<|start|>assistant",
+        "<|channel|>final<|message|>",
+        "<|channel|>final <|constrain|>json<|message|>",
+        "<|channel|>commentary<|message|>",
+        "<|end|>",
+        "<|return|>",
+    ],
+    shape: |template, input| {
+        shape::one_call_a_message(input);
+        if template.contains("message.thinking") {
+            shape::rename_field(input, "reasoning_content", "thinking");
+        }
+        if template.contains("Cannot pass both content and thinking") {
+            shape::text_before_calls_alone(input);
+        }
+    },
+    ..Family::PLAIN
+};

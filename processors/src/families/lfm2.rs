@@ -1,0 +1,27 @@
+//! Family: LFM2
+//! Models: LFM2 and LFM2.5, their mixtures of experts, LFM2-VL as far as text goes
+//! Replies: `<think>…</think>` in models that think, then text, then `<|tool_call_start|>[f(a=1)]<|tool_call_end|>`.
+//!
+//! Most templates know no calls: those of the history are written into the text as the model writes them.
+
+use crate::calls;
+use crate::family::{self, Family, is_one_of, thinking};
+use crate::shape;
+
+pub(crate) static FAMILY: Family = Family {
+    name: "lfm2",
+    detect: |model| {
+        let architectures = ["Lfm2ForCausalLM", "Lfm2MoeForCausalLM", "Lfm2VlForConditionalGeneration"];
+        is_one_of(model, &architectures, &["lfm2", "lfm2_moe", "lfm2_vl", "lfm2-vl"])
+    },
+    spans: &[
+        thinking("<think>", "</think>"),
+        family::calls("<|tool_call_start|>", "<|tool_call_end|>", &calls::PYTHON_LIST),
+    ],
+    shape: |template, input| {
+        if !template.is_empty() && !template.contains("tool_calls") {
+            shape::calls_in_content(input, ["<|tool_call_start|>", "<|tool_call_end|>"], &calls::PYTHON_LIST);
+        }
+    },
+    ..Family::PLAIN
+};

@@ -1,0 +1,27 @@
+//! Family: Mistral
+//! Models: Mistral 7B from v0.3 on, Nemo, Small, Large, Mixtral 8x22B, Devstral, Magistral
+//! Replies: `[THINK]…[/THINK]` in models that think, then text, then `[TOOL_CALLS]` and either a JSON list or
+//! `name[ARGS]{json}`; any number of the latter.
+//!
+//! Templates want ids of nine letters or digits; those of other shape are replaced, in calls and results alike.
+
+use crate::calls;
+use crate::family::{self, Family, Span, is_one_of, prints, thinking};
+use crate::shape;
+
+pub(crate) static FAMILY: Family = Family {
+    name: "mistral",
+    detect: |model| {
+        let architectures = ["MistralForCausalLM", "MixtralForCausalLM", "Mistral3ForConditionalGeneration"];
+        let types = ["mistral", "mixtral", "mistral3"];
+        is_one_of(model, &architectures, &types) && prints(model, &["[INST]", "[TOOL_CALLS]"])
+    },
+    spans: SPANS,
+    shape: shape::mistral,
+    call_id: |number| format!("call{number:05}"),
+    ..Family::PLAIN
+};
+
+/// What Ministral's replies are made of, too.
+pub(super) const SPANS: &[Span] =
+    &[thinking("[THINK]", "[/THINK]"), family::calls("[TOOL_CALLS]", "", &calls::Syntax::Mistral)];
