@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::arguments::ProcessorArguments;
 use crate::chat_model::{CacheReport, Request};
+use crate::guidance::Guidance;
 use crate::message::{Message, Role};
 use crate::sampling::SamplingOptions;
 use crate::scoring::Score;
@@ -28,9 +29,17 @@ pub struct Ask {
     messages: Vec<Message>,
     sampling: SamplingOptions,
     arguments: ProcessorArguments,
+    guidance: Guidance,
 }
 
 impl Ask {
+    /// Sets the form that the replies of this turn must have. Once the model has called tools it need not call more,
+    /// and then answers in that form.
+    pub fn guidance(mut self, guidance: Guidance) -> Self {
+        self.guidance = guidance;
+        self
+    }
+
     /// Sets how this reply is sampled; what is absent the manager decides.
     pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
         self.sampling = sampling;
@@ -139,9 +148,9 @@ impl Chat {
     }
 
     fn turn(&self, place: Place, ask: Ask) -> Turn {
-        let Ask { messages, sampling, arguments } = ask;
+        let Ask { messages, sampling, arguments, guidance } = ask;
         let arguments = arguments.or(&self.arguments);
-        let start = Start { conversation: self.id.clone(), place, messages, sampling, arguments };
+        let start = Start { conversation: self.id.clone(), place, messages, sampling, arguments, guidance };
         Turn::start(Arc::clone(&self.parts), start)
     }
 

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{ProcessorArguments, TextSource};
+use crate::guidance::Guidance;
 use crate::media::Digest;
 use crate::message::Message;
 use crate::preface::Preface;
@@ -32,6 +33,8 @@ pub struct Request {
     pub ending: Ending,
     /// Ends the reply early and keeps it.
     pub stop: StopSignal,
+    /// The form that this one reply must have.
+    pub guidance: Guidance,
     /// What the processor is told by the call and the conversation; what is absent the preface decides.
     pub arguments: ProcessorArguments,
 }
@@ -53,6 +56,13 @@ impl Request {
     #[must_use]
     pub fn ending(mut self, ending: Ending) -> Self {
         self.ending = ending;
+        self
+    }
+
+    /// Sets the form that the reply must have.
+    #[must_use]
+    pub fn guidance(mut self, guidance: Guidance) -> Self {
+        self.guidance = guidance;
         self
     }
 
@@ -151,6 +161,13 @@ pub enum Degradation {
         /// What there is room for.
         room: usize,
     },
+    /// The model was thinking still and was made to answer.
+    ThinkingCut {
+        /// How many tokens it had thought.
+        tokens: usize,
+    },
+    /// The reply ended before its form was complete: at a limit, at a stop text, or because the caller stopped it.
+    ConstraintCut,
     /// Bytes at the end of the reply were no whole character and became U+FFFD.
     BrokenText,
     /// A text of the conversation spells a control token, and the injection policy let it be one.

@@ -9,6 +9,7 @@ use futures::{Stream, StreamExt};
 use crate::Result;
 use crate::arguments::ProcessorArguments;
 use crate::chat_model::{CacheReport, ChatModel, FinishReason, Reply, ReplyStream, Request};
+use crate::guidance::Guidance;
 use crate::message::{Message, Part};
 use crate::preface::Preface;
 use crate::processor::Delta;
@@ -37,6 +38,7 @@ pub struct Conversation {
     model: Arc<dyn ChatModel>,
     preface: Preface,
     sampling: SamplingOptions,
+    guidance: Guidance,
     arguments: ProcessorArguments,
     history: Vec<Message>,
     pending: Vec<Message>,
@@ -61,8 +63,8 @@ impl From<Vec<Message>> for Messages {
 impl Conversation {
     /// Starts a conversation.
     pub fn new(model: Arc<dyn ChatModel>, preface: Preface) -> Self {
-        let (sampling, arguments, history, pending) = Default::default();
-        Self { model, preface, sampling, arguments, history, pending }
+        let (sampling, arguments, guidance, history, pending) = Default::default();
+        Self { model, preface, sampling, arguments, guidance, history, pending }
     }
 
     /// Sets how replies are sampled; what is absent the model decides.
@@ -83,6 +85,12 @@ impl Conversation {
     #[must_use]
     pub fn with_history(mut self, history: Vec<Message>) -> Self {
         self.history = history;
+        self
+    }
+
+    /// Sets the form that the next answer must have, and only that one.
+    pub fn guide_next(&mut self, guidance: Guidance) -> &mut Self {
+        self.guidance = guidance;
         self
     }
 
@@ -118,9 +126,10 @@ impl Conversation {
     /// Those of the model that come before its first word.
     pub async fn send_message_stream(&mut self, messages: impl Into<Messages>) -> Result<MessageStream<'_>> {
         let said = joined(&self.pending, messages.into().0);
-        let request = self.request(&said, Ending::Answer);
+        let request = self.request(&said, Ending::Answer).guidance(self.guidance.clone());
         let stop = request.stop.clone();
         let stream = self.model.reply(request).await?;
+        self.guidance = Guidance::default();
         Ok(MessageStream { conversation: self, stream, said, stop })
     }
 

@@ -10,6 +10,7 @@ use futures::{Stream, StreamExt};
 
 use crate::chat_model::{CacheReport, FinishReason};
 use crate::engine::{Cancel, Engine};
+use crate::guide::{Draw, Guide};
 use crate::prompt::{Prompt, Unit};
 use crate::sampling::{LogSoftmax, Logprob, SampledLogprobs, Sampler};
 use crate::scoring::{Scoring, score};
@@ -50,8 +51,12 @@ pub enum Generation {
     Logprobs(SampledLogprobs),
     /// A token was sampled.
     Token(TokenId),
+    /// A thought was ended after so many tokens; the tokens that end it follow.
+    ThinkingCut(usize),
     /// The model ended with a stop token, or the limit is reached.
     Ended(FinishReason),
+    /// The form of the reply is complete, and no token was spent on its end.
+    Complete,
 }
 
 /// What the thread is asked to do.
@@ -66,6 +71,7 @@ struct Job {
     prompt: Prompt,
     sampler: Sampler,
     limit: usize,
+    guide: Guide,
     cancel: Cancel,
     events: mpsc::UnboundedSender<Result<Generation>>,
 }
@@ -96,9 +102,20 @@ impl Generator {
     ///
     /// The stream is unbounded because `limit` bounds it: the thread never waits for a reader.
     pub fn generate(&self, prompt: Prompt, sampler: Sampler, limit: usize) -> TokenStream {
+        self.generate_guided(prompt, sampler, limit, Guide::default())
+    }
+
+    /// As [`Generator::generate`], led by a guide.
+    pub fn generate_guided(
+        &self,
+        prompt: Prompt,
+        sampler: Sampler,
+        limit: usize,
+        guide: Guide,
+    ) -> TokenStream {
         let (events, stream) = mpsc::unbounded();
         let cancel = Cancel::default();
-        let job = Job { prompt, sampler, limit, cancel: cancel.clone(), events };
+        let job = Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events };
         if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
             job.emit(Err(ended()));
         }
@@ -202,8 +219,13 @@ fn decode(engine: &dyn Engine, slot: &mut Slot, report: CacheReport, job: &mut J
     job.emit(Ok(Generation::Prefilled(report)));
     for sampled in 1..=job.limit {
         let believed = job.sampler.logprobs().map(|count| (count, logits.to_vec()));
-        let token = job.sampler.sample(logits)?;
-        if engine.model().stop_tokens.contains(&token) {
+        let stop_tokens = &engine.model().stop_tokens;
+        let tokenizer = engine.tokenizer();
+        let token = job.guide.next(Draw { logits, sampler: &mut job.sampler, tokenizer, stop_tokens })?;
+        if let Some(tokens) = job.guide.take_cut() {
+            job.emit(Ok(Generation::ThinkingCut(tokens)));
+        }
+        if stop_tokens.contains(&token) {
             job.emit(Ok(Generation::Ended(FinishReason::Stop)));
             return Ok(());
         }
@@ -212,6 +234,10 @@ fn decode(engine: &dyn Engine, slot: &mut Slot, report: CacheReport, job: &mut J
             job.emit(Ok(Generation::Logprobs(LogSoftmax::new(&logits).sampled(token, count))));
         }
         job.emit(Ok(Generation::Token(token)));
+        if job.guide.is_complete() {
+            job.emit(Ok(Generation::Complete));
+            return Ok(());
+        }
         if sampled < job.limit {
             slot.resident.push(Unit::Token(token));
             logits = slot.session.forward(&[Unit::Token(token)], &job.cancel)?;

@@ -13,10 +13,13 @@
 mod arguments;
 mod chat;
 mod chat_model;
+mod constraint;
 mod conversation;
 mod engine;
 mod error;
 mod generator;
+mod guidance;
+mod guide;
 #[cfg(feature = "laws")]
 pub mod laws;
 mod manager;
@@ -40,14 +43,18 @@ mod tokenizer;
 mod tool;
 mod tree;
 mod turn;
+mod vocabulary;
 
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
 pub use chat::{Ask, Chat};
 pub use chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage};
+pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages};
 pub use engine::{Cancel, Engine, ModelInfo, Session};
 pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generation, Generator, TokenStream};
+pub use guidance::{Guidance, ParallelCalls, ToolChoice};
+pub use guide::Guide;
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
 pub use message::{Malformed, Message, Part, Role, ToolCall, ToolResult, formats};
@@ -69,3 +76,4 @@ pub use tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer, decode
 pub use tool::{Tool, ToolAnswers, Toolbox};
 pub use tree::{Address, Node, NodeId, NodeStatus, Tree};
 pub use turn::{HeadMove, Turn, TurnEvent, TurnReply};
+pub use vocabulary::{Vocabulary, VocabularyToken};

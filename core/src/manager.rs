@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::chat::Chat;
 use crate::chat_model::ChatModel;
+use crate::constraint::Constraints;
 use crate::engine::Engine;
 use crate::middleware::Middleware;
 use crate::preface::Preface;
@@ -241,6 +242,11 @@ impl ManagerBuilder {
     /// Sets the processor of the engine.
     pub fn processor(self, processor: impl DataProcessor + 'static) -> Self {
         self.round("processor", |round| round.processor(processor))
+    }
+
+    /// Sets what keeps replies of the engine in a form.
+    pub fn constraints(self, constraints: impl Constraints + 'static) -> Self {
+        self.round("way to constrain replies", |round| round.constraints(constraints))
     }
 
     /// Keeps conversations in `store`; in memory unless set.

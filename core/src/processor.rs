@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::Result;
 use crate::arguments::ProcessorArguments;
 use crate::chat_model::Degradation;
+use crate::constraint::Grammar;
+use crate::guidance::{ParallelCalls, ToolChoice};
 use crate::media::Media;
 use crate::message::{Malformed, Message, ToolCall};
 use crate::preface::Preface;
@@ -69,6 +71,23 @@ pub trait DataProcessor: Send + Sync + Debug {
     /// Returns texts that end a reply and are not part of it, for models without a token for that.
     fn stop_strings(&self) -> Vec<String>;
 
+    /// Returns the grammar of a reply behind its thoughts in which tools are called as `choice` demands, or `None`
+    /// when it is not known how the family's models write calls.
+    ///
+    /// The tools are those of the source's preface. With [`ToolChoice::Auto`] text is free up to the first call.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a tool whose call cannot be written.
+    fn tool_grammar(
+        &self,
+        source: PromptSource<'_>,
+        choice: &ToolChoice,
+        parallel: ParallelCalls,
+    ) -> Result<Option<Grammar>> {
+        let _ = (source, choice, parallel);
+        Ok(None)
+    }
+
     /// Returns the stretches of a reply that are not its text and have a name; none unless a family says so.
     fn channels(&self) -> &[Channel] {
         &[]
@@ -101,6 +120,15 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 
     fn stop_strings(&self) -> Vec<String> {
         (**self).stop_strings()
+    }
+
+    fn tool_grammar(
+        &self,
+        source: PromptSource<'_>,
+        choice: &ToolChoice,
+        parallel: ParallelCalls,
+    ) -> Result<Option<Grammar>> {
+        (**self).tool_grammar(source, choice, parallel)
     }
 
     fn channels(&self) -> &[Channel] {

@@ -1,6 +1,6 @@
 //! One model call: template, processor, prompt, session, parser. The only place that knows their order.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -9,8 +9,10 @@ use crate::arguments::ProcessorArguments;
 use crate::chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage,
 };
+use crate::constraint::{ConstraintCompiler, Constraints};
 use crate::engine::{Engine, ModelInfo};
 use crate::generator::{Generation, Generator, TokenStream};
+use crate::guide::Guide;
 use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
@@ -21,6 +23,7 @@ use crate::stop::{StopSignal, StopStrings, StopTokens};
 use crate::stream::{Emit, Run};
 use crate::template::{Ending, PromptTemplate};
 use crate::tokenizer::{Detokenizer, TokenId};
+use crate::vocabulary::Vocabulary;
 use crate::{Error, ErrorKind, Result};
 
 /// How many KV caches an engine keeps unless told otherwise.
@@ -48,6 +51,25 @@ pub struct Round {
     template: Arc<dyn PromptTemplate>,
     processor: Arc<dyn DataProcessor>,
     generator: Generator,
+    constraints: Option<Arc<Prepared>>,
+}
+
+/// A way to enforce grammars, made ready for the engine's vocabulary when the first reply needs it.
+#[derive(Debug)]
+struct Prepared {
+    constraints: Box<dyn Constraints>,
+    compiler: OnceLock<Arc<dyn ConstraintCompiler>>,
+}
+
+impl Prepared {
+    fn compiler(&self, engine: &dyn Engine) -> Result<&Arc<dyn ConstraintCompiler>> {
+        if let Some(compiler) = self.compiler.get() {
+            return Ok(compiler);
+        }
+        // Two replies at once may both prepare; the first to be ready counts.
+        let compiler = self.constraints.prepare(&Vocabulary::of(engine))?;
+        Ok(self.compiler.get_or_init(|| compiler))
+    }
 }
 
 /// What a [`Round`] is made of; template and processor are required.
@@ -58,6 +80,7 @@ pub struct RoundBuilder {
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
     sessions: usize,
+    constraints: Option<Box<dyn Constraints>>,
 }
 
 impl RoundBuilder {
@@ -70,6 +93,12 @@ impl RoundBuilder {
     /// Sets the processor.
     pub fn processor(mut self, processor: impl DataProcessor + 'static) -> Self {
         self.processor = Some(Arc::new(processor));
+        self
+    }
+
+    /// Sets what keeps replies in a form; without it a request for one is an error.
+    pub fn constraints(mut self, constraints: impl Constraints + 'static) -> Self {
+        self.constraints = Some(Box::new(constraints));
         self
     }
 
@@ -90,6 +119,9 @@ impl RoundBuilder {
             processor: self.processor.ok_or_else(|| missing("processor"))?,
             generator: Generator::spawn(Arc::clone(&self.engine), self.sessions)?,
             engine: self.engine,
+            constraints: self
+                .constraints
+                .map(|constraints| Arc::new(Prepared { constraints, compiler: OnceLock::new() })),
         })
     }
 }
@@ -114,7 +146,7 @@ pub struct PreparedPrompt {
 impl Round {
     /// Starts building a round on `engine`.
     pub fn builder(engine: Arc<dyn Engine>) -> RoundBuilder {
-        RoundBuilder { engine, template: None, processor: None, sessions: SESSIONS }
+        RoundBuilder { engine, template: None, processor: None, sessions: SESSIONS, constraints: None }
     }
 
     /// Returns what the model says of itself.
@@ -162,11 +194,35 @@ impl Round {
         Ok(behind.flatten().collect())
     }
 
+    /// Makes what leads the reply; a grammar that cannot be enforced is found here, before anything is generated.
+    fn guide(&self, request: &Request, rendered: &str) -> Result<Guide> {
+        let (arguments, guidance) = (request.joined_arguments(), &request.guidance);
+        let source = source(request, &arguments);
+        let mut guide = Guide::default();
+        if let Some(grammar) = guidance.joined(&*self.processor, source)? {
+            guide = guide.constrain(self.compiler()?.compile(&grammar)?);
+        }
+        if guide.constrains() || guidance.thinking_budget.is_some() {
+            let budget = guidance.thinking_budget;
+            guide = guide.thinking(self.processor.channels(), rendered, source, budget);
+        }
+        Ok(guide)
+    }
+
+    fn compiler(&self) -> Result<&Arc<dyn ConstraintCompiler>> {
+        let missing = || {
+            let message = "this round keeps no reply in a form: build it with `constraints`, such as those of \
+                           alloquy-constraints";
+            Error::new(ErrorKind::Unsupported, message)
+        };
+        self.constraints.as_ref().ok_or_else(missing)?.compiler(&*self.engine)
+    }
+
     /// Starts decoding a reply. One that goes on inside a text is decoded behind that text, for SentencePiece prints
-    /// no space where a text begins.
-    fn detokenizer(&self, prompt: &Prompt, ending: Ending) -> Result<Box<dyn Detokenizer>> {
+    /// no space where a text begins; and so is one whose form was checked space by space.
+    fn detokenizer(&self, prompt: &Prompt, ending: Ending, guide: &Guide) -> Result<Box<dyn Detokenizer>> {
         let mut detokenizer = self.engine.tokenizer().detokenizer();
-        if ending == Ending::Continue {
+        if ending == Ending::Continue || guide.constrains() {
             let special = |token: &TokenId| self.model().specials.iter().any(|special| special.id == *token);
             for token in prompt.tokens().flatten().filter(|token| !special(token)) {
                 detokenizer.push(token)?;
@@ -210,8 +266,10 @@ impl ChatModel for Round {
         let prepared = self.prepare(&request)?;
         let limit = self.limit(&prepared.prompt, options.max_tokens)?;
         let sampler = Sampler::new(&options)?;
+        let guide = self.guide(&request, &prepared.rendered)?;
         let reading = Reading {
-            detokenizer: self.detokenizer(&prepared.prompt, request.ending)?,
+            detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guide)?,
+            form: if guide.constrains() { Form::Open } else { Form::Free },
             stop_tokens: StopTokens::new(options.stop_tokens),
             stops: StopStrings::new(options.stop),
             parser: self
@@ -233,7 +291,7 @@ impl ChatModel for Round {
             template: prepared.template,
             degradations: limit.capped.into_iter().chain(prepared.degradations).collect(),
         };
-        let tokens = self.generator.generate(prepared.prompt, sampler, limit.tokens);
+        let tokens = self.generator.generate_guided(prepared.prompt, sampler, limit.tokens, guide);
         Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
     }
 
@@ -307,6 +365,18 @@ struct Reading {
     template: Digest,
     /// What was not done as asked, so far.
     degradations: Vec<Degradation>,
+    form: Form,
+}
+
+/// How far a reply is in the form that it must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// It need not have one.
+    Free,
+    /// It may be incomplete.
+    Open,
+    /// It is complete.
+    Complete,
 }
 
 async fn read(
@@ -339,8 +409,14 @@ impl Reading {
             Generation::Ended(FinishReason::Length) => self.finish = Some(self.reached),
             Generation::Ended(reason) => {
                 self.sampled += usize::from(reason == FinishReason::Stop);
+                self.end_form();
                 self.finish = Some(reason);
             }
+            Generation::Complete => {
+                self.end_form();
+                self.finish = Some(FinishReason::Stop);
+            }
+            Generation::ThinkingCut(tokens) => self.degradations.push(Degradation::ThinkingCut { tokens }),
             Generation::Logprobs(logprobs) => self.logprobs.push(logprobs),
             Generation::Token(token) => return self.sampled(token),
         }
@@ -365,6 +441,13 @@ impl Reading {
             }
         }
         Ok(deltas)
+    }
+
+    /// The reply ended by itself, which its form allows only where it is complete.
+    fn end_form(&mut self) {
+        if self.form == Form::Open {
+            self.form = Form::Complete;
+        }
     }
 
     fn token(&mut self, token: TokenId) -> Result<Vec<Delta>> {
@@ -421,6 +504,7 @@ impl Reading {
             return Err(error);
         }
         self.logprobs.truncate(self.tokens.len());
+        let cut = (self.form == Form::Open).then_some(Degradation::ConstraintCut);
         let reply = Reply {
             finish: finish(self.finish, &message),
             stop_string: self.stop_string,
@@ -432,7 +516,7 @@ impl Reading {
             cache: self.cache,
             seed: self.seed,
             template: Some(self.template),
-            degradations: self.degradations.into_iter().chain(broken).collect(),
+            degradations: self.degradations.into_iter().chain(cut).chain(broken).collect(),
         };
         Ok((deltas, reply))
     }

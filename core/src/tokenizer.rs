@@ -49,7 +49,8 @@ pub struct SpecialToken {
 /// # Contract
 /// No token is added on its own: BOS is the template's business. One single [`Piece::Text`] gives the ids that
 /// Hugging Face gives for that text with `add_special_tokens=False`. A piece knows what stands before it, so a
-/// later piece gets no start-of-text treatment such as SentencePiece's prefix space.
+/// later piece gets no start-of-text treatment such as SentencePiece's prefix space. Behind any text, a detokenizer
+/// gives for tokens what their bytes joined spell. [`laws::tokenizer`](crate::laws::tokenizer) checks it.
 pub trait Tokenizer: Send + Sync + Debug {
     /// Returns every added token whose text ordinary text could spell.
     fn specials(&self) -> &[SpecialToken];
@@ -59,6 +60,12 @@ pub trait Tokenizer: Send + Sync + Debug {
     /// # Errors
     /// [`ErrorKind::Tokenize`](crate::ErrorKind::Tokenize).
     fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>>;
+
+    /// Returns the bytes that a token adds within a text, or `None` for a number without a token.
+    ///
+    /// They need not be whole characters. What stands at the start of a text, where some decoders drop a space, is
+    /// the detokenizer's business. An added token gives its text.
+    fn bytes(&self, token: TokenId) -> Option<Vec<u8>>;
 
     /// Starts decoding a stream of tokens; the decoder shares the tokenizer's tables.
     fn detokenizer(&self) -> Box<dyn Detokenizer>;

@@ -10,6 +10,7 @@ use tracing::Instrument;
 
 use crate::arguments::ProcessorArguments;
 use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request};
+use crate::guidance::Guidance;
 use crate::media::Digest;
 use crate::message::{Message, Role, ToolCall, ToolResult};
 use crate::middleware::{Middleware, Next};
@@ -57,6 +58,7 @@ pub(crate) struct Start {
     pub(crate) messages: Vec<Message>,
     pub(crate) sampling: SamplingOptions,
     pub(crate) arguments: ProcessorArguments,
+    pub(crate) guidance: Guidance,
 }
 
 /// Below which node a turn goes on.
@@ -191,7 +193,10 @@ async fn turn(
     }
     let answers = line.question()?;
     for rounds in 1..=parts.tool_rounds + 1 {
-        let request = line.request(&start, &stop);
+        let mut request = line.request(&start, &stop);
+        if rounds > 1 {
+            request.guidance.after_calls();
+        }
         let stream = Next::new(&parts.middleware, &*parts.model).call(request).await?;
         let mut reply = relay(stream, &mut emit).await?;
         reply.degradations.extend(line.template_changed(&reply));
@@ -282,7 +287,7 @@ impl<'a> Line<'a> {
         let mut request = self.parts.request(&self.record.preface, &self.path);
         request.arguments = start.arguments.clone();
         request.sampling = start.sampling.clone().or(&self.record.sampling).or(&request.sampling);
-        request.stop(stop.clone())
+        request.guidance(start.guidance.clone()).stop(stop.clone())
     }
 
     /// Every reply of the turn says so, for the caller gets the last one.

@@ -146,6 +146,10 @@ impl Tokenizer for HuggingFaceTokenizer {
         Ok(tokens)
     }
 
+    fn bytes(&self, token: TokenId) -> Option<Vec<u8>> {
+        detokenizer::token_bytes(&self.tables, token, detokenizer::Position::Within)
+    }
+
     /// Starts decoding.
     ///
     /// A SentencePiece vocabulary writes a text's first word with a space that the text does not have; like

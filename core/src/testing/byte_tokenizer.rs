@@ -69,6 +69,14 @@ impl Tokenizer for ByteTokenizer {
         Ok(tokens)
     }
 
+    fn bytes(&self, token: TokenId) -> Option<Vec<u8>> {
+        if let Ok(byte) = u8::try_from(token) {
+            return Some(vec![byte]);
+        }
+        let special = self.specials.iter().find(|special| special.id == token)?;
+        Some(special.text.clone().into_bytes())
+    }
+
     fn detokenizer(&self) -> Box<dyn Detokenizer> {
         Box::new(ByteDetokenizer { specials: self.specials.clone(), held: Vec::new() })
     }

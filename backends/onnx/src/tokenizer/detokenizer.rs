@@ -87,9 +87,9 @@ impl Decoding {
     }
 
     /// Returns the bytes that a token stands for.
-    fn bytes(&self, spelling: &str, first: bool) -> Vec<u8> {
+    fn bytes(&self, spelling: &str, position: Position) -> Vec<u8> {
         let mut text = spelling.to_owned();
-        if let (Start::InFirstToken(taken), true) = (&self.start, first) {
+        if let (Start::InFirstToken(taken), Position::First) = (&self.start, position) {
             text = text.replace(taken, "");
         }
         for (from, to) in &self.replacements {
@@ -125,13 +125,31 @@ static ALPHABET: LazyLock<HashMap<char, u8>> = LazyLock::new(|| {
     themselves.chain(('\u{100}'..).zip(others)).collect()
 });
 
+/// Where in a text a token stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Position {
+    First,
+    Within,
+}
+
+/// Special tokens come out as they are spelled; other added tokens are ordinary text to a decoder.
+pub(super) fn token_bytes(tables: &Tables, token: TokenId, position: Position) -> Option<Vec<u8>> {
+    let spelling = tables.tokenizer.id_to_token(token)?;
+    let added = tables.tokenizer.get_added_vocabulary();
+    let special = tables.special(token).is_some() && added.is_special_token(&spelling);
+    Some(match special {
+        true => spelling.into_bytes(),
+        false => tables.decoding.bytes(&spelling, position),
+    })
+}
+
 /// Decodes a stream.
 #[derive(Debug)]
 pub(super) struct StreamDetokenizer {
     tables: Arc<Tables>,
     /// Bytes of a character that has begun and may still be completed.
     held: Vec<u8>,
-    first: bool,
+    position: Position,
     /// How many characters may still be taken off the start.
     taking: usize,
 }
@@ -142,18 +160,7 @@ impl StreamDetokenizer {
             Start::Characters(_, count) => count,
             Start::Nothing | Start::InFirstToken(_) => 0,
         };
-        Self { tables, held: Vec::new(), first: true, taking }
-    }
-
-    /// Special tokens come out as they are spelled; other added tokens are ordinary text to a decoder.
-    fn bytes(&self, token: TokenId) -> Option<Vec<u8>> {
-        let spelling = self.tables.tokenizer.id_to_token(token)?;
-        let added = self.tables.tokenizer.get_added_vocabulary();
-        let special = self.tables.special(token).is_some() && added.is_special_token(&spelling);
-        Some(match special {
-            true => spelling.into_bytes(),
-            false => self.tables.decoding.bytes(&spelling, self.first),
-        })
+        Self { tables, held: Vec::new(), position: Position::First, taking }
     }
 
     /// Takes everything but a character that has begun and may still be completed.
@@ -190,9 +197,9 @@ fn is_incomplete(bytes: &[u8]) -> bool {
 impl Detokenizer for StreamDetokenizer {
     fn push(&mut self, token: TokenId) -> Result<String> {
         let unknown = || Error::new(ErrorKind::Tokenize, format!("token {token} is not in the vocabulary"));
-        let bytes = self.bytes(token).ok_or_else(unknown)?;
+        let bytes = token_bytes(&self.tables, token, self.position).ok_or_else(unknown)?;
         self.held.extend(bytes);
-        self.first = false;
+        self.position = Position::Within;
         Ok(self.settled())
     }
 

@@ -1,0 +1,70 @@
+//! A vocabulary as a tree of bytes, and the grammars compiled against it. The tree is built once and shared.
+
+use std::fmt;
+use std::sync::Arc;
+
+use alloquy_core::{
+    Constraint, ConstraintCompiler, Error, ErrorKind, Grammar, Result, Vocabulary, VocabularyToken,
+};
+use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
+use llguidance::{Matcher, ParserFactory};
+
+use crate::failure::{self, Stage};
+use crate::limits::GrammarLimits;
+use crate::llguidance::JsonForm;
+use crate::reply::ReplyConstraint;
+use crate::source;
+
+/// Compiles grammars for one vocabulary.
+pub(crate) struct Compiler {
+    factory: ParserFactory,
+    json: JsonForm,
+}
+
+impl Compiler {
+    pub(crate) fn new(vocabulary: &Vocabulary, limits: GrammarLimits, json: JsonForm) -> Result<Self> {
+        let environment: TokEnv = Arc::new(ApproximateTokEnv::new(tree(vocabulary)?));
+        // These slices of the vocabulary, such as all tokens that may stand in a JSON string, are looked up as one.
+        let slices = llguidance::earley::SlicedBiasComputer::general_slices();
+        let factory = ParserFactory::new(&environment, InferenceCapabilities::default(), &slices);
+        let mut factory = factory.map_err(|error| failure::of(Stage::Vocabulary, &error))?;
+        factory.quiet();
+        *factory.limits_mut() = limits.into();
+        Ok(Self { factory, json })
+    }
+}
+
+impl ConstraintCompiler for Compiler {
+    fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Constraint>> {
+        let source = source::of(grammar, self.json)?;
+        let parser = self.factory.create_parser(source);
+        let parser = parser.map_err(|error| failure::of(Stage::Grammar, &error))?;
+        Ok(Box::new(ReplyConstraint::new(Matcher::new(Ok(parser)))))
+    }
+}
+
+impl fmt::Debug for Compiler {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tokens = self.factory.tok_env().tok_trie().vocab_size();
+        formatter.debug_struct("Compiler").field("tokens", &tokens).field("json", &self.json).finish()
+    }
+}
+
+fn tree(vocabulary: &Vocabulary) -> Result<TokTrie> {
+    let &[first, ..] = vocabulary.stop_tokens() else {
+        let message = "no token of the vocabulary ends a reply, so that a form could never be complete";
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    };
+    let words: Vec<Vec<u8>> = vocabulary.tokens().iter().map(word).collect();
+    let info = TokRxInfo::new(words.len() as u32, first);
+    Ok(TokTrie::from(&info, &words).with_eos_tokens(vocabulary.stop_tokens()))
+}
+
+/// A control token begins with a byte that no text has.
+fn word(token: &VocabularyToken) -> Vec<u8> {
+    match token {
+        VocabularyToken::Text(bytes) => bytes.clone(),
+        VocabularyToken::Control(text) => [&[TokTrie::SPECIAL_TOKEN_MARKER], text.as_bytes()].concat(),
+        VocabularyToken::Unused => Vec::new(),
+    }
+}

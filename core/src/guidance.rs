@@ -1,0 +1,148 @@
+//! What a caller demands of a reply's form: a grammar, tool calls, an end to thinking. Knows no model.
+
+use serde::{Deserialize, Serialize};
+
+use crate::constraint::Grammar;
+use crate::processor::{DataProcessor, PromptSource};
+use crate::{Error, ErrorKind, Result};
+
+/// What the form of one reply must be; by default nothing is demanded.
+///
+/// ```
+/// use alloquy_core::{Grammar, Guidance, ToolChoice};
+///
+/// let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"])).thinking_budget(256);
+/// assert_eq!(guidance.thinking_budget, Some(256));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Guidance {
+    /// The form of the answer: what follows the thoughts, if the model thinks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grammar: Option<Grammar>,
+    /// Whether the model must, may or must not call tools; `None` leaves it, and how it writes them, to the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+    /// Whether one reply may call several tools; heeded where `tool_choice` is set.
+    pub parallel_calls: ParallelCalls,
+    /// How many tokens the model may think before it has to answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_budget: Option<usize>,
+}
+
+/// Whether a model must, may or must not call tools. Calls are then written as the model's family writes them, with
+/// arguments that the tool's schema accepts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// It may: text is free up to the first call.
+    Auto,
+    /// It must not.
+    None,
+    /// It must call at least one, and says nothing else.
+    Required,
+    /// It must call this one.
+    Named(String),
+}
+
+/// Whether one reply may call several tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParallelCalls {
+    /// As many as the model likes.
+    #[default]
+    Allowed,
+    /// At most one.
+    Forbidden,
+}
+
+impl Guidance {
+    /// Sets the form of the answer.
+    #[must_use]
+    pub fn grammar(mut self, grammar: Grammar) -> Self {
+        self.grammar = Some(grammar);
+        self
+    }
+
+    /// Sets whether the model calls tools.
+    #[must_use]
+    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.tool_choice = Some(choice);
+        self
+    }
+
+    /// Sets whether one reply may call several tools.
+    #[must_use]
+    pub fn parallel_calls(mut self, parallel: ParallelCalls) -> Self {
+        self.parallel_calls = parallel;
+        self
+    }
+
+    /// Sets how many tokens the model may think.
+    #[must_use]
+    pub fn thinking_budget(mut self, tokens: usize) -> Self {
+        self.thinking_budget = Some(tokens);
+        self
+    }
+
+    /// Forgets that tools must be called: one call of a turn was demanded, not one in each of its replies.
+    pub(crate) fn after_calls(&mut self) {
+        if let Some(ToolChoice::Required | ToolChoice::Named(_)) = self.tool_choice {
+            self.tool_choice = Some(ToolChoice::Auto);
+        }
+    }
+
+    /// Returns the grammar of the whole reply behind its thoughts, where anything is demanded.
+    pub(crate) fn joined(
+        &self,
+        processor: &dyn DataProcessor,
+        source: PromptSource<'_>,
+    ) -> Result<Option<Grammar>> {
+        let offered = !source.preface.tools.is_empty();
+        let calls = |choice: &ToolChoice| self.calls(processor, source, choice);
+        let answer = self.grammar.clone();
+        match (&self.tool_choice, answer) {
+            (Some(choice @ (ToolChoice::Required | ToolChoice::Named(_))), _) => calls(choice).map(Some),
+            (Some(ToolChoice::Auto), Some(answer)) if offered => {
+                let calls = calls(&ToolChoice::Required)?;
+                Ok(Some(Grammar::AnyOf(vec![calls, answer])))
+            }
+            (Some(choice), None) if offered => calls(choice).map(Some),
+            (_, answer) => Ok(answer),
+        }
+    }
+
+    fn calls(
+        &self,
+        processor: &dyn DataProcessor,
+        source: PromptSource<'_>,
+        choice: &ToolChoice,
+    ) -> Result<Grammar> {
+        check(choice, source)?;
+        let grammar = processor.tool_grammar(source, choice, self.parallel_calls)?;
+        grammar.ok_or_else(|| {
+            let message = format!(
+                "how models of family {:?} write tool calls is not known as a grammar: leave the choice of tools to \
+                 the model",
+                processor.name()
+            );
+            Error::new(ErrorKind::Unsupported, message)
+        })
+    }
+}
+
+/// Says whether what a choice demands is there.
+fn check(choice: &ToolChoice, source: PromptSource<'_>) -> Result<()> {
+    let names: Vec<_> = source.preface.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let invalid = |message: String| Err(Error::new(ErrorKind::Invalid, message));
+    match choice {
+        ToolChoice::Required if names.is_empty() => {
+            invalid("a tool call is required and no tool is offered".to_owned())
+        }
+        ToolChoice::Named(name) if !names.contains(&name.as_str()) => {
+            invalid(format!("tool {name:?} is required and not offered, one of: {}", names.join(", ")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,327 @@
+//! Leads one reply token by token: through its thoughts, and then in the form of its grammar. Knows no model call.
+
+use std::collections::VecDeque;
+
+use crate::Result;
+use crate::constraint::{Constraint, Progress};
+use crate::message::Message;
+use crate::processor::{Channel, PromptSource};
+use crate::sampling::Sampler;
+use crate::template::Ending;
+use crate::tokenizer::{Piece, TokenId, Tokenizer};
+
+/// Leads one reply. The default leads nowhere: every token is drawn freely.
+///
+/// A constraint sleeps while the model thinks. It wakes behind the marker that ends the thought, or at once when the
+/// prompt leaves no room for one. A model that may still begin a thought is allowed to, beside what the constraint
+/// allows.
+#[derive(Debug, Default)]
+pub struct Guide {
+    stage: Stage,
+    thoughts: Option<Thoughts>,
+    constraint: Option<Box<dyn Constraint>>,
+    /// Tokens that come next, whatever the model would say.
+    forced: VecDeque<TokenId>,
+    cut: Option<usize>,
+    complete: bool,
+}
+
+/// What is being said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Nothing yet: a thought may begin.
+    Opening,
+    /// A thought.
+    Thinking,
+    /// The answer.
+    #[default]
+    Answer,
+}
+
+/// What is known of a thought while it is thought.
+#[derive(Debug)]
+struct Thoughts {
+    /// The text that begins a thought, without white space around it.
+    start: String,
+    /// The text that ends it, likewise.
+    end: String,
+    /// The white space that the model is trained to write before and behind that.
+    around: (String, String),
+    budget: Option<usize>,
+    /// How many tokens were thought.
+    tokens: usize,
+    /// The last bytes, as many as a marker can have.
+    tail: Vec<u8>,
+}
+
+/// All that a draw needs.
+pub(crate) struct Draw<'a> {
+    pub(crate) logits: &'a mut [f32],
+    pub(crate) sampler: &'a mut Sampler,
+    pub(crate) tokenizer: &'a dyn Tokenizer,
+    pub(crate) stop_tokens: &'a [TokenId],
+}
+
+impl Draw<'_> {
+    fn sample(&mut self) -> Result<TokenId> {
+        self.sampler.sample(self.logits)
+    }
+
+    fn ends(&self, token: TokenId) -> bool {
+        self.stop_tokens.contains(&token)
+    }
+
+    fn bytes(&self, token: TokenId) -> Vec<u8> {
+        self.tokenizer.bytes(token).unwrap_or_default()
+    }
+
+    /// Encodes what follows some other text: SentencePiece writes no space before it.
+    fn encode(&self, text: &str) -> Result<VecDeque<TokenId>> {
+        let before = Piece::Literal("\n");
+        let known = self.tokenizer.encode(&[before])?.len();
+        let tokens = self.tokenizer.encode(&[before, Piece::Text(text)])?;
+        Ok(tokens.into_iter().skip(known).collect())
+    }
+}
+
+impl Guide {
+    /// Keeps the answer in a form.
+    pub fn constrain(mut self, constraint: Box<dyn Constraint>) -> Self {
+        self.constraint = Some(constraint);
+        self
+    }
+
+    /// Looks for thoughts in the reply to `rendered`, and ends each after `budget` tokens.
+    ///
+    /// Without a budget thoughts matter to a constraint alone.
+    pub fn thinking(
+        mut self,
+        channels: &[Channel],
+        rendered: &str,
+        source: PromptSource<'_>,
+        budget: Option<usize>,
+    ) -> Self {
+        let thinking = channels.iter().filter(|channel| channel.name == Channel::THINKING);
+        let staged: Vec<_> =
+            thinking.map(|channel| (opening_stage(channel, rendered, source), channel)).collect();
+        let opened = staged.iter().find(|(stage, _)| *stage != Stage::Opening);
+        if let Some((stage, channel)) = opened.or(staged.first()) {
+            self.stage = *stage;
+            self.thoughts = Some(Thoughts::new(channel, budget));
+        }
+        self
+    }
+
+    /// Says whether the answer must have a form.
+    pub fn constrains(&self) -> bool {
+        self.constraint.is_some()
+    }
+
+    /// Says whether the reply must end, because its form is complete.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Returns after how many tokens a thought was ended since the last call.
+    pub(crate) fn take_cut(&mut self) -> Option<usize> {
+        self.cut.take()
+    }
+
+    /// Decides the next token.
+    pub(crate) fn next(&mut self, mut draw: Draw<'_>) -> Result<TokenId> {
+        if let Some(token) = self.forced.pop_front() {
+            return Ok(token);
+        }
+        match self.stage {
+            Stage::Opening => self.open(&mut draw),
+            Stage::Thinking => self.think(&mut draw),
+            Stage::Answer => self.answer(&mut draw),
+        }
+    }
+
+    /// The first tokens: a thought begins, or the answer.
+    fn open(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
+        let (Some(thoughts), Some(constraint)) = (&mut self.thoughts, &mut self.constraint) else {
+            return self.open_freely(draw);
+        };
+        let mut marker = draw.encode(&thoughts.start)?;
+        let first = marker.pop_front();
+        let logit = |logits: &[f32]| first.and_then(|token| logits.get(token as usize).copied());
+        let free = logit(draw.logits);
+        constraint.mask(draw.logits)?;
+        let thought = logit(draw.logits).is_some_and(|masked| !masked.is_finite());
+        if let (true, Some(token), Some(free)) = (thought, first, free) {
+            draw.logits.iter_mut().skip(token as usize).take(1).for_each(|logit| *logit = free);
+        }
+        let token = draw.sample()?;
+        if thought && Some(token) == first {
+            self.stage = Stage::Thinking;
+            self.forced = marker;
+            return Ok(token);
+        }
+        self.stage = Stage::Answer;
+        self.accept(token, draw)
+    }
+
+    fn open_freely(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
+        let token = draw.sample()?;
+        let said = draw.bytes(token);
+        self.stage = match self.thoughts.as_mut() {
+            Some(thoughts) => thoughts.opens(&said),
+            None => Stage::Answer,
+        };
+        Ok(token)
+    }
+
+    fn think(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
+        let Some(thoughts) = &mut self.thoughts else {
+            return self.answer(draw);
+        };
+        if thoughts.is_spent() {
+            return self.cut(draw);
+        }
+        let token = draw.sample()?;
+        if draw.ends(token) {
+            // Without a form to keep, a reply that ends in its thoughts ends there.
+            return if self.constraint.is_some() { self.cut(draw) } else { Ok(token) };
+        }
+        let before = thoughts.tail.clone();
+        if let Some(behind) = thoughts.push(&draw.bytes(token)) {
+            self.stage = Stage::Answer;
+            if self.constraint.is_some() {
+                return self.wake(token, &behind, before, draw);
+            }
+        }
+        Ok(token)
+    }
+
+    /// The constraint wakes behind `token`, which ended the thought and said `behind` already.
+    fn wake(&mut self, token: TokenId, behind: &[u8], before: Vec<u8>, draw: &Draw<'_>) -> Result<TokenId> {
+        let Some(thoughts) = &mut self.thoughts else {
+            return Ok(token);
+        };
+        let after = thoughts.around.1.as_bytes();
+        match after.strip_prefix(behind) {
+            Some(rest) => {
+                self.forced = draw.encode(&String::from_utf8_lossy(rest))?;
+                Ok(token)
+            }
+            None if behind.iter().all(u8::is_ascii_whitespace) => Ok(token),
+            // The token says more than the marker: the answer would begin before its form is kept.
+            None => {
+                thoughts.tail = before;
+                self.force(draw)?;
+                Ok(self.forced.pop_front().unwrap_or(token))
+            }
+        }
+    }
+
+    /// Ends the thought here.
+    fn cut(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
+        self.cut = self.thoughts.as_ref().map(|thoughts| thoughts.tokens);
+        self.stage = Stage::Answer;
+        self.force(draw)?;
+        match self.forced.pop_front() {
+            Some(token) => Ok(token),
+            None => self.answer(draw),
+        }
+    }
+
+    fn force(&mut self, draw: &Draw<'_>) -> Result<()> {
+        let ending = self.thoughts.as_ref().map(Thoughts::ending).unwrap_or_default();
+        self.forced = draw.encode(&ending)?;
+        Ok(())
+    }
+
+    fn answer(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
+        if let Some(constraint) = &mut self.constraint {
+            constraint.mask(draw.logits)?;
+        }
+        let token = draw.sample()?;
+        self.accept(token, draw)
+    }
+
+    fn accept(&mut self, token: TokenId, draw: &Draw<'_>) -> Result<TokenId> {
+        if let Some(constraint) = self.constraint.as_mut().filter(|_| !draw.ends(token)) {
+            constraint.accept(token)?;
+            self.complete = constraint.progress()? == Progress::Complete;
+        }
+        Ok(token)
+    }
+}
+
+impl Thoughts {
+    fn new(channel: &Channel, budget: Option<usize>) -> Self {
+        let (start, end) = (channel.start.trim().to_owned(), channel.end.trim().to_owned());
+        let before = channel.end.len() - channel.end.trim_start().len();
+        let after = channel.end.trim_end().len();
+        let slice = |range: &str| range.to_owned();
+        let around = (
+            slice(channel.end.get(..before).unwrap_or_default()),
+            slice(channel.end.get(after..).unwrap_or_default()),
+        );
+        Self { start, end, around, budget, tokens: 0, tail: Vec::new() }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.budget.is_some_and(|budget| self.tokens >= budget)
+    }
+
+    /// Takes what opens the reply and says what it turns out to be.
+    fn opens(&mut self, said: &[u8]) -> Stage {
+        self.tail.extend_from_slice(said);
+        let text = self.tail.trim_ascii_start();
+        if text.starts_with(self.start.as_bytes()) {
+            self.tail.clear();
+            return Stage::Thinking;
+        }
+        match self.start.as_bytes().starts_with(text) {
+            true => Stage::Opening,
+            false => Stage::Answer,
+        }
+    }
+
+    /// Takes more of the thought; returns what stands behind its end, once it ends.
+    fn push(&mut self, said: &[u8]) -> Option<Vec<u8>> {
+        self.tokens += 1;
+        self.tail.extend_from_slice(said);
+        let end = self.end.as_bytes();
+        let found = self.tail.windows(end.len().max(1)).position(|window| window == end);
+        if let Some(at) = found {
+            return Some(self.tail.split_off(at + end.len()));
+        }
+        let kept = self.end.len() + self.around.0.len();
+        self.tail.drain(..self.tail.len().saturating_sub(kept));
+        None
+    }
+
+    /// What is left to write so that the thought ends here.
+    fn ending(&self) -> String {
+        let Self { end, around: (before, after), tail, .. } = self;
+        let begun = (1..end.len()).rev().find(|&length| {
+            end.is_char_boundary(length)
+                && end.get(..length).is_some_and(|begun| tail.ends_with(begun.as_bytes()))
+        });
+        let before = match begun {
+            None if !tail.ends_with(before.as_bytes()) => before.as_str(),
+            _ => "",
+        };
+        format!("{before}{}{after}", end.get(begun.unwrap_or(0)..).unwrap_or_default())
+    }
+}
+
+/// What a reply begins in: templates open a thought for the model, or close one for it. A message that is to be
+/// continued may have opened one itself.
+fn opening_stage(channel: &Channel, rendered: &str, source: PromptSource<'_>) -> Stage {
+    let (start, end) = (channel.start.trim(), channel.end.trim());
+    let prompt = rendered.trim_end();
+    let said = source.path.last().filter(|_| source.ending == Ending::Continue).map(Message::text);
+    let unclosed = |text: &String| text.rfind(start) > text.rfind(end);
+    match said {
+        _ if prompt.ends_with(start) => Stage::Thinking,
+        _ if prompt.ends_with(end) => Stage::Answer,
+        Some(said) if unclosed(&said) => Stage::Thinking,
+        Some(_) => Stage::Answer,
+        None => Stage::Opening,
+    }
+}

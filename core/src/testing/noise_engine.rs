@@ -1,0 +1,113 @@
+//! An engine that babbles: every token is about as likely as every other.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::engine::{Cancel, Engine, ModelInfo, Session};
+use crate::prompt::Unit;
+use crate::tokenizer::{SpecialToken, Tokenizer};
+use crate::{Error, ErrorKind, Result};
+
+use super::ByteTokenizer;
+
+/// An engine whose logits are noise, so that a constraint has to do all the work.
+///
+/// The noise depends on the units alone. Its tokens are the bytes, and `<end>` with what else is given.
+///
+/// ```
+/// use alloquy_core::{Engine, Tokenizer, testing::NoiseEngine};
+///
+/// let engine = NoiseEngine::new(["<think>", "</think>"]);
+/// assert_eq!(engine.tokenizer().specials()[0].text, "<end>");
+/// ```
+#[derive(Clone, Debug)]
+pub struct NoiseEngine {
+    model: ModelInfo,
+    tokenizer: ByteTokenizer,
+}
+
+impl NoiseEngine {
+    /// Creates an engine with a context of 4096 units and these control tokens beside `<end>`.
+    pub fn new<'a>(specials: impl IntoIterator<Item = &'a str>) -> Self {
+        let tokenizer = ByteTokenizer::new(std::iter::once("<end>").chain(specials));
+        let specials: Vec<SpecialToken> = tokenizer.specials().to_vec();
+        let model = ModelInfo {
+            name: "noise".to_owned(),
+            context_length: 4096,
+            vocabulary: tokenizer.vocabulary(),
+            stop_tokens: specials.first().map(|end| end.id).into_iter().collect(),
+            specials,
+            ..ModelInfo::default()
+        };
+        Self { model, tokenizer }
+    }
+}
+
+impl Engine for NoiseEngine {
+    fn model(&self) -> &ModelInfo {
+        &self.model
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        &self.tokenizer
+    }
+
+    fn open(&self) -> Result<Box<dyn Session>> {
+        let logits = vec![0.0; self.model.vocabulary];
+        Ok(Box::new(NoiseSession { context: self.model.context_length, units: Vec::new(), logits }))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct NoiseSession {
+    context: usize,
+    units: Vec<Unit>,
+    logits: Vec<f32>,
+}
+
+impl NoiseSession {
+    fn seed(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for unit in &self.units {
+            match unit {
+                Unit::Token(token) => token.hash(&mut hasher),
+                Unit::Media(media) => format!("{media:?}").hash(&mut hasher),
+            }
+        }
+        hasher.finish()
+    }
+}
+
+impl Session for NoiseSession {
+    fn resident(&self) -> usize {
+        self.units.len()
+    }
+
+    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+        cancel.check()?;
+        if units.is_empty() {
+            return Err(Error::new(ErrorKind::Invalid, "no units to forward"));
+        }
+        if self.units.len() + units.len() > self.context {
+            let message =
+                format!("{} units do not fit into {}", self.units.len() + units.len(), self.context);
+            return Err(Error::new(ErrorKind::ContextOverflow, message));
+        }
+        self.units.extend_from_slice(units);
+        let mut state = self.seed();
+        for logit in &mut self.logits {
+            // Numbers of Knuth's MMIX; the high bits are the random ones.
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            *logit = (state >> 40) as f32 / (1_u64 << 24) as f32;
+        }
+        Ok(&mut self.logits)
+    }
+
+    fn truncate(&mut self, length: usize) -> Result<usize> {
+        self.units.truncate(length);
+        Ok(self.units.len())
+    }
+
+    fn fork(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(self.clone()))
+    }
+}

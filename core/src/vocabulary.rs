@@ -1,0 +1,74 @@
+//! What each token of a model stands for, in bytes. Knows no grammar and no text.
+
+use std::collections::HashMap;
+
+use crate::engine::Engine;
+use crate::tokenizer::{TokenId, Tokenizer};
+
+/// What a number of a vocabulary stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VocabularyToken {
+    /// These bytes, which need not be whole characters.
+    Text(Vec<u8>),
+    /// Nothing that a text could hold: a control token, with how it is spelled.
+    Control(String),
+    /// Nothing: models have more logits than tokens, to fill a block of memory.
+    Unused,
+}
+
+/// Every token of a model, decoded, and those that end a reply.
+///
+/// An added token such as `<|im_end|>` or `<tool_call>` is a control token: a grammar that allows its text allows the
+/// ordinary tokens that spell it, and never the token itself. Added tokens of white space alone, which some
+/// vocabularies have for runs of it, are text.
+///
+/// ```
+/// use alloquy_core::{Vocabulary, VocabularyToken, testing::ScriptedEngine};
+///
+/// let vocabulary = Vocabulary::of(&ScriptedEngine::new([]));
+/// assert_eq!(vocabulary.tokens()[0x41], VocabularyToken::Text(b"A".to_vec()));
+/// assert_eq!(vocabulary.tokens()[256], VocabularyToken::Control("<end>".to_owned()));
+/// assert_eq!(vocabulary.stop_tokens(), [256]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vocabulary {
+    tokens: Vec<VocabularyToken>,
+    stop_tokens: Vec<TokenId>,
+}
+
+impl Vocabulary {
+    /// Decodes every token of an engine's tokenizer.
+    pub fn of(engine: &dyn Engine) -> Self {
+        let model = engine.model();
+        Self::new(engine.tokenizer(), model.vocabulary, &model.stop_tokens)
+    }
+
+    /// Decodes the tokens 0 to `size` of `tokenizer`; those of `stop_tokens` end a reply.
+    pub fn new(tokenizer: &dyn Tokenizer, size: usize, stop_tokens: &[TokenId]) -> Self {
+        let mut controls: HashMap<TokenId, &str> =
+            tokenizer.specials().iter().map(|special| (special.id, special.text.as_str())).collect();
+        controls.retain(|id, text| stop_tokens.contains(id) || !text.trim().is_empty());
+        let token = |id: TokenId| match (controls.get(&id), tokenizer.bytes(id)) {
+            (Some(text), _) => VocabularyToken::Control((*text).to_owned()),
+            // A stop token that is not among the added ones is no text either.
+            (None, Some(bytes)) if stop_tokens.contains(&id) => {
+                VocabularyToken::Control(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            (None, Some(bytes)) => VocabularyToken::Text(bytes),
+            (None, None) => VocabularyToken::Unused,
+        };
+        let tokens: Vec<_> = (0..).take(size).map(token).collect();
+        let stop_tokens = stop_tokens.iter().copied().filter(|&id| (id as usize) < size).collect();
+        Self { tokens, stop_tokens }
+    }
+
+    /// Returns the tokens by number.
+    pub fn tokens(&self) -> &[VocabularyToken] {
+        &self.tokens
+    }
+
+    /// Returns the tokens that end a reply.
+    pub fn stop_tokens(&self) -> &[TokenId] {
+        &self.stop_tokens
+    }
+}
