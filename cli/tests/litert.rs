@@ -14,10 +14,14 @@
     clippy::print_stdout
 )]
 
+#[path = "litert/budget.rs"]
+mod budget;
 #[path = "litert/calls.rs"]
 mod calls;
 #[path = "litert/channels.rs"]
 mod channels;
+#[path = "litert/constraints.rs"]
+mod constraints;
 #[path = "litert/cut.rs"]
 mod cut;
 #[path = "litert/deviations.rs"]
@@ -61,6 +65,8 @@ mod stops;
 mod symbols;
 #[path = "litert/templates.rs"]
 mod templates;
+#[path = "litert/tokens.rs"]
+mod tokens;
 #[path = "litert/units.rs"]
 mod units;
 

@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::outcome::Outcome;
 use crate::row::Row;
 use crate::{
-    calls, channels, cut, dialects, draws, formatters, inputs, logits, replies, scripts, stops, templates,
-    units,
+    budget, calls, channels, constraints, cut, dialects, draws, formatters, inputs, logits, replies, scripts,
+    stops, templates, units,
 };
 
 /// Runs a row. One that makes the code panic is one that differs.
@@ -61,6 +61,11 @@ fn dispatch(row: &Row) -> Outcome {
             logits::config(row)
         }
         "sampling" | "top_p_sampler" => draws::run(row),
+        "llg_constraint" => constraints::grammar(row),
+        "thinking_budget" => budget::run(row),
+        "fc_tool_call_constraint" => constraints::tool_calls(row, "fc"),
+        "python_tool_call_constraint" => constraints::tool_calls(row, "python"),
+        "fc_grammar_error" => constraints::no_tools(row),
         kind => Outcome::Skipped(unrunnable(kind).to_owned()),
     }
 }

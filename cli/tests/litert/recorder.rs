@@ -2,10 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
+use alloquy_constraints::Llguidance;
 use alloquy_core::testing::ByteTokenizer;
 use alloquy_core::{
-    Cancel, Engine, ModelInfo, Piece, Result, Session, SpecialToken, TokenId, Tokenizer, Unit, decode,
+    Cancel, ChatModel, Engine, ModelInfo, Piece, Request, Result, Round, Session, TokenId, Tokenizer, Unit,
+    decode,
 };
+
+use serde_json::{Value, json};
+
+use crate::families::Family;
+use crate::{outcome, templates};
 
 /// Ends a reply; no text of a row has it.
 const END: &str = "<end of a scripted reply>";
@@ -14,7 +21,7 @@ const END: &str = "<end of a scripted reply>";
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     model: ModelInfo,
-    tokenizer: ByteTokenizer,
+    tokenizer: Arc<dyn Tokenizer>,
     end: TokenId,
     script: Arc<Mutex<Script>>,
 }
@@ -32,22 +39,30 @@ struct Script {
 impl Default for Recorder {
     fn default() -> Self {
         let tokenizer = ByteTokenizer::new([END]);
-        let specials: Vec<SpecialToken> = tokenizer.specials().to_vec();
-        let end = specials[0].id;
-        let mut model = ModelInfo::default();
-        model.name = "recorder".to_owned();
-        model.context_length = 1 << 16;
-        model.vocabulary = tokenizer.vocabulary();
-        model.stop_tokens = vec![end];
-        model.specials = specials;
-        Self { model, tokenizer, end, script: Arc::default() }
+        let (size, end) = (tokenizer.vocabulary(), tokenizer.specials()[0].id);
+        Self::with_tokenizer(Arc::new(tokenizer), size, end)
     }
 }
 
 impl Recorder {
+    /// Speaks in the tokens of another tokenizer.
+    pub(crate) fn with_tokenizer(tokenizer: Arc<dyn Tokenizer>, vocabulary: usize, end: TokenId) -> Self {
+        let mut model = ModelInfo::default();
+        model.name = "recorder".to_owned();
+        model.context_length = 1 << 16;
+        model.vocabulary = vocabulary;
+        model.stop_tokens = vec![end];
+        model.specials = tokenizer.specials().to_vec();
+        Self { model, tokenizer, end, script: Arc::default() }
+    }
+
     /// Sets the next reply, and forgets the last prompt.
     pub(crate) fn will_say(&self, reply: &str) {
-        let reply = self.tokenizer.encode(&[Piece::Literal(reply)]).unwrap();
+        self.will_say_tokens(self.tokenizer.encode(&[Piece::Literal(reply)]).unwrap());
+    }
+
+    /// As [`Recorder::will_say`], in tokens.
+    pub(crate) fn will_say_tokens(&self, reply: Vec<TokenId>) {
         *self.script.lock().unwrap() = Script { reply, ..Script::default() };
     }
 
@@ -63,7 +78,7 @@ impl Recorder {
         let texts = units.chunk_by(|left, right| matches!((left, right), (Unit::Token(_), Unit::Token(_))));
         let text = |units: &[Unit]| match units {
             [Unit::Media(media)] => format!("<{}>", media.media_type()),
-            tokens => decode(&self.tokenizer, &tokens.iter().filter_map(token).collect::<Vec<_>>()).unwrap(),
+            tokens => decode(&*self.tokenizer, &tokens.iter().filter_map(token).collect::<Vec<_>>()).unwrap(),
         };
         texts.map(text).collect()
     }
@@ -82,7 +97,7 @@ impl Engine for Recorder {
     }
 
     fn tokenizer(&self) -> &dyn Tokenizer {
-        &self.tokenizer
+        &*self.tokenizer
     }
 
     fn open(&self) -> Result<Box<dyn Session>> {
@@ -124,5 +139,16 @@ impl Session for RecorderSession {
 
     fn fork(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(self.clone()))
+    }
+}
+
+/// What a model of a family answers to a request that it refuses.
+pub(crate) fn refusal(family: Family, request: Request) -> Value {
+    let template = templates::template("{{ messages[0].content }}".to_owned(), &Value::Null).unwrap();
+    let round = Round::builder(Arc::new(Recorder::default())).template(template).processor(family);
+    let round = round.constraints(Llguidance::default()).build().unwrap();
+    match pollster::block_on(round.reply(request)) {
+        Ok(_) => json!({"ok": "a reply begins"}),
+        Err(error) => outcome::error(&error),
     }
 }
