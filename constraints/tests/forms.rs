@@ -179,13 +179,15 @@ fn what_is_no_grammar_is_invalid() {
 fn limits_are_on() {
     let rules: String = (0..400).map(|rule| format!("r{rule}: \"a{rule}\" r{}\n", rule + 1)).collect();
     let large = Grammar::Lark(format!("start: r0\n{rules}r400: \"end\""));
-    let long = Grammar::Regex("(?:[a-z]{2,40} [0-9]{2,30}){2,40}".to_owned());
+    let words: Vec<_> = (1..300).map(|word| format!("w{word}[a-z]{{1,{word}}}")).collect();
+    let long = Grammar::Regex(words.join("|"));
     for (grammar, limits) in [
-        (large, GrammarLimits { grammar_size: 500, ..GrammarLimits::default() }),
+        (large, GrammarLimits { grammar_size: 100, ..GrammarLimits::default() }),
         (long, GrammarLimits { compile_fuel: 50, ..GrammarLimits::default() }),
     ] {
         assert!(compile(&grammar).is_ok());
-        let error = compile_with(Llguidance::default().limits(limits), &grammar).expect_err("a limit is off");
+        let error = compile_with(Llguidance::default().limits(limits), &grammar)
+            .expect_err(&format!("off: {limits:?}"));
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
         assert!(error.to_string().len() < 400, "{error}");
     }
