@@ -5,6 +5,7 @@ mod commands;
 mod current;
 mod drawing;
 mod failure;
+mod form;
 mod interrupts;
 mod messages;
 mod notes;

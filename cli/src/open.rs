@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use alloquy_constraints::Llguidance;
 use alloquy_core::{
     ConversationStore, DataProcessor, Engine, Error, ErrorKind, Manager, ModelInfo, PromptTemplate, Result,
     Round, SamplingOptions,
@@ -103,6 +104,7 @@ fn assemble(engine: Arc<dyn Engine>, template: Template, family: Family) -> Resu
     let round = Round::builder(engine)
         .template(Arc::clone(&template.template))
         .processor(Arc::clone(&family.processor))
+        .constraints(Llguidance::default())
         .build()?;
     Ok(Model { round, template, family })
 }

@@ -14,12 +14,11 @@ pub(crate) enum Stage {
 }
 
 /// Words of sentences on what is not implemented.
-const UNSUPPORTED: [&str; 7] = [
+const UNSUPPORTED: [&str; 6] = [
     "Unimplemented",
     "Unknown format",
     "not supported",
     "unsupported",
-    "Only absolute $ref",
     "Unknown specification",
     "look-around",
 ];
@@ -27,9 +26,19 @@ const UNSUPPORTED: [&str; 7] = [
 /// Words of sentences on limits.
 const TOO_LARGE: [&str; 6] = ["fuel", "too large", "too big", "too complex", "limit", "level exceeded"];
 
+/// Sentences on settings that this crate does not have, and what to say instead.
+const INSTEAD: [(&str, &str); 2] = [
+    ("oneOf constraints", "\"oneOf\" is unsupported where its schemas may overlap: use \"anyOf\""),
+    (
+        "Only absolute $ref",
+        "a \"$ref\" is unsupported unless it points into its own schema, as in \"#/$defs/name\"",
+    ),
+];
+
 pub(crate) fn of(stage: Stage, error: &anyhow::Error) -> Error {
-    let said = format!("{error:#}").replace("<non-verbose/>", "");
-    let said = said.trim();
+    let said = one_line(&format!("{error:#}"));
+    let instead = INSTEAD.iter().find(|(words, _)| said.contains(words));
+    let said = instead.map_or(said.as_str(), |(_, instead)| instead);
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let (kind, sentence) = match stage {
         Stage::Vocabulary => (ErrorKind::Unsupported, "the vocabulary cannot be used for constraints"),
@@ -42,4 +51,15 @@ pub(crate) fn of(stage: Stage, error: &anyhow::Error) -> Error {
         Stage::Grammar => (ErrorKind::Invalid, "the grammar is not valid"),
     };
     Error::new(kind, format!("{sentence}: {said}"))
+}
+
+/// Errors in regular expressions draw the place; the first line and the verdict are enough for a sentence.
+fn one_line(said: &str) -> String {
+    let said = said.replace("<non-verbose/>", "");
+    let mut lines = said.trim().lines();
+    let first = lines.next().unwrap_or_default().trim().to_owned();
+    match lines.find_map(|line| line.trim().strip_prefix("error: ")) {
+        Some(verdict) => format!("{first} {verdict}"),
+        None => first,
+    }
 }

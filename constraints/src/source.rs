@@ -9,46 +9,62 @@ use crate::{numbers, schema};
 
 /// Translates a grammar.
 pub(crate) fn of(grammar: &Grammar, json: JsonForm) -> Result<TopLevelGrammar> {
-    let mut parts = Vec::new();
-    flatten(grammar, json, &mut parts)?;
-    match parts.len() {
-        0 => Err(invalid("a choice among no grammars allows no reply")),
-        1 => Ok(TopLevelGrammar { grammars: parts, max_tokens: None }),
-        _ => Ok(any_of(parts)),
-    }
+    let mut parts = Parts { json, grammars: Vec::new() };
+    parts.add("start", grammar)?;
+    Ok(TopLevelGrammar { grammars: parts.grammars, max_tokens: None })
 }
 
 fn invalid(message: &str) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-/// Puts a grammar in front that refers to each of the others by name.
-fn any_of(mut parts: Vec<GrammarWithLexer>) -> TopLevelGrammar {
-    let mut names = Vec::new();
-    for (number, part) in parts.iter_mut().enumerate() {
-        part.name = Some(format!("part{number}"));
-        names.push(format!("@part{number}"));
-    }
-    let start = GrammarWithLexer::from_lark(format!("start: {}", names.join(" | ")));
-    parts.insert(0, start);
-    TopLevelGrammar { grammars: parts, max_tokens: None }
+/// Grammars that refer to each other by name; the first is where a reply starts.
+struct Parts {
+    json: JsonForm,
+    grammars: Vec<GrammarWithLexer>,
 }
 
-fn flatten(grammar: &Grammar, json: JsonForm, parts: &mut Vec<GrammarWithLexer>) -> Result<()> {
-    parts.push(match grammar {
-        Grammar::AnyOf(several) => {
-            return several.iter().try_for_each(|grammar| flatten(grammar, json, parts));
+impl Parts {
+    fn add(&mut self, name: &str, grammar: &Grammar) -> Result<()> {
+        let place = self.grammars.len();
+        self.grammars.push(GrammarWithLexer::default());
+        let mut translated = match grammar {
+            Grammar::JsonSchema(schema) => json_schema(schema, self.json)?,
+            Grammar::Regex(pattern) => GrammarWithLexer::from_regex(pattern),
+            Grammar::Lark(text) => GrammarWithLexer::from_lark(text.clone()),
+            Grammar::Choice(texts) => choice(texts)?,
+            Grammar::AnyOf(several) => self.any_of(name, several)?,
+            Grammar::Composed { lark, parts } => {
+                parts.iter().try_for_each(|(name, part)| self.add(name, part))?;
+                GrammarWithLexer::from_lark(lark.clone())
+            }
+            other => {
+                let message = format!("the grammar {other:?} is of a kind that is not supported");
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
+        };
+        if self.grammars.iter().any(|known| known.name.as_deref() == Some(name)) {
+            return Err(invalid(&format!("two parts of a grammar have the name {name:?}")));
         }
-        Grammar::JsonSchema(schema) => json_schema(schema, json)?,
-        Grammar::Regex(pattern) => GrammarWithLexer::from_regex(pattern),
-        Grammar::Lark(text) => GrammarWithLexer::from_lark(text.clone()),
-        Grammar::Choice(texts) => choice(texts)?,
-        other => {
-            let message = format!("the grammar {other:?} is of a kind that is not supported");
-            return Err(Error::new(ErrorKind::Unsupported, message));
+        translated.name = Some(name.to_owned());
+        if let Some(slot) = self.grammars.get_mut(place) {
+            *slot = translated;
         }
-    });
-    Ok(())
+        Ok(())
+    }
+
+    fn any_of(&mut self, name: &str, several: &[Grammar]) -> Result<GrammarWithLexer> {
+        if several.is_empty() {
+            return Err(invalid("a choice among no grammars allows no reply"));
+        }
+        let mut names = Vec::new();
+        for (number, part) in several.iter().enumerate() {
+            let name = format!("{name}_{number}");
+            self.add(&name, part)?;
+            names.push(format!("@{name}"));
+        }
+        Ok(GrammarWithLexer::from_lark(format!("start: {}", names.join(" | "))))
+    }
 }
 
 fn json_schema(schema: &Value, form: JsonForm) -> Result<GrammarWithLexer> {

@@ -1,5 +1,6 @@
 //! What keeps a reply in a form: grammars, and the traits of what enforces them. Knows no grammar's rules.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -36,6 +37,13 @@ pub enum Grammar {
     Choice(Vec<String>),
     /// What any of these grammars allows.
     AnyOf(Vec<Grammar>),
+    /// A grammar in Lark's notation in which `@name` stands for what another grammar allows.
+    Composed {
+        /// The grammar that refers to the others.
+        lark: String,
+        /// The others, by name.
+        parts: BTreeMap<String, Grammar>,
+    },
 }
 
 impl Grammar {

@@ -48,5 +48,6 @@ mod specials;
 
 mod calls;
 mod parser;
+mod tool_grammar;
 
 pub use detect::{Detected, detect, families, named};

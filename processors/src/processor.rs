@@ -1,16 +1,17 @@
 //! A family at work: the data of a family and the control tokens of a model, as a data processor.
 
 use alloquy_core::{
-    Channel, DataProcessor, Degradation, Error, ErrorKind, ModelInfo, PromptPart, PromptSource, ReplyParser,
-    Result, TemplateInput, ThinkingHistory,
+    Channel, DataProcessor, Degradation, Error, ErrorKind, Grammar, ModelInfo, ParallelCalls, PromptPart,
+    PromptSource, ReplyParser, Result, SpecialToken, TemplateInput, ThinkingHistory, ToolChoice,
 };
 
-use crate::family::{Family, Holds, chat_template};
+use crate::family::{Family, Holds, Span, chat_template};
 use crate::history;
 use crate::input;
 use crate::literal::Literals;
 use crate::loosened;
 use crate::parser::FamilyParser;
+use crate::tool_grammar;
 
 /// The processor of every family that is data.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(crate) struct FamilyProcessor {
     family: &'static Family,
     literals: Literals,
     channels: Vec<Channel>,
+    specials: Vec<SpecialToken>,
     /// The model's own template; empty if it has none.
     template: String,
 }
@@ -25,8 +27,14 @@ pub(crate) struct FamilyProcessor {
 impl FamilyProcessor {
     pub(crate) fn new(family: &'static Family, model: &ModelInfo) -> Self {
         let thoughts = family.spans.iter().filter(|span| matches!(span.holds, Holds::Thinking));
-        let channels = thoughts.map(|span| Channel::new(Channel::THINKING, span.open, span.close)).collect();
-        Self { family, literals: Literals::new(family, model), channels, template: chat_template(model) }
+        let channels = thoughts.map(channel).collect();
+        Self {
+            family,
+            literals: Literals::new(family, model),
+            channels,
+            specials: model.specials.clone(),
+            template: chat_template(model),
+        }
     }
 
     /// The template's input before anything in it is marked.
@@ -65,6 +73,14 @@ impl FamilyProcessor {
     }
 }
 
+/// Templates print line breaks at both ends of a thought in `<think>`, and an empty line behind it.
+fn channel(span: &Span) -> Channel {
+    match span.open {
+        "<think>" => Channel::new(Channel::THINKING, "<think>\n", format!("\n{}\n\n", span.close)),
+        open => Channel::new(Channel::THINKING, open, span.close),
+    }
+}
+
 impl DataProcessor for FamilyProcessor {
     fn name(&self) -> &str {
         self.family.name
@@ -91,6 +107,15 @@ impl DataProcessor for FamilyProcessor {
 
     fn stop_strings(&self) -> Vec<String> {
         self.family.stops.iter().map(|stop| (*stop).to_owned()).collect()
+    }
+
+    fn tool_grammar(
+        &self,
+        source: PromptSource<'_>,
+        choice: &ToolChoice,
+        parallel: ParallelCalls,
+    ) -> Result<Option<Grammar>> {
+        tool_grammar::of(self.family, &self.specials, &source.preface.tools, choice, parallel)
     }
 
     fn channels(&self) -> &[Channel] {

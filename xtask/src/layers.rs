@@ -8,10 +8,11 @@ use crate::{Error, Result};
 
 /// Which members a folder's crate may import: the first line that fits counts. A crate may always import what stands
 /// in a folder of its own.
-const MEMBERS: [(&str, &[&str]); 8] = [
+const MEMBERS: [(&str, &[&str]); 9] = [
     ("backends/onnx/runtime", &[]),
     ("backends/", &["core"]),
-    ("cli", &["backends/", "core", "processors", "storage", "templates"]),
+    ("cli", &["backends/", "constraints", "core", "processors", "storage", "templates"]),
+    ("constraints", &["core"]),
     ("core", &[]),
     ("processors", &["core"]),
     ("storage", &["core"]),
@@ -21,7 +22,8 @@ const MEMBERS: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates from elsewhere, and the only folders that may import them.
-const ELSEWHERE: [(&[&str], &[&str]); 4] = [
+const ELSEWHERE: [(&[&str], &[&str]); 5] = [
+    (&["derivre", "llguidance", "toktrie"], &["constraints"]),
     (&["minijinja"], &["templates"]),
     (&["ort", "tokenizers"], &["backends/onnx"]),
     (&["image", "ndarray", "symphonia"], &["backends/", "processors"]),
@@ -33,7 +35,7 @@ const ELSEWHERE: [(&[&str], &[&str]); 4] = [
 
 /// Crates that stand nowhere below these folders, however long the way.
 const NOWHERE_BELOW: (&[&str], &[&str]) =
-    (&["hyper", "reqwest", "tokio"], &["core", "processors", "templates"]);
+    (&["hyper", "reqwest", "tokio"], &["constraints", "core", "processors", "templates"]);
 
 /// Returns a sentence for every import that the table forbids, sorted.
 pub fn breaches(metadata: &Metadata) -> Vec<String> {

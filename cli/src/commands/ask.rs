@@ -11,6 +11,7 @@ use crate::arguments::{
 };
 use crate::current::Current;
 use crate::failure::{Failure, finished};
+use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
 use crate::open;
 use crate::piped::piped;
@@ -22,6 +23,8 @@ Examples:
   git diff | alloquy ask \"Write a commit message\"      what is piped in follows the question
   alloquy ask < question.txt
   alloquy ask -c \"And of Sweden?\"                      go on with the last conversation
+  alloquy ask --choice yes --choice no \"Is 7 prime?\"   the answer is one of the two
+  alloquy ask --json-schema person.json < letter.txt   the answer is JSON of that schema
   alloquy ask --json \"Hello\" | jq -r 'select(.event == \"done\").finish'
 
 Without -c or --conversation nothing is kept.";
@@ -42,6 +45,10 @@ pub(crate) struct Ask {
     system: SystemArguments,
     #[command(flatten)]
     sampling: SamplingArguments,
+    #[command(flatten)]
+    form: FormArguments,
+    #[command(flatten)]
+    demand: DemandArguments,
 }
 
 impl Ask {
@@ -52,6 +59,7 @@ impl Ask {
     async fn ask(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
+        let guidance = self.demand.added_to(self.form.guidance()?);
         let question = question(&self.question.join(" "), piped()?)?;
         let store = self.store(context).await?;
         let id = self.which.find(&*store).await?;
@@ -60,7 +68,8 @@ impl Ask {
         let manager = model.manager(store)?;
         let preface = settings.settle(&self.system)?.preface();
         let mut current = Current::open(&manager, id, preface, *notes).await?;
-        let turn = current.begin(&question).await?.send(alloquy_core::Ask::from(question).sampling(sampling));
+        let asked = alloquy_core::Ask::from(question).sampling(sampling).guidance(guidance);
+        let turn = current.begin(&question).await?.send(asked);
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
         match finished(&reply.reply)? {

@@ -11,6 +11,7 @@ use futures::StreamExt as _;
 use super::Context;
 use crate::arguments::{ModelArguments, SamplingArguments};
 use crate::failure::{Failure, finished};
+use crate::form::FormArguments;
 use crate::interrupts::Interrupts;
 use crate::open;
 use crate::piped::piped;
@@ -35,6 +36,8 @@ pub(crate) struct Complete {
     model: ModelArguments,
     #[command(flatten)]
     sampling: SamplingArguments,
+    #[command(flatten)]
+    form: FormArguments,
 }
 
 impl Complete {
@@ -45,6 +48,7 @@ impl Complete {
     async fn complete(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
+        let guidance = self.form.guidance()?;
         let prompt = match self.prompt {
             Some(prompt) => prompt,
             None => piped()?.ok_or_else(nothing)?,
@@ -52,7 +56,7 @@ impl Complete {
         let model = open::completion_model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
         let request = Request::new(Preface::default(), vec![Message::user(prompt)]);
-        let request = request.sampling(sampling).ending(Ending::Continue);
+        let request = request.sampling(sampling).ending(Ending::Continue).guidance(guidance);
         interrupts.end_with(request.stop.clone());
         // A file gets the continuation byte for byte; a person gets a new line to type on.
         let end = if stdout().is_terminal() { LineEnd::Always } else { LineEnd::Never };

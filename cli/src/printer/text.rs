@@ -183,6 +183,10 @@ fn degradation(degradation: &Degradation) -> String {
             format!("(--max-tokens {asked} is more than the context has room for: {room})")
         }
         Degradation::BrokenText => "(the answer ends within a character, shown as \u{FFFD})".to_owned(),
+        Degradation::ThinkingCut { tokens } => {
+            format!("(the model was made to answer after {tokens} tokens of thinking)")
+        }
+        Degradation::ConstraintCut => "(the answer ends before its form is complete)".to_owned(),
         other => format!("({other:?})"),
     }
 }

@@ -9,6 +9,8 @@ mod patterns;
 mod schemas;
 #[path = "../shared/mod.rs"]
 mod shared;
+mod thinking;
+mod tools;
 
 use std::sync::Arc;
 

@@ -1,0 +1,105 @@
+//! The form that an answer must have, as the command line says it. Knows no model.
+
+use std::path::{Path, PathBuf};
+
+use alloquy_core::{Error, ErrorKind, Grammar, Guidance, ParallelCalls, Result, ToolChoice};
+use clap::{Args, ValueEnum};
+
+/// The form of an answer.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Form of the answer")]
+pub(crate) struct FormArguments {
+    /// The answer is JSON that the JSON Schema in FILE accepts
+    #[arg(long, value_name = "FILE", env = "ALLOQUY_JSON_SCHEMA")]
+    json_schema: Option<PathBuf>,
+
+    /// The answer is a text that this regular expression matches from end to end
+    #[arg(long, value_name = "PATTERN", env = "ALLOQUY_REGEX", conflicts_with = "json_schema")]
+    regex: Option<String>,
+
+    /// The answer is a text that the Lark grammar in FILE derives
+    #[arg(long, value_name = "FILE", env = "ALLOQUY_LARK", conflicts_with_all = ["json_schema", "regex"])]
+    lark: Option<PathBuf>,
+
+    /// The answer is this text, or another that is named likewise; may be repeated
+    #[arg(long, value_name = "TEXT", env = "ALLOQUY_CHOICE", conflicts_with_all = ["json_schema", "regex", "lark"])]
+    choice: Vec<String>,
+}
+
+/// What is demanded of an answer beside its form.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Form of the answer")]
+pub(crate) struct DemandArguments {
+    /// Whether the model calls tools: auto, none, required, or the name of the one to call
+    #[arg(long, value_name = "CHOICE", env = "ALLOQUY_TOOL_CHOICE", value_parser = tool_choice)]
+    tool_choice: Option<ToolChoice>,
+
+    /// Whether one answer may call several tools, where --tool-choice is given
+    #[arg(long, value_name = "WHETHER", env = "ALLOQUY_PARALLEL_CALLS", default_value = "allowed")]
+    parallel_calls: Parallel,
+
+    /// Make the model answer after N tokens of thinking
+    #[arg(long, value_name = "N", env = "ALLOQUY_THINKING_BUDGET")]
+    thinking_budget: Option<usize>,
+}
+
+/// Whether one answer may call several tools.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Parallel {
+    /// As many as the model likes
+    #[default]
+    Allowed,
+    /// At most one
+    Forbidden,
+}
+
+fn tool_choice(text: &str) -> Result<ToolChoice, std::convert::Infallible> {
+    Ok(match text {
+        "auto" => ToolChoice::Auto,
+        "none" => ToolChoice::None,
+        "required" => ToolChoice::Required,
+        name => ToolChoice::Named(name.to_owned()),
+    })
+}
+
+impl FormArguments {
+    /// Reads the files that are named.
+    pub(crate) fn guidance(&self) -> Result<Guidance> {
+        let grammar = match self {
+            Self { json_schema: Some(file), .. } => Some(Grammar::JsonSchema(json(file)?)),
+            Self { regex: Some(pattern), .. } => Some(Grammar::Regex(pattern.clone())),
+            Self { lark: Some(file), .. } => Some(Grammar::Lark(read(file)?)),
+            Self { choice, .. } if !choice.is_empty() => Some(Grammar::Choice(choice.clone())),
+            _ => None,
+        };
+        Ok(grammar.map_or_else(Guidance::default, |grammar| Guidance::default().grammar(grammar)))
+    }
+}
+
+impl DemandArguments {
+    /// Adds what is demanded.
+    pub(crate) fn added_to(&self, mut guidance: Guidance) -> Guidance {
+        guidance.tool_choice.clone_from(&self.tool_choice);
+        guidance.thinking_budget = self.thinking_budget;
+        guidance.parallel_calls(match self.parallel_calls {
+            Parallel::Allowed => ParallelCalls::Allowed,
+            Parallel::Forbidden => ParallelCalls::Forbidden,
+        })
+    }
+}
+
+fn json(file: &Path) -> Result<serde_json::Value> {
+    serde_json::from_str(&read(file)?).map_err(|source| {
+        Error::new(ErrorKind::Invalid, format!("JSON Schema {file:?} is not valid JSON")).with_source(source)
+    })
+}
+
+fn read(file: &Path) -> Result<String> {
+    std::fs::read_to_string(file).map_err(|source| {
+        let kind = match source.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            _ => ErrorKind::Invalid,
+        };
+        Error::new(kind, format!("file {file:?} cannot be read")).with_source(source)
+    })
+}

@@ -1,0 +1,87 @@
+//! Thoughts before an answer that has a form: the form waits for their end, and a budget brings it.
+
+use alloquy_core::testing::{ByteTokenizer, TaggedTemplate};
+use alloquy_core::{
+    Degradation, Digest, Grammar, Guidance, PromptTemplate, Reply, Request, Result, TemplateInput, decode,
+};
+
+use crate::tools::{ask, request, round, round_with};
+
+fn plain(seed: u64, guidance: Guidance, budget: Option<usize>) -> Request {
+    let mut request = request(seed, guidance);
+    request.preface.tools.clear();
+    request.guidance.thinking_budget = budget;
+    request
+}
+
+fn cut(reply: &Reply) -> Option<usize> {
+    reply.degradations.iter().find_map(|degradation| match degradation {
+        Degradation::ThinkingCut { tokens } => Some(*tokens),
+        _ => None,
+    })
+}
+
+/// Whether the marks of thoughts are tokens or spelled, answers have their form, and some replies think before.
+#[test]
+fn the_form_waits_for_the_end_of_a_thought() {
+    for tokens in [&["<think>", "</think>"][..], &[]] {
+        let round = round("qwen3", tokens);
+        let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
+        let (mut thought, mut answered) = (0, 0);
+        for seed in 0..24 {
+            let reply = ask(&round, plain(seed, guidance.clone(), Some(8))).unwrap();
+            assert!(["yes", "no"].contains(&reply.message.text().as_str()), "{:?}", reply.message);
+            match cut(&reply) {
+                Some(spent) => {
+                    assert!(spent <= 8, "{spent} tokens of 8");
+                    assert!(reply.message.thinking().is_some(), "{:?}", reply.message);
+                    thought += 1;
+                }
+                None => answered += 1,
+            }
+        }
+        assert!(thought > 0 && answered > 0, "{tokens:?}: {thought} thought, {answered} did not");
+    }
+}
+
+/// Opens a thought for the model, as templates of models do that always think.
+#[derive(Debug)]
+struct Opening;
+
+impl PromptTemplate for Opening {
+    fn render(&self, input: &TemplateInput) -> Result<String> {
+        Ok(TaggedTemplate.render(input)? + "<think>\n")
+    }
+
+    fn digest(&self) -> Digest {
+        TaggedTemplate.digest()
+    }
+}
+
+/// Noise all but never ends a thought by itself. Without a form, what follows the thought is as free as before.
+#[test]
+fn a_budget_ends_thoughts_of_free_replies_too() {
+    for tokens in [&["<think>", "</think>"][..], &[]] {
+        let round = round_with("qwen3", tokens, Opening);
+        let tokenizer = ByteTokenizer::new(["<end>"].into_iter().chain(tokens.iter().copied()));
+        for budget in [0, 1, 5] {
+            let reply = ask(&round, plain(3, Guidance::default(), Some(budget))).unwrap();
+            assert_eq!(cut(&reply), Some(budget), "{reply:?}");
+            let behind = decode(&tokenizer, reply.tokens.get(budget..).unwrap()).unwrap();
+            assert!(behind.trim_start().starts_with("</think>\n\n"), "{behind:?}");
+        }
+    }
+}
+
+/// A model may not leave its thoughts by ending the reply when a form is to follow.
+#[test]
+fn a_form_follows_a_thought_that_the_model_would_end_the_reply_in() {
+    let round = round_with("qwen3", &["<think>", "</think>"], Opening);
+    let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
+    let replies = (0..6).map(|seed| ask(&round, plain(seed, guidance.clone(), None)).unwrap());
+    let replies: Vec<_> = replies.collect();
+    for reply in &replies {
+        assert!(["yes", "no"].contains(&reply.message.text().as_str()), "{:?}", reply.message);
+    }
+    assert!(replies.iter().any(|reply| cut(reply).is_some()), "{replies:?}");
+}
