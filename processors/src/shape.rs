@@ -33,6 +33,21 @@ pub(crate) fn calls_in_content(input: &mut TemplateInput, [open, close]: [&str; 
     }
 }
 
+/// Writes old thoughts before the text of their message, as the model writes them.
+pub(crate) fn thoughts_in_content(input: &mut TemplateInput, [open, close]: [&str; 2]) {
+    for message in messages_of(input, "assistant") {
+        let Some(Value::String(thoughts)) = message.shift_remove("reasoning_content") else {
+            continue;
+        };
+        let thoughts = format!("{open}{thoughts}{close}");
+        match message.entry("content").or_insert_with(|| "".into()) {
+            Value::String(said) => *said = thoughts + said,
+            Value::Array(parts) => parts.insert(0, json!({"type": "text", "text": thoughts})),
+            other => *other = thoughts.into(),
+        }
+    }
+}
+
 fn read(call: &Value) -> Option<Call> {
     let function = call.get("function").unwrap_or(call);
     let arguments = match function.get("arguments") {

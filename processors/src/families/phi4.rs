@@ -30,7 +30,7 @@ pub(crate) static FAMILY: Family = Family {
         }
         if template.contains("tool_calls") {
             shape::arguments_as_text(input);
-        } else {
+        } else if !template.is_empty() {
             shape::calls_in_content(input, ["<|tool_call|>", "<|/tool_call|>"], &calls::JSON_LIST);
             shape::results_as(input, "tool_response");
         }

@@ -6,4 +6,5 @@
 mod fixtures;
 mod laws;
 mod properties;
+mod replies;
 mod support;

@@ -158,17 +158,19 @@ fn read(rendered: &str, conversation: &Conversation, pieces: &[String]) -> (Vec<
     let mut deltas: Vec<_> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
     let (rest, message) = parser.finish();
     deltas.extend(rest);
-    (deltas.into_iter().map(part).collect(), message)
+    (deltas.into_iter().filter_map(part).collect(), message)
 }
 
-fn part(delta: Delta) -> Part {
-    match delta {
+fn part(delta: Delta) -> Option<Part> {
+    Some(match delta {
         Delta::Text(text) => Part::Text(text),
         Delta::Thinking(text) => Part::Thinking(text),
         Delta::ToolCall(call) => Part::ToolCall(call),
         Delta::Malformed(malformed) => Part::Malformed(malformed),
+        // The whole call follows.
+        Delta::Arguments(_) => return None,
         other => panic!("{other:?}"),
-    }
+    })
 }
 
 fn joined(parts: &[Part]) -> Vec<Part> {
