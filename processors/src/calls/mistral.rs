@@ -6,7 +6,8 @@ use super::{Begun, Call};
 
 const ID: &str = "[CALL_ID]";
 const ARGUMENTS: &str = "[ARGS]";
-const NEXT: &str = "[TOOL_CALLS]";
+/// What begins the next call.
+pub(super) const NEXT: &str = "[TOOL_CALLS]";
 
 pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
     if is_list(text) {

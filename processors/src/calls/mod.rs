@@ -162,6 +162,11 @@ impl Syntax {
         }
     }
 
+    /// Returns a text that ends calls which no marker closes, besides; empty if there is none.
+    pub(crate) fn border(&self) -> &'static str {
+        if matches!(self, Syntax::Mistral) { mistral::NEXT } else { "" }
+    }
+
     /// Says whether `text`, which no marker announces, is a call of one of `tools`.
     pub(crate) fn guess(&self, text: &str, tools: &[ToolSpec]) -> Guess {
         if text.trim().is_empty() {
@@ -196,10 +201,11 @@ fn end_of_objects(text: &str) -> Option<usize> {
         let rest = text.get(end..).unwrap_or_default();
         end += value::balanced(rest, &value::JSON)?;
         let after = text.get(end..).unwrap_or_default().trim_start();
-        match after.chars().next() {
-            // What follows may be a semicolon yet.
+        // A semicolon, and another call behind it, may be yet to come.
+        let next = after.strip_prefix(';').map(str::trim_start).unwrap_or(after);
+        match next.chars().next() {
             None => return None,
-            Some(';') => {}
+            Some('{') if after.starts_with(';') => {}
             Some(_) => return Some(end),
         }
     }

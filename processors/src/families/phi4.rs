@@ -7,8 +7,8 @@
 //! the history are written into the text as the model writes them. That results are a turn of `tool_response` is taken
 //! from the names of the added tokens; the template says nothing of them.
 
-use crate::calls::{self, Syntax};
-use crate::family::{self, Family, is_one_of, prints, thinking};
+use crate::calls;
+use crate::family::{self, Family, Span, is_one_of, prints, thinking};
 use crate::shape;
 
 pub(crate) static FAMILY: Family = Family {
@@ -22,7 +22,8 @@ pub(crate) static FAMILY: Family = Family {
     spans: &[
         thinking("<think>", "</think>"),
         family::calls("<|tool_call|>", "<|/tool_call|>", &calls::JSON_LIST),
-        family::calls("functools", "", &FUNCTOOLS),
+        // The bracket is the list's own, and tells the marker from a word.
+        Span { kept: "[".len(), ..family::calls("functools[", "", &calls::JSON_LIST) },
     ],
     shape: |template, input| {
         if template.contains("message['tools']") {
@@ -37,5 +38,3 @@ pub(crate) static FAMILY: Family = Family {
     },
     ..Family::PLAIN
 };
-
-static FUNCTOOLS: Syntax = Syntax::Json(calls::JsonCalls { arguments: "arguments", list: true });
