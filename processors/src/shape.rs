@@ -21,7 +21,7 @@ pub(crate) fn calls_in_content(input: &mut TemplateInput, [open, close]: [&str; 
         let Some(Value::Array(calls)) = message.shift_remove("tool_calls") else {
             continue;
         };
-        let calls: Vec<Call> = calls.iter().filter_map(|call| read(call)).collect();
+        let calls: Vec<Call> = calls.iter().filter_map(read).collect();
         let list = matches!(syntax, Syntax::Json(json) if json.list) || matches!(syntax, Syntax::Python(_));
         let written: Vec<String> = match list {
             true => vec![syntax.write(&calls)],
@@ -81,12 +81,12 @@ pub(crate) fn one_call_a_message(input: &mut TemplateInput) {
         while let Some(result) = rest.next_if(|next| next.get("role").is_some_and(|role| role == "tool")) {
             results.push(result);
         }
-        input.messages.extend(alone(message, calls, results));
+        input.messages.extend(alone(&message, calls, results));
     }
 }
 
 /// Takes calls apart; results that answer none of them follow at the end.
-fn alone(first: Value, calls: Vec<Value>, mut results: Vec<Value>) -> Vec<Value> {
+fn alone(first: &Value, calls: Vec<Value>, mut results: Vec<Value>) -> Vec<Value> {
     let mut messages = Vec::new();
     for (index, call) in calls.into_iter().enumerate() {
         let id = call.get("id").cloned();
@@ -152,16 +152,39 @@ pub(crate) fn tools_in_system(input: &mut TemplateInput) {
     }
 }
 
-/// Gives the template the tools as a variable of another name.
+/// Gives the template the tools as a variable of another name, and under that alone.
 pub(crate) fn tools_as_variable(input: &mut TemplateInput, name: &str) {
-    if let Some(tools) = &input.tools {
-        input.extra.entry(name).or_insert_with(|| tools.clone().into());
+    if let Some(tools) = input.tools.take() {
+        input.extra.entry(name).or_insert_with(|| tools.into());
     }
 }
 
-/// Gives results that are JSON objects as objects.
-pub(crate) fn results_as_objects(input: &mut TemplateInput) {
-    each_result(input, |_, content| object(&content).map_or(content.into(), Value::Object));
+/// Moves results into the message whose calls they answer, those that are JSON objects as objects.
+pub(crate) fn results_with_calls(input: &mut TemplateInput) {
+    let mut messages: Vec<Value> = Vec::new();
+    for message in std::mem::take(&mut input.messages) {
+        let called = messages.last_mut().filter(|last| last.get("tool_calls").is_some());
+        match called.and_then(Value::as_object_mut).filter(|_| is_result(&message)) {
+            Some(called) => add_response(called, &message),
+            None => messages.push(message),
+        }
+    }
+    input.messages = messages;
+}
+
+fn is_result(message: &Value) -> bool {
+    let text = message.get("content").is_some_and(Value::is_string);
+    text && message.get("role").is_some_and(|role| role == "tool")
+}
+
+fn add_response(called: &mut Map<String, Value>, result: &Value) {
+    let text = result.get("content").and_then(Value::as_str).unwrap_or_default();
+    let response = object(text).map_or_else(|| text.into(), Value::Object);
+    let name = result.get("name").cloned().unwrap_or_default();
+    let responses = called.entry("tool_responses").or_insert_with(|| json!([]));
+    if let Some(responses) = responses.as_array_mut() {
+        responses.push(json!({"name": name, "response": response}));
+    }
 }
 
 /// Gives results as objects of a name and a response.

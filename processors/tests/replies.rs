@@ -167,7 +167,10 @@ fn mutated(corpus: &Corpus, draws: &mut Draws) -> (String, String) {
         match draws.below(5) {
             0 => reply.replace_range(left..right, ""),
             1 => reply.insert_str(left, FRAGMENTS[draws.below(FRAGMENTS.len())]),
-            2 => reply.insert_str(left, &reply[left..right].to_owned()),
+            2 => {
+                let copied = reply[left..right].to_owned();
+                reply.insert_str(left, &copied);
+            }
             3 => {
                 let (other, _) = &corpus.replies[draws.below(corpus.replies.len())];
                 let cut = draws.border(other);

@@ -113,6 +113,8 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
                 self.think(text);
                 Ok(())
             }
+            // The whole call follows.
+            Delta::Arguments(_) => Ok(()),
             Delta::ToolCall(call) => {
                 self.aside(&format!("calls {}({})", call.name, shortened(&call.arguments.to_string(), WIDTH)))
             }

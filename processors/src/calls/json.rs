@@ -30,7 +30,7 @@ impl JsonCalls {
         while !reader.is_done() {
             match reader.value()? {
                 Value::Array(values) => {
-                    calls.extend(values.into_iter().map(call).collect::<Result<Vec<_>, _>>()?)
+                    calls.extend(values.into_iter().map(call).collect::<Result<Vec<_>, _>>()?);
                 }
                 value => calls.push(call(value)?),
             }

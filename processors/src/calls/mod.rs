@@ -202,7 +202,7 @@ fn end_of_objects(text: &str) -> Option<usize> {
         end += value::balanced(rest, &value::JSON)?;
         let after = text.get(end..).unwrap_or_default().trim_start();
         // A semicolon, and another call behind it, may be yet to come.
-        let next = after.strip_prefix(';').map(str::trim_start).unwrap_or(after);
+        let next = after.strip_prefix(';').map_or(after, str::trim_start);
         match next.chars().next() {
             None => return None,
             Some('{') if after.starts_with(';') => {}

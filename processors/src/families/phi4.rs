@@ -1,7 +1,7 @@
 //! Family: Phi-4
 //! Models: Phi-4, Phi-4-mini and Phi-4-multimodal as far as text goes, Phi-4-reasoning
 //! Replies: `<think>…</think>` in models that think, then text, then `<|tool_call|>[json]<|/tool_call|>` or
-//! `functools[json]`.
+//!   `functools[json]`.
 //!
 //! Phi-4-mini's template takes tools as text in the field `tools` of the system message, and knows no calls: those of
 //! the history are written into the text as the model writes them. That results are a turn of `tool_response` is taken
