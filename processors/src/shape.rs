@@ -4,13 +4,13 @@
 use alloquy_core::TemplateInput;
 use serde_json::{Map, Value, json};
 
-use crate::calls::{Call, GemmaCalls, Syntax, literal, object};
+use crate::calls::{Call, GemmaCalls, Syntax, literal, object, spaced};
 
 /// Gives old calls their arguments as the text of a JSON object.
 pub(crate) fn arguments_as_text(input: &mut TemplateInput) {
     each_function(input, |function| {
         if let Some(arguments) = function.get_mut("arguments").filter(|arguments| !arguments.is_string()) {
-            *arguments = arguments.to_string().into();
+            *arguments = spaced(arguments).into();
         }
     });
 }
@@ -148,7 +148,7 @@ pub(crate) fn tools_in_system(input: &mut TemplateInput) {
     let bare: Vec<Value> =
         tools.into_iter().map(|tool| tool.get("function").cloned().unwrap_or(tool)).collect();
     if let Some(system) = input.messages.first_mut().and_then(Value::as_object_mut) {
-        system.entry("tools").or_insert_with(|| Value::from(bare).to_string().into());
+        system.entry("tools").or_insert_with(|| spaced(&bare.into()).into());
     }
 }
 
@@ -229,7 +229,8 @@ fn with_capitals(schema: &Value) -> Value {
     }
 }
 
-/// Gives tools as the heads of Python functions, arguments as literals, and results as text in a list.
+/// Gives tools as the heads of Python functions, arguments as literals, and the results of one message as a list of
+/// texts.
 pub(crate) fn python(input: &mut TemplateInput) {
     for tool in input.tools.iter_mut().flatten() {
         *tool = head(tool).into();
@@ -238,6 +239,16 @@ pub(crate) fn python(input: &mut TemplateInput) {
     each_result(input, |_, content| {
         let text = object(&content).map_or(content, |fields| literal(&fields.into()));
         json!([{"type": "text", "text": text}])
+    });
+    let is_tool = |message: &Value| message.get("role").is_some_and(|role| role == "tool");
+    input.messages.dedup_by(|next, before| {
+        let both = is_tool(next) && is_tool(before);
+        let (more, texts) = (next.get("content"), before.get_mut("content"));
+        match (more.and_then(Value::as_array), texts.and_then(Value::as_array_mut)) {
+            (Some(more), Some(texts)) if both => texts.extend(more.iter().cloned()),
+            _ => return false,
+        }
+        true
     });
 }
 

@@ -1,6 +1,6 @@
 //! Tool calls as Mistral writes them, behind the mark that begins them: a JSON list, or a name, `[ARGS]` and JSON.
 
-use super::json::{JsonCalls, object};
+use super::json::{JsonCalls, object, spaced};
 use super::value;
 use super::{Begun, Call};
 
@@ -74,7 +74,7 @@ pub(crate) fn begun(text: &str) -> Vec<Begun> {
 
 pub(crate) fn write(calls: &[Call]) -> String {
     let one = |call: &Call| {
-        let arguments = serde_json::Value::Object(call.arguments.clone());
+        let arguments = spaced(&call.arguments.clone().into());
         format!("{}{ARGUMENTS}{arguments}", call.name)
     };
     calls.iter().map(one).collect::<Vec<_>>().join(NEXT)

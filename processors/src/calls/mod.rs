@@ -17,7 +17,7 @@ use alloquy_core::ToolSpec;
 use serde_json::{Map, Value};
 
 pub(crate) use gemma::{ESCAPE, GemmaCalls, QUOTE};
-pub(crate) use json::{JsonCalls, object};
+pub(crate) use json::{JsonCalls, object, spaced};
 pub(crate) use python::{PythonCalls, literal};
 pub(crate) use xml::{ValueKind, XmlCalls};
 
