@@ -230,7 +230,7 @@ impl FamilyParser {
             Some(end) => self.close(call, end),
             None if self.ended => return self.end_inside(call),
             None => {
-                let settled = self.hold_from([call.close, call.syntax.border()]);
+                let settled = call.syntax.settled(&self.held, call.close);
                 if settled > call.shown + call.shown / SHOWN_AT_ONCE {
                     self.show_arguments(&mut call, settled);
                 }
@@ -306,7 +306,7 @@ impl FamilyParser {
     /// The reply ended inside a call: it may be whole, or a quotation that never ended hid its closing marker.
     fn end_inside(&mut self, mut call: OpenCall) -> bool {
         // As far as any chunking would have handed them out.
-        let settled = hold_from(&self.held, [call.close, call.syntax.border()]);
+        let settled = call.syntax.settled(&self.held, call.close);
         self.show_arguments(&mut call, settled);
         let read = call.syntax.read(&self.held, &self.tools);
         let end = self.held.find(call.close).filter(|_| read.is_err() && !call.close.is_empty());

@@ -16,6 +16,8 @@ use std::ops::Range;
 use alloquy_core::ToolSpec;
 use serde_json::{Map, Value};
 
+use crate::parser::hold_from;
+
 pub(crate) use gemma::{ESCAPE, GemmaCalls, QUOTE};
 pub(crate) use json::{JsonCalls, object, spaced};
 pub(crate) use python::{PythonCalls, literal};
@@ -162,9 +164,15 @@ impl Syntax {
         }
     }
 
-    /// Returns a text that ends calls which no marker closes, besides; empty if there is none.
-    pub(crate) fn border(&self) -> &'static str {
-        if matches!(self, Syntax::Mistral) { mistral::NEXT } else { "" }
+    /// Returns how much of calls that may go on is theirs, whatever follows: `close`, or what else may end them, may
+    /// have begun.
+    pub(crate) fn settled(&self, text: &str, close: &str) -> usize {
+        match self {
+            Syntax::Mistral if close.is_empty() => hold_from(text, [mistral::NEXT]),
+            Syntax::Json(_) if close.is_empty() => settled_objects(text),
+            Syntax::Llama if close.is_empty() && is_json(text) => settled_objects(text),
+            _ => hold_from(text, [close]),
+        }
     }
 
     /// Says whether `text`, which no marker announces, is a call of one of `tools`.
@@ -209,6 +217,17 @@ fn end_of_objects(text: &str) -> Option<usize> {
             Some(_) => return Some(end),
         }
     }
+}
+
+/// How much of objects that may go on is theirs: what stands behind the last may be text.
+fn settled_objects(text: &str) -> usize {
+    let mut end = 0;
+    while let Some(length) = value::balanced(text.get(end..).unwrap_or_default(), &value::JSON) {
+        end += length;
+    }
+    let rest = text.get(end..).unwrap_or_default();
+    let is_between = |symbol: char| symbol.is_whitespace() || symbol == ';';
+    if end > 0 && rest.chars().all(is_between) { end } else { text.len() }
 }
 
 /// The beginnings of a JSON call, up to its name.
