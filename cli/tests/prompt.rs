@@ -113,6 +113,11 @@ fn thinking_and_its_history_reach_the_template() {
         ran.out.lines().last().unwrap().to_owned()
     };
     assert_eq!([ended("off"), ended("on")], ["assistant: (at once)", "assistant:"]);
+    let told =
+        |template: &str| program.run(&["render", "--thinking", "off", "--template", template, "Hi"]).ok().err;
+    let ignored = "(the template has no switch for thinking: --thinking changes nothing)";
+    assert!(told("plain.jinja").contains(ignored) && told("vicuna_v1.1").contains(ignored));
+    assert!(!told("thinking.jinja").contains(ignored));
 }
 
 #[test]

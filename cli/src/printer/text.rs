@@ -190,6 +190,9 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
             let source = source.as_str();
             format!("(a control token was let through: {token:?} from {source}, times {times})")
         }
+        Degradation::ThinkingSwitchIgnored => {
+            "(the template has no switch for thinking: --thinking changes nothing)".to_owned()
+        }
         Degradation::ThinkingLeftOut { messages } => {
             format!("(the template leaves out thoughts that were to be kept, of {messages} earlier answers)")
         }
