@@ -288,6 +288,11 @@ impl PromptTemplate for JinjaTemplate {
     fn name_for(&self, input: &TemplateInput) -> Option<&str> {
         self.has_tool_use().then(|| self.template_for(input))
     }
+
+    fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
+        let template = self.environment.get_template(self.template_for(input));
+        template.is_ok_and(|template| names(template.source(), variable))
+    }
 }
 
 impl fmt::Debug for JinjaTemplate {
@@ -412,6 +417,18 @@ fn checked(source: &str, limits: Limits, dialect: Dialect) -> Result<Rewritten, 
         false if dialect.is_litert() => source::rewrite(source),
         false => source::rewrite(&source::with_line_feeds(source)),
     }
+}
+
+/// Says whether `source` has `variable` as a word of its own: no field of something, and no text in quotes. Plain text
+/// counts too, so it errs to saying yes.
+fn names(source: &str, variable: &str) -> bool {
+    let is_part = |symbol: char| tags::is_word(symbol) || matches!(symbol, '.' | '"' | '\'');
+    source.match_indices(variable).any(|(start, _)| {
+        let (before, behind) = (source.get(..start), source.get(start + variable.len()..));
+        let before = before.and_then(|before| before.chars().next_back());
+        let behind = behind.and_then(|behind| behind.chars().next());
+        !before.into_iter().chain(behind.filter(|symbol| *symbol != '.')).any(is_part)
+    })
 }
 
 /// Turns a panic of the engine into a fault.

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+    ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::{Failure, finished};
@@ -44,6 +44,8 @@ pub(crate) struct Ask {
     #[command(flatten)]
     system: SystemArguments,
     #[command(flatten)]
+    prompt: PromptArguments,
+    #[command(flatten)]
     sampling: SamplingArguments,
     #[command(flatten)]
     form: FormArguments,
@@ -67,7 +69,8 @@ impl Ask {
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager(store)?;
         let preface = settings.settle(&self.system)?.preface();
-        let mut current = Current::open(&manager, id, preface, *notes).await?;
+        let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         let asked = alloquy_core::Ask::from(question).sampling(sampling).guidance(guidance);
         let turn = current.begin(&question).await?.send(asked);
         interrupts.end_with(turn.stop_signal());

@@ -16,8 +16,10 @@ use std::ops::Range;
 use alloquy_core::ToolSpec;
 use serde_json::{Map, Value};
 
+use crate::parser::hold_from;
+
 pub(crate) use gemma::{ESCAPE, GemmaCalls, QUOTE};
-pub(crate) use json::{JsonCalls, object};
+pub(crate) use json::{JsonCalls, object, spaced};
 pub(crate) use python::{PythonCalls, literal};
 pub(crate) use xml::{ValueKind, XmlCalls};
 
@@ -162,6 +164,17 @@ impl Syntax {
         }
     }
 
+    /// Returns how much of calls that may go on is theirs, whatever follows: `close`, or what else may end them, may
+    /// have begun.
+    pub(crate) fn settled(&self, text: &str, close: &str) -> usize {
+        match self {
+            Syntax::Mistral if close.is_empty() => hold_from(text, [mistral::NEXT]),
+            Syntax::Json(_) if close.is_empty() => settled_objects(text),
+            Syntax::Llama if close.is_empty() && is_json(text) => settled_objects(text),
+            _ => hold_from(text, [close]),
+        }
+    }
+
     /// Says whether `text`, which no marker announces, is a call of one of `tools`.
     pub(crate) fn guess(&self, text: &str, tools: &[ToolSpec]) -> Guess {
         if text.trim().is_empty() {
@@ -196,13 +209,25 @@ fn end_of_objects(text: &str) -> Option<usize> {
         let rest = text.get(end..).unwrap_or_default();
         end += value::balanced(rest, &value::JSON)?;
         let after = text.get(end..).unwrap_or_default().trim_start();
-        match after.chars().next() {
-            // What follows may be a semicolon yet.
+        // A semicolon, and another call behind it, may be yet to come.
+        let next = after.strip_prefix(';').map_or(after, str::trim_start);
+        match next.chars().next() {
             None => return None,
-            Some(';') => {}
+            Some('{') if after.starts_with(';') => {}
             Some(_) => return Some(end),
         }
     }
+}
+
+/// How much of objects that may go on is theirs: what stands behind the last may be text.
+fn settled_objects(text: &str) -> usize {
+    let mut end = 0;
+    while let Some(length) = value::balanced(text.get(end..).unwrap_or_default(), &value::JSON) {
+        end += length;
+    }
+    let rest = text.get(end..).unwrap_or_default();
+    let is_between = |symbol: char| symbol.is_whitespace() || symbol == ';';
+    if end > 0 && rest.chars().all(is_between) { end } else { text.len() }
 }
 
 /// The beginnings of a JSON call, up to its name.

@@ -90,10 +90,13 @@ pub(crate) fn literal(value: &Value) -> String {
 
 /// Takes a fence of Markdown off: its first line, and its last.
 fn without_fence(text: &str) -> &str {
-    let Some((_, body)) = text.trim_start().strip_prefix("```").and_then(|rest| rest.split_once('\n')) else {
-        return text;
-    };
-    body.trim_end().strip_suffix("```").unwrap_or(body)
+    let opened = text.trim_start().strip_prefix("```").and_then(|rest| rest.split_once('\n'));
+    match opened {
+        Some((language, body)) if ["", "python", "tool_code"].contains(&language.trim()) => {
+            body.trim_end().strip_suffix("```").unwrap_or(body)
+        }
+        _ => text,
+    }
 }
 
 fn statement(reader: &mut Reader<'_>) -> Result<Call, String> {
