@@ -71,8 +71,8 @@ impl Ask {
         let preface = settings.settle(&self.system)?.preface();
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
         let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
-        let asked = alloquy_core::Ask::from(question).sampling(sampling).guidance(guidance);
-        let turn = current.begin(&question).await?.send(asked);
+        let chat = current.begin(&question).await?;
+        let turn = chat.send(alloquy_core::Ask::from(question).sampling(sampling).guidance(guidance));
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
         match finished(&reply.reply)? {
