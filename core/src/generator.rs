@@ -62,7 +62,7 @@ pub enum Generation {
 /// What the thread is asked to do.
 #[derive(Debug)]
 enum Work {
-    Generate(Job),
+    Generate(Box<Job>),
     Score(Scoring),
 }
 
@@ -115,7 +115,7 @@ impl Generator {
     ) -> TokenStream {
         let (events, stream) = mpsc::unbounded();
         let cancel = Cancel::default();
-        let job = Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events };
+        let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events });
         if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
             job.emit(Err(ended()));
         }

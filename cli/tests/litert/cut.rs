@@ -65,10 +65,10 @@ fn written(parts: &[PromptPart]) -> Value {
     for part in parts {
         match (part, written.last_mut().and_then(|last| last.get_mut("text"))) {
             (PromptPart::Text(text) | PromptPart::Literal(text), Some(Value::String(before))) => {
-                before.push_str(text)
+                before.push_str(text);
             }
             (PromptPart::Text(text) | PromptPart::Literal(text), _) => {
-                written.push(json!({"type": "text", "text": text}))
+                written.push(json!({"type": "text", "text": text}));
             }
             (PromptPart::Media(media), _) => {
                 let kind = media.media_type().split('/').next().unwrap_or_default();

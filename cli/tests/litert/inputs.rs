@@ -20,7 +20,7 @@ pub(crate) fn message(row: &Row) -> Outcome {
         Ok(printed(&input.messages))
     }) {
         Outcome::Compared { found, .. } => Outcome::compared(expected, found),
-        skipped => skipped,
+        skipped @ Outcome::Skipped(_) => skipped,
     }
 }
 

@@ -114,10 +114,7 @@ fn texts(event: &Value) -> impl Iterator<Item = &str> {
 fn streaming_family(setup: &Value, reply: &str) -> Result<Family, String> {
     let channels = setup["channels"].as_array().map(Vec::as_slice).unwrap_or_default();
     let (start, end) = ("```tool_code\n", "\n```");
-    let fenced = match families::with_fence(start, end, "python") {
-        Ok(family) => family,
-        Err(reason) => return Err(reason),
-    };
+    let fenced = families::with_fence(start, end, "python")?;
     let mut candidates: Vec<Family> = vec![fenced];
     if !reply.contains(start) {
         candidates.extend(families::all());

@@ -1,6 +1,6 @@
 //! Rules that explain a difference by its form, so that other rows of the same kind are explained too.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::matching::matches;
 use crate::row::Row;
@@ -51,7 +51,7 @@ fn without_empty(value: &Value) -> Value {
 
 fn is_empty(key: &str, value: &Value) -> bool {
     let is_list_or_map =
-        value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(|map| map.is_empty());
+        value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty);
     is_list_or_map && ["content", "channels"].contains(&key) || key == "thought" && value == ""
 }
 
@@ -136,8 +136,7 @@ fn both<'a>(row: &Row, expected: &'a Value, found: &'a Value) -> Option<Vec<(&'a
 fn parameters(row: &Row, expected: &Value, found: &Value) -> bool {
     let calls = both(row, expected, found).unwrap_or_default();
     let named = |(left, right): &(&Value, &Value)| left["name"] == right["name"];
-    let dropped =
-        |(left, _): &(&Value, &Value)| left["arguments"].as_object().is_some_and(|map| map.is_empty());
+    let dropped = |(left, _): &(&Value, &Value)| left["arguments"].as_object().is_some_and(Map::is_empty);
     given(row).contains("\"parameters\"")
         && !calls.is_empty()
         && calls.iter().all(|pair| named(pair) && dropped(pair))
@@ -214,7 +213,7 @@ fn units(row: &Row, expected: &Value, found: &Value) -> bool {
         let mut value = value.clone();
         let fields = value.as_object_mut();
         fields.into_iter().for_each(|fields| {
-            fields.retain(|name, _| !name.ends_with("token_length") && name != "matched_tokens")
+            fields.retain(|name, _| !name.ends_with("token_length") && name != "matched_tokens");
         });
         value
     };
