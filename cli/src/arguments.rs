@@ -1,5 +1,7 @@
 //! The arguments that several commands share. What only one command takes stands in its own file.
 
+mod prompt;
+
 use std::path::PathBuf;
 
 use alloquy_core::{ConversationId, Preface, SamplingOptions};
@@ -10,6 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::{ask, chat, complete, config, conversations, convert, doctor, models, render, tree};
 use crate::settings::{Origin, Sources};
+
+pub(crate) use prompt::PromptArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -213,6 +217,10 @@ pub(crate) struct Settable {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) sampling: SamplingArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) prompt: PromptArguments,
 
     #[command(flatten)]
     #[serde(flatten)]

@@ -196,8 +196,9 @@ impl JinjaTemplate {
         let mut variables = self.variables(messages, &input);
         let marks = Marks::new(&variables).ok_or(Fault::Unmarked)?;
         marks.add_to(&mut variables);
-        let rendered = marks.read(&self.run(self.template_for(&input), &variables)?);
-        Ok(Rendered { polyfills, ..rendered })
+        let template = self.template_for(&input);
+        let rendered = marks.read(&self.run(template, &variables)?);
+        Ok(Rendered { polyfills, template, ..rendered })
     }
 
     fn render_checked(&self, input: &TemplateInput) -> Result<String, Fault> {
@@ -264,9 +265,13 @@ impl JinjaTemplate {
         }
     }
 
+    fn has_tool_use(&self) -> bool {
+        self.environment.get_template(TOOL_USE).is_ok()
+    }
+
     /// Tools ask for the template of their own, where there is one.
     fn template_for(&self, input: &TemplateInput) -> &'static str {
-        match input.tools.is_some() && self.environment.get_template(TOOL_USE).is_ok() {
+        match input.tools.is_some() && self.has_tool_use() {
             true => TOOL_USE,
             false => DEFAULT,
         }
@@ -294,6 +299,15 @@ impl PromptTemplate for JinjaTemplate {
 
     fn digest(&self) -> Digest {
         self.digest
+    }
+
+    fn name_for(&self, input: &TemplateInput) -> Option<&str> {
+        self.has_tool_use().then(|| self.template_for(input))
+    }
+
+    fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
+        let template = self.environment.get_template(self.template_for(input));
+        template.is_ok_and(|template| names(template.source(), variable))
     }
 }
 
@@ -420,6 +434,18 @@ fn checked(source: &str, limits: Limits, dialect: Dialect) -> Result<Rewritten, 
         false if dialect.is_litert() => source::rewrite(source),
         false => source::rewrite(&source::with_line_feeds(source)),
     }
+}
+
+/// Says whether `source` has `variable` as a word of its own: no field of something, and no text in quotes. Plain text
+/// counts too, so it errs to saying yes.
+fn names(source: &str, variable: &str) -> bool {
+    let is_part = |symbol: char| tags::is_word(symbol) || matches!(symbol, '.' | '"' | '\'');
+    source.match_indices(variable).any(|(start, _)| {
+        let (before, behind) = (source.get(..start), source.get(start + variable.len()..));
+        let before = before.and_then(|before| before.chars().next_back());
+        let behind = behind.and_then(|behind| behind.chars().next());
+        !before.into_iter().chain(behind.filter(|symbol| *symbol != '.')).any(is_part)
+    })
 }
 
 /// Turns a panic of the engine into a fault.

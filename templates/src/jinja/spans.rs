@@ -39,6 +39,8 @@ pub struct Rendered {
     pub generated: Vec<Range<usize>>,
     /// What was changed about the conversation, where [`Polyfill`] allows it.
     pub polyfills: Vec<AppliedPolyfill>,
+    /// Which template rendered: `default`, or `tool_use` for conversations with tools where there is one for them.
+    pub template: &'static str,
 }
 
 /// Two characters that mark the ends of spans.
