@@ -262,3 +262,64 @@ fn guess_name(text: &str, end: &str, tools: &[ToolSpec]) -> Guess {
     };
     if known { Guess::Maybe } else { Guess::No }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{
+        Call, ESCAPE, GemmaCalls, JSON, JSON_LIST, JSON_PARAMETERS, PYTHON_LINES, PYTHON_LIST, QUOTE, Syntax,
+    };
+
+    fn call(name: &str, arguments: &Value) -> Call {
+        Call { name: name.to_owned(), arguments: arguments.as_object().cloned().unwrap() }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let gemma =
+            [Syntax::Gemma(GemmaCalls { notation: &ESCAPE }), Syntax::Gemma(GemmaCalls { notation: &QUOTE })];
+        let others = [&Syntax::DeepSeek, &Syntax::Llama];
+        let json = [&JSON, &JSON_LIST, &JSON_PARAMETERS, &PYTHON_LINES, &PYTHON_LIST];
+        let calls = || {
+            let first = json!({"a": [1, -2.5, null, true], "b": {"c": "é\n\"x\" \\ ] }"}, "d": u64::MAX});
+            vec![call("weather", &first), call("add.all", &json!({})), call("say", &json!({"text": "x"}))]
+        };
+        for syntax in gemma.iter().chain(others).chain(json) {
+            let written = syntax.write(&calls());
+            assert_eq!(syntax.read(&written, &[]), Ok(calls()), "{written}");
+            let begun: Vec<_> = syntax.begun(&written).into_iter().map(|begun| begun.name).collect();
+            assert_eq!(begun, ["weather", "add.all", "say"], "{written}");
+            assert!(!syntax.quotes(&written), "{written}");
+        }
+        for syntax in [Syntax::Mistral, Syntax::Harmony] {
+            let written = syntax.write(&calls()[..1]);
+            assert_eq!(syntax.read(&written, &[]).as_deref(), Ok(&calls()[..1]), "{written}");
+        }
+    }
+
+    #[test]
+    fn what_begins_stays_as_more_arrives() {
+        let calls = [
+            call("weather", &json!({"city": "Oslo", "days": [1, {"x": "}"}]})),
+            call("add", &json!({"a": 1})),
+        ];
+        let gemma = Syntax::Gemma(GemmaCalls { notation: &QUOTE });
+        for syntax in [&gemma, &Syntax::DeepSeek, &JSON, &JSON_LIST, &PYTHON_LIST, &PYTHON_LINES] {
+            let written = syntax.write(&calls);
+            let shown = |length: usize| -> Vec<String> {
+                let text = &written[..length];
+                let part = |begun: super::Begun| {
+                    begun.arguments.map_or("", |part| &text[part.start..part.end.min(length)])
+                };
+                syntax.begun(text).into_iter().map(|begun| part(begun).to_owned()).collect()
+            };
+            let whole = shown(written.len());
+            for length in (0..written.len()).filter(|length| written.is_char_boundary(*length)) {
+                for (before, after) in shown(length).iter().zip(&whole) {
+                    assert!(after.starts_with(before.as_str()), "{before:?} is not how {after:?} begins");
+                }
+            }
+        }
+    }
+}

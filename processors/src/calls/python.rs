@@ -50,7 +50,7 @@ impl PythonCalls {
                 return begun;
             }
             let start = reader.at();
-            let ended = parameters(&mut reader);
+            let ended = reader.parameters(Map::new());
             let end = if ended.is_ok() { offset + reader.at() - 1 } else { usize::MAX };
             begun.push(Begun { id: None, name, arguments: Some(offset + start..end) });
             if ended.is_err() {
@@ -114,29 +114,11 @@ fn call(reader: &mut Reader<'_>) -> Result<Call, String> {
         return reader.expected("a call");
     }
     reader.take("(")?;
-    Ok(Call { name, arguments: parameters(reader)? })
+    Ok(Call { name, arguments: reader.parameters(Map::new())? })
 }
 
 fn name(reader: &mut Reader<'_>) -> String {
     reader.space();
     let name = reader.word(value::is_name);
     name.strip_prefix(MODULE).unwrap_or(name).to_owned()
-}
-
-/// Reads `a=1, b=2)`.
-fn parameters(reader: &mut Reader<'_>) -> Result<Map<String, Value>, String> {
-    let mut arguments = Map::new();
-    while !reader.takes(")") {
-        reader.space();
-        let name = reader.word(value::is_name).to_owned();
-        if name.is_empty() || !reader.takes("=") {
-            return reader.expected("an argument with a name");
-        }
-        let value = reader.value()?;
-        if arguments.insert(name.clone(), value).is_some() {
-            return Err(format!("{name:?} comes twice"));
-        }
-        reader.comma(")")?;
-    }
-    Ok(arguments)
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use alloquy_core::{DataProcessor, Delta, Message, Part, Preface, PromptSource, ToolSpec};
 use alloquy_core::{Ending, laws};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support;
@@ -159,5 +160,34 @@ fn every_recorded_reply_obeys_the_laws() {
                 laws::processor::nothing_is_lost(&*processor, &recorded.reply);
             }
         }
+    }
+}
+
+/// A piece of a recorded reply: which family's, which, and where it is cut, as shares.
+fn piece() -> impl Strategy<Value = (usize, f64, f64)> {
+    (any::<usize>(), 0.0..1.0, 0.0..1.0)
+}
+
+fn cut(reply: &str, left: f64, right: f64) -> &str {
+    // Shares of a short text: no precision to lose.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+    let place = |share: f64| reply.floor_char_boundary((share * reply.len() as f64) as usize);
+    &reply[place(left.min(right))..place(left.max(right))]
+}
+
+proptest! {
+    #[test]
+    fn random_replies_of_any_family_read_alike_in_any_pieces(
+        family in proptest::sample::select(alloquy_processors::families().collect::<Vec<_>>()),
+        pieces in proptest::collection::vec(piece(), 1..12),
+    ) {
+        let recorded = of(family);
+        let pieces: Vec<&str> = pieces
+            .iter()
+            .map(|&(index, left, right)| cut(&recorded[index % recorded.len()].reply, left, right))
+            .collect();
+        let processor = support::processor(family);
+        let whole = recorded[0].read(&*processor, [pieces.concat().as_str()]);
+        prop_assert_eq!(recorded[0].read(&*processor, pieces.iter().copied()), whole);
     }
 }
