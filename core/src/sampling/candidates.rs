@@ -26,17 +26,36 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Takes the logits that are at least `least`. What is too unlikely for a weight is left out, and so is what
-    /// `first`, the first filter, would drop in any case.
+    /// Takes the logits in `range`; those too unlikely for a weight may be left out, and so may what `first`, the
+    /// first filter, would drop in any case.
     ///
-    /// The temperature scales the distance to `highest`, so that a tiny one cannot overflow
-    /// (`TemperatureLogitsWarper`). Weights are computed in a loop without branches, which the compiler makes wide.
+    /// The temperature scales the distance to the highest logit, so that a tiny one cannot overflow
+    /// (`TemperatureLogitsWarper`).
     pub(super) fn gather(&mut self, logits: &[f32], range: Range, temperature: f32, first: Option<&Filter>) {
         self.tokens.clear();
+        match range.least == f32::NEG_INFINITY {
+            true => self.gather_all(logits, range.highest, temperature, first),
+            false => self.gather_few(logits, range, temperature),
+        }
+    }
+
+    fn gather_few(&mut self, logits: &[f32], range: Range, temperature: f32) {
+        for (token, &logit) in logits.iter().enumerate() {
+            if logit >= range.least && logit <= range.highest {
+                let below = (logit - range.highest) / temperature;
+                self.tokens.push(Candidate { token: token as TokenId, below, weight: exp(below) });
+            }
+        }
+        self.retain(|candidate| candidate.weight > 0.0);
+    }
+
+    /// Weighs in a loop without branches, which the compiler makes wide, before it looks which ones stay.
+    fn gather_all(&mut self, logits: &[f32], highest: f32, temperature: f32, first: Option<&Filter>) {
+        let below = |logit: f32| (logit - highest) / temperature;
+        // False for NaN, and infinity is no logit that a sound model gives.
+        let sound = |logit: f32| if logit <= highest { logit } else { f32::NEG_INFINITY };
         self.weights.clear();
-        let below = |logit: f32| (logit - range.highest) / temperature;
-        let weight = |logit: f32| if logit >= range.least { exp(below(logit)) } else { 0.0 };
-        self.weights.extend(logits.iter().map(|&logit| weight(logit)));
+        self.weights.extend(logits.iter().map(|&logit| exp(below(sound(logit)))));
         self.total = sum(&self.weights);
         let least = first.map_or(0.0, |filter| filter.least(self.total, logits.len()));
         for (token, (&weight, &logit)) in self.weights.iter().zip(logits).enumerate() {
@@ -60,16 +79,18 @@ pub(super) struct Range {
     pub(super) highest: f32,
 }
 
-/// Adds up in lanes: one running sum would make every addition wait for the last.
+/// How many running values there are: a single one would make every step wait for the last.
+const LANES: usize = 16;
+
 fn sum(weights: &[f32]) -> f64 {
-    const LANES: usize = 8;
     let mut lanes = [0.0_f64; LANES];
-    for chunk in weights.chunks(LANES) {
+    let (chunks, rest) = weights.as_chunks::<LANES>();
+    for chunk in chunks {
         for (lane, &weight) in lanes.iter_mut().zip(chunk) {
             *lane += f64::from(weight);
         }
     }
-    lanes.into_iter().sum()
+    lanes.into_iter().chain(rest.iter().copied().map(f64::from)).sum()
 }
 
 /// Returns the highest finite logit and its token, the lowest one of equals.
@@ -79,17 +100,17 @@ pub(super) fn likeliest(logits: &[f32]) -> Option<(TokenId, f32)> {
     Some((token as TokenId, highest))
 }
 
-/// The highest finite logit. In lanes, because one running maximum would make every comparison wait for the last.
 fn highest(logits: &[f32]) -> Option<f32> {
-    const LANES: usize = 16;
+    // False for NaN.
+    let higher = |best: f32, logit: f32| if (logit > best) & (logit < f32::INFINITY) { logit } else { best };
     let mut lanes = [f32::NEG_INFINITY; LANES];
-    for chunk in logits.chunks(LANES) {
+    let (chunks, rest) = logits.as_chunks::<LANES>();
+    for chunk in chunks {
         for (lane, &logit) in lanes.iter_mut().zip(chunk) {
-            // False for NaN; infinity is no logit that a sound model gives.
-            *lane = if logit > *lane && logit < f32::INFINITY { logit } else { *lane };
+            *lane = higher(*lane, logit);
         }
     }
-    lanes.into_iter().reduce(f32::max)
+    lanes.into_iter().chain(rest.iter().copied()).reduce(higher)
 }
 
 /// Returns the `keep`-th highest logit, or minus infinity when there are fewer (`TopKLogitsWarper`).
