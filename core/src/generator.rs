@@ -57,7 +57,7 @@ pub enum Generation {
 /// What the thread is asked to do.
 #[derive(Debug)]
 enum Work {
-    Generate(Job),
+    Generate(Box<Job>),
     Score(Scoring),
 }
 
@@ -98,7 +98,7 @@ impl Generator {
     pub fn generate(&self, prompt: Prompt, sampler: Sampler, limit: usize) -> TokenStream {
         let (events, stream) = mpsc::unbounded();
         let cancel = Cancel::default();
-        let job = Job { prompt, sampler, limit, cancel: cancel.clone(), events };
+        let job = Box::new(Job { prompt, sampler, limit, cancel: cancel.clone(), events });
         if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
             job.emit(Err(ended()));
         }
