@@ -146,7 +146,7 @@ pub(crate) struct SamplingArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_PENALTY_WINDOW")]
     pub(crate) penalty_window: Option<usize>,
 
-    /// Which tokens count for penalties
+    /// Which tokens count for penalties; unless set, each penalty has its own way
     #[arg(long, value_name = "SCOPE", env = "ALLOQUY_PENALTY_SCOPE")]
     pub(crate) penalty_scope: Option<Scope>,
 
@@ -181,9 +181,7 @@ pub(crate) struct SamplingArguments {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scope {
-    /// Those of the answer
     Reply,
-    /// Those of the prompt too
     PromptAndReply,
 }
 

@@ -493,6 +493,8 @@ impl Reading {
         if stop.is_some() {
             self.finish = Some(FinishReason::StopString);
             self.stop_string = stop;
+            // What failed came behind the end.
+            self.error = None;
             let end = self.length - text.len() - held + settled.len();
             self.tokens.truncate(self.ends.partition_point(|&token_end| token_end <= end));
             // What the detokenizer still holds stands behind the stop text.
@@ -503,8 +505,8 @@ impl Reading {
 
     fn end(mut self) -> Result<(Vec<Delta>, Reply)> {
         let held = self.stop_tokens.finish();
-        // Tokens that cannot be decoded end a reply when they come, and then they are none of those held back.
-        let mut deltas = self.tokens(held).unwrap_or_default();
+        let flushed = self.tokens(held);
+        let mut deltas = flushed.or_else(|error| self.fail(error).map(|()| Vec::new()))?;
         let tail = self.detokenizer.finish();
         self.length += tail.len();
         let broken = (!tail.is_empty()).then_some(Degradation::BrokenText);

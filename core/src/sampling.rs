@@ -4,8 +4,8 @@
 //! `generation/utils.py`, the classes named below in `generation/logits_process.py`): logit bias, penalties,
 //! n-grams, suppressed tokens, temperature, top-k, top-p, min-p, typical, then one draw.
 //!
-//! A vocabulary is never sorted as a whole: the early steps touch only the tokens they mean, top-k finds its
-//! threshold in one pass, and the others sort no more than what they keep.
+//! Nothing is ever sorted: the early steps touch only the tokens they mean, and the filters find the last token they
+//! keep by selection. Candidates stay in the order of their ids, which is the order of the draw.
 
 mod candidates;
 mod chain;

@@ -165,6 +165,9 @@ impl Turn {
 
     /// Takes the turn to its end.
     ///
+    /// A model that fails midway is no error here: the reply is kept as an interrupted node, and its `finish` says so
+    /// ([`FinishReason::Error`]).
+    ///
     /// # Errors
     /// Those of the store, the template, the model and the middleware, and [`ErrorKind::ToolRounds`]. What was
     /// stored before stays stored.

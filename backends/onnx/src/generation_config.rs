@@ -19,8 +19,8 @@ pub(crate) struct Recommendation {
     pub(crate) ignored: BTreeMap<String, Value>,
 }
 
-/// Fields that recommend nothing about sampling: ids, bookkeeping, and what a call returns.
-const NOT_SAMPLING: [&str; 27] = [
+/// Fields that recommend nothing about sampling: ids, bookkeeping, what a call returns, and when beams end.
+const NOT_SAMPLING: [&str; 28] = [
     "_from_model_config",
     "assistant_confidence_threshold",
     "bos_token_id",
@@ -29,6 +29,7 @@ const NOT_SAMPLING: [&str; 27] = [
     "chunk_size",
     "decoder_start_token_id",
     "do_sample",
+    "early_stopping",
     "eos_token_id",
     "forced_decoder_ids",
     "max_matching_ngram_size",
@@ -50,8 +51,8 @@ const NOT_SAMPLING: [&str; 27] = [
     "use_cache",
 ];
 
-/// Fields without a counterpart that change nothing at these values.
-const NEUTRAL: [(&str, f64); 13] = [
+/// Values that change nothing where there is no counterpart, or no draw: the defaults of transformers.
+const NEUTRAL: [(&str, f64); 18] = [
     ("diversity_penalty", 0.0),
     ("encoder_no_repeat_ngram_size", 0.0),
     ("encoder_repetition_penalty", 1.0),
@@ -62,9 +63,14 @@ const NEUTRAL: [(&str, f64); 13] = [
     ("max_length", 20.0),
     ("min_length", 0.0),
     ("min_new_tokens", 0.0),
+    ("min_p", 0.0),
     ("num_beam_groups", 1.0),
     ("num_beams", 1.0),
     ("num_return_sequences", 1.0),
+    ("temperature", 1.0),
+    ("top_k", 50.0),
+    ("top_p", 1.0),
+    ("typical_p", 1.0),
 ];
 
 /// Reads what the makers recommend.
@@ -86,7 +92,7 @@ pub(crate) fn recommendation(description: &Description) -> Result<Recommendation
     let mut ignored = BTreeMap::new();
     for (key, value) in section.iter().filter(|(key, value)| !says_nothing(file, key, value)) {
         let drawn = draws == Some(true) && take_drawn(&mut sampling, key, value).is_some();
-        if !drawn && take(&mut sampling, key, value).is_none() {
+        if !drawn && take(&mut sampling, key, value).is_none() && !is_neutral(key, value) {
             ignored.insert(format!("{file} {root}/{key}"), value.clone());
         }
     }
@@ -99,12 +105,15 @@ fn says_nothing(file: &str, key: &str, value: &Value) -> bool {
         Value::Null | Value::Bool(false) => true,
         Value::Array(values) => values.is_empty(),
         Value::Object(fields) => fields.is_empty(),
-        Value::Number(number) => NEUTRAL.contains(&(key, number.as_f64().unwrap_or(f64::NAN))),
-        Value::Bool(true) | Value::String(_) => false,
+        Value::Bool(true) | Value::Number(_) | Value::String(_) => false,
     };
     // There it is the length of the context.
     let context = key == "max_length" && file == "genai_config.json";
     empty || context || NOT_SAMPLING.contains(&key)
+}
+
+fn is_neutral(key: &str, value: &Value) -> bool {
+    value.as_f64().is_some_and(|value| NEUTRAL.contains(&(key, value)))
 }
 
 /// Takes a number that means something only where tokens are drawn.
@@ -219,7 +228,7 @@ mod tests {
             let read = read(
                 "genai_config.json",
                 &json!({"search": {
-                    "do_sample": on, "temperature": 0.6, "repetition_penalty": 1.1, "max_length": 4096, "top_k": "many",
+                    "do_sample": on, "temperature": 0.6, "repetition_penalty": 1.1, "max_length": 4096, "top_k": "many", "top_p": 1.0, "early_stopping": true,
                 }}),
             );
             assert_eq!(read.sampling.temperature, temperature);

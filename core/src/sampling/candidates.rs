@@ -3,14 +3,94 @@
 use std::cmp::Ordering;
 
 use super::draw::exp;
+use super::filters::Filter;
 use crate::tokenizer::TokenId;
 
 /// A token that may still be drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Candidate {
     pub(super) token: TokenId,
-    /// In proportion to its probability; that of the likeliest token is 1.
+    /// How far its logit is below the highest one, after temperature; at most 0.
+    pub(super) below: f32,
+    /// `exp(below)`: in proportion to its probability.
     pub(super) weight: f32,
+}
+
+/// Tokens that may still be drawn, in the order of their ids.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Candidates {
+    pub(super) tokens: Vec<Candidate>,
+    /// The weights of all of them together, and of those that were left out because a filter would drop them.
+    pub(super) total: f64,
+    weights: Vec<f32>,
+}
+
+impl Candidates {
+    /// Takes the logits in `range`; those too unlikely for a weight may be left out, and so may what `first`, the
+    /// first filter, would drop in any case.
+    ///
+    /// The temperature scales the distance to the highest logit, so that a tiny one cannot overflow
+    /// (`TemperatureLogitsWarper`).
+    pub(super) fn gather(&mut self, logits: &[f32], range: Range, temperature: f32, first: Option<&Filter>) {
+        self.tokens.clear();
+        match range.least == f32::NEG_INFINITY {
+            true => self.gather_all(logits, range.highest, temperature, first),
+            false => self.gather_few(logits, range, temperature),
+        }
+    }
+
+    fn gather_few(&mut self, logits: &[f32], range: Range, temperature: f32) {
+        for (token, &logit) in logits.iter().enumerate() {
+            if logit >= range.least && logit <= range.highest {
+                let below = (logit - range.highest) / temperature;
+                self.tokens.push(Candidate { token: token as TokenId, below, weight: exp(below) });
+            }
+        }
+        self.retain(|candidate| candidate.weight > 0.0);
+    }
+
+    /// Weighs in a loop without branches, which the compiler makes wide, before it looks which ones stay.
+    fn gather_all(&mut self, logits: &[f32], highest: f32, temperature: f32, first: Option<&Filter>) {
+        let below = |logit: f32| (logit - highest) / temperature;
+        // False for NaN, and infinity is no logit that a sound model gives.
+        let sound = |logit: f32| if logit <= highest { logit } else { f32::NEG_INFINITY };
+        self.weights.clear();
+        self.weights.extend(logits.iter().map(|&logit| exp(below(sound(logit)))));
+        self.total = sum(&self.weights);
+        let least = first.map_or(0.0, |filter| filter.least(self.total, logits.len()));
+        for (token, (&weight, &logit)) in self.weights.iter().zip(logits).enumerate() {
+            if weight > 0.0 && weight >= least {
+                self.tokens.push(Candidate { token: token as TokenId, below: below(logit), weight });
+            }
+        }
+    }
+
+    /// Keeps what `keep` says, and weighs it anew.
+    pub(super) fn retain(&mut self, keep: impl Fn(&Candidate) -> bool) {
+        self.tokens.retain(keep);
+        self.total = self.tokens.iter().map(|candidate| f64::from(candidate.weight)).sum();
+    }
+}
+
+/// Between which logits candidates are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Range {
+    pub(super) least: f32,
+    pub(super) highest: f32,
+}
+
+/// How many running values there are: a single one would make every step wait for the last.
+const LANES: usize = 16;
+
+fn sum(weights: &[f32]) -> f64 {
+    let mut lanes = [0.0_f64; LANES];
+    let (chunks, rest) = weights.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (lane, &weight) in lanes.iter_mut().zip(chunk) {
+            *lane += f64::from(weight);
+        }
+    }
+    lanes.into_iter().chain(rest.iter().copied().map(f64::from)).sum()
 }
 
 /// Returns the highest finite logit and its token, the lowest one of equals.
@@ -20,30 +100,17 @@ pub(super) fn likeliest(logits: &[f32]) -> Option<(TokenId, f32)> {
     Some((token as TokenId, highest))
 }
 
-/// The highest finite logit. In lanes, because one running maximum would make every comparison wait for the last.
 fn highest(logits: &[f32]) -> Option<f32> {
-    const LANES: usize = 16;
+    // False for NaN.
+    let higher = |best: f32, logit: f32| if (logit > best) & (logit < f32::INFINITY) { logit } else { best };
     let mut lanes = [f32::NEG_INFINITY; LANES];
-    for chunk in logits.chunks(LANES) {
+    let (chunks, rest) = logits.as_chunks::<LANES>();
+    for chunk in chunks {
         for (lane, &logit) in lanes.iter_mut().zip(chunk) {
-            // False for NaN; infinity is no logit that a sound model gives.
-            *lane = if logit > *lane && logit < f32::INFINITY { logit } else { *lane };
+            *lane = higher(*lane, logit);
         }
     }
-    lanes.into_iter().reduce(f32::max)
-}
-
-/// Makes candidates of the logits that are at least `least`; those too unlikely for a weight are left out.
-///
-/// The temperature scales the distance to `highest`, so that a tiny one cannot overflow (`TemperatureLogitsWarper`).
-pub(super) fn gather(logits: &[f32], highest: f32, least: f32, temperature: f32, into: &mut Vec<Candidate>) {
-    into.clear();
-    for (token, &logit) in logits.iter().enumerate() {
-        if logit >= least && logit <= highest {
-            into.push(Candidate { token: token as TokenId, weight: exp((logit - highest) / temperature) });
-        }
-    }
-    into.retain(|candidate| candidate.weight > 0.0);
+    lanes.into_iter().chain(rest.iter().copied()).reduce(higher)
 }
 
 /// Returns the `keep`-th highest logit, or minus infinity when there are fewer (`TopKLogitsWarper`).
@@ -72,28 +139,27 @@ fn cut(values: &mut Vec<f32>, keep: usize) -> f32 {
     least
 }
 
-/// Puts first those that come first in `order`, a few at a time, and hands them to `take` until it has enough.
-/// Returns how many it took.
-pub(super) fn first_in_order<T>(
+/// Returns the last of those that come first in `order` and together reach `wanted`, without sorting them.
+pub(super) fn last_to_reach<T: Copy>(
     items: &mut [T],
     order: impl Fn(&T, &T) -> Ordering,
-    mut has_enough: impl FnMut(&T) -> bool,
-) -> usize {
-    let (mut start, mut size) = (0, 64);
-    while let Some(rest) = items.get_mut(start..).filter(|rest| !rest.is_empty()) {
-        if size < rest.len() {
-            rest.select_nth_unstable_by(size, &order);
+    mass: impl Fn(&T) -> f64,
+    wanted: f64,
+) -> Option<T> {
+    let (mut rest, mut wanted) = (items, wanted);
+    while rest.len() > 1 {
+        let middle = rest.len() / 2;
+        rest.select_nth_unstable_by(middle, &order);
+        let (first, others) = rest.split_at_mut(middle);
+        let reached: f64 = first.iter().map(&mass).sum();
+        if reached >= wanted {
+            rest = first;
+        } else {
+            wanted -= reached;
+            rest = others;
         }
-        let end = size.min(rest.len());
-        let first = rest.get_mut(..end).unwrap_or_default();
-        first.sort_unstable_by(&order);
-        if let Some(index) = first.iter().position(&mut has_enough) {
-            return start + index + 1;
-        }
-        start += end;
-        size *= 4;
     }
-    start
+    rest.first().copied()
 }
 
 /// Likelier first, the lower id of equals.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::candidates::{Candidate, gather, likeliest, threshold};
+use super::candidates::{Candidates, Range, likeliest, threshold};
 use super::draw::Draws;
 use super::filters::Filter;
 use super::ngrams::NGrams;
@@ -35,7 +35,7 @@ pub struct Sampler {
     /// `None` is greedy.
     draws: Option<Draws>,
     logprobs: Option<usize>,
-    candidates: Vec<Candidate>,
+    candidates: Candidates,
     scratch: Vec<f32>,
 }
 
@@ -56,7 +56,7 @@ impl Sampler {
             filters: filters(options),
             draws: (!greedy).then(|| Draws::new(options.seed)),
             logprobs: options.logprobs,
-            candidates: Vec::new(),
+            candidates: Candidates::default(),
             scratch: Vec::new(),
         })
     }
@@ -98,7 +98,8 @@ impl Sampler {
             0 => f32::NEG_INFINITY,
             keep => threshold(logits, keep, &mut self.scratch),
         };
-        gather(logits, highest, least, self.temperature, &mut self.candidates);
+        let range = Range { least, highest };
+        self.candidates.gather(logits, range, self.temperature, self.filters.first());
         for filter in &self.filters {
             filter.apply(&mut self.candidates);
         }

@@ -3,7 +3,7 @@
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-use super::candidates::Candidate;
+use super::candidates::Candidates;
 use crate::tokenizer::TokenId;
 
 /// A source of draws.
@@ -20,16 +20,15 @@ impl Draws {
     }
 
     /// Draws by inversion, in 53-bit precision.
-    pub(super) fn draw(&mut self, candidates: &[Candidate]) -> Option<TokenId> {
-        let total: f64 = candidates.iter().map(|candidate| f64::from(candidate.weight)).sum();
-        let mut left = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * total;
-        for candidate in candidates {
+    pub(super) fn draw(&mut self, candidates: &Candidates) -> Option<TokenId> {
+        let mut left = (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * candidates.total;
+        for candidate in &candidates.tokens {
             left -= f64::from(candidate.weight);
             if left < 0.0 {
                 return Some(candidate.token);
             }
         }
-        candidates.last().map(|candidate| candidate.token)
+        candidates.tokens.last().map(|candidate| candidate.token)
     }
 }
 
@@ -42,6 +41,7 @@ fn fresh_seed() -> u64 {
 ///
 /// Each platform's mathematics library rounds in its own way, and a draw must come out the same everywhere; this is
 /// plain arithmetic. The method and the polynomial are those of the Cephes library (`expf.c`).
+#[inline]
 pub(super) fn exp(x: f32) -> f32 {
     const LOG2_E: f32 = std::f32::consts::LOG2_E;
     /// The logarithm of 2 in two parts, the first of which has few bits.
@@ -77,6 +77,8 @@ mod tests {
         }
         assert_eq!(exp(0.0).to_bits(), 1.0_f32.to_bits());
         assert_eq!(exp(-88.0).to_bits(), 0);
-        assert_eq!(exp(f32::NEG_INFINITY).to_bits(), 0);
+        for x in [f32::NEG_INFINITY, f32::NAN] {
+            assert_eq!(exp(x).to_bits(), 0);
+        }
     }
 }

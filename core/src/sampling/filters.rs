@@ -1,6 +1,6 @@
 //! Steps that drop unlikely candidates. None of them drops the likeliest one, or all of them.
 
-use super::candidates::{Candidate, first_in_order, likelier};
+use super::candidates::{Candidate, Candidates, last_to_reach, likelier};
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,53 +14,49 @@ pub(super) enum Filter {
 }
 
 impl Filter {
-    pub(super) fn apply(self, candidates: &mut Vec<Candidate>) {
+    pub(super) fn apply(self, candidates: &mut Candidates) {
         match self {
             Self::TopP(mass) => top_p(candidates, mass),
             Self::MinP(share) => min_p(candidates, share),
             Self::Typical(mass) => typical(candidates, mass),
         }
     }
+
+    /// Returns the least weight that this filter may keep among `count` candidates that weigh `total` together.
+    ///
+    /// Whatever is below it for [`Filter::TopP`] is so unlikely that all of it together would be dropped.
+    pub(super) fn least(self, total: f64, count: usize) -> f32 {
+        match self {
+            Self::TopP(mass) => (total * f64::from(1.0 - mass) / count as f64) as f32,
+            Self::MinP(share) => share,
+            Self::Typical(_) => 0.0,
+        }
+    }
 }
 
-fn top_p(candidates: &mut Vec<Candidate>, mass: f32) {
-    let total = total(candidates);
-    // So unlikely that all of them together would be dropped: dropping them first saves sorting them.
-    let least = total * f64::from(1.0 - mass) / candidates.len() as f64;
-    candidates.retain(|candidate| f64::from(candidate.weight) >= least);
-    let (wanted, mut reached) = (total * f64::from(mass), 0.0);
-    let keep = first_in_order(candidates, likelier, |candidate| {
-        reached += f64::from(candidate.weight);
-        reached >= wanted
-    });
-    candidates.truncate(keep);
+fn top_p(candidates: &mut Candidates, mass: f32) {
+    let wanted = candidates.total * f64::from(mass);
+    let weight = |candidate: &Candidate| f64::from(candidate.weight);
+    let last = last_to_reach(&mut candidates.tokens.clone(), likelier, weight, wanted);
+    candidates.retain(|candidate| last.is_none_or(|last| likelier(candidate, &last).is_le()));
 }
 
-fn min_p(candidates: &mut Vec<Candidate>, share: f32) {
-    let highest = candidates.iter().map(|candidate| candidate.weight).fold(0.0, f32::max);
-    candidates.retain(|candidate| candidate.weight >= share * highest);
+fn min_p(candidates: &mut Candidates, share: f32) {
+    // The likeliest candidate weighs 1, and no filter drops it.
+    candidates.retain(|candidate| candidate.weight >= share);
 }
 
-fn typical(candidates: &mut Vec<Candidate>, mass: f32) {
-    let total = total(candidates);
+fn typical(candidates: &mut Candidates, mass: f32) {
+    let total = candidates.total;
+    let log_total = total.ln();
     let probability = |candidate: &Candidate| f64::from(candidate.weight) / total;
-    let expected: f64 = candidates.iter().map(probability).map(|share| -share * share.ln()).sum();
-    let distance = |candidate: &Candidate| (-probability(candidate).ln() - expected).abs();
-    let mut by_distance: Vec<_> =
-        candidates.iter().map(|candidate| (distance(candidate), probability(candidate))).collect();
-    let mut reached = 0.0;
-    let kept = first_in_order(
-        &mut by_distance,
-        |left, right| left.0.total_cmp(&right.0),
-        |(_, share)| {
-            reached += share;
-            reached >= f64::from(mass)
-        },
-    );
-    let Some(&(farthest, _)) = by_distance.get(kept.saturating_sub(1)) else { return };
-    candidates.retain(|candidate| distance(candidate) <= farthest);
-}
-
-fn total(candidates: &[Candidate]) -> f64 {
-    candidates.iter().map(|candidate| f64::from(candidate.weight)).sum()
+    let information = |candidate: &Candidate| log_total - f64::from(candidate.below);
+    let tokens = &candidates.tokens;
+    let expected: f64 = tokens.iter().map(|candidate| probability(candidate) * information(candidate)).sum();
+    let distance = |candidate: &Candidate| (information(candidate) - expected).abs();
+    let both = |candidate: &Candidate| (distance(candidate), probability(candidate));
+    let mut distances: Vec<_> = tokens.iter().map(both).collect();
+    let nearer = |left: &(f64, f64), right: &(f64, f64)| left.0.total_cmp(&right.0);
+    let last = last_to_reach(&mut distances, nearer, |(_, probability)| *probability, f64::from(mass));
+    candidates.retain(|candidate| last.is_none_or(|(farthest, _)| distance(candidate) <= farthest));
 }
