@@ -38,7 +38,7 @@ async fn tell(manager: &Manager) -> Result<()> {
     let kept = chat.history().await?.len();
     println!(
         "\n\n{:?} after {} tokens; {kept} messages are kept",
-        reply.reply.finish, reply.reply.usage.reply
+        reply.reply.finish, reply.reply.usage.generated
     );
     Ok(())
 }

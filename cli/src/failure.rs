@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use alloquy_core::{Error, ErrorKind};
+use alloquy_core::{Error, ErrorKind, FinishReason, Reply};
 
 /// The code for an answer that Ctrl-C ended: 128 and the number of the signal, as shells count.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -55,6 +55,14 @@ impl From<Error> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Failure::Output(error)
+    }
+}
+
+/// Returns why an answer ended, unless it ended in a failure.
+pub(crate) fn finished(reply: &Reply) -> Result<FinishReason, Failure> {
+    match &reply.error {
+        Some(error) => Err(Error::new(ErrorKind::Backend, error).into()),
+        None => Ok(reply.finish),
     }
 }
 

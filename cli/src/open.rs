@@ -13,7 +13,7 @@ use alloquy_templates::{CompletionTemplate, ConversationTemplate, JinjaTemplate,
 
 use serde_json::Value;
 
-use crate::arguments::{ModelArguments, SamplingArguments};
+use crate::arguments::ModelArguments;
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::settings::data_folder;
@@ -56,14 +56,9 @@ struct Family {
 
 impl Model {
     /// Makes a manager of this model.
-    pub(crate) fn manager(
-        &self,
-        store: Arc<dyn ConversationStore>,
-        sampling: &SamplingArguments,
-    ) -> Result<Manager> {
+    pub(crate) fn manager(&self, store: Arc<dyn ConversationStore>) -> Result<Manager> {
         let format = SamplingOptions { stop: self.template.stop.clone(), ..SamplingOptions::default() };
-        let sampling = sampling.options().or(&format);
-        Manager::over(Arc::new(self.round.clone())).store(store).sampling(sampling).build()
+        Manager::over(Arc::new(self.round.clone())).store(store).sampling(format).build()
     }
 
     /// Returns the name, the family, the template's origin and the context on one line.
@@ -76,6 +71,9 @@ impl Model {
     /// Says which model this is, and what a person should know of it.
     pub(crate) fn introduce(&self, notes: Notes) {
         notes.say(self.summary());
+        for (place, value) in &self.round.model().ignored {
+            notes.say(format_args!("{place} is {value}, which has no effect"));
+        }
         if self.template.missing {
             notes.say("this model brings no chat template: it goes on with your text, it does not answer");
         }

@@ -3,12 +3,12 @@
 mod command;
 mod lines;
 
-use alloquy_core::{Ask, Chat, Error, ErrorKind, FinishReason, NodeId, Role, Turn};
+use alloquy_core::{Ask, Chat, Error, ErrorKind, FinishReason, NodeId, Role, SamplingOptions, Turn};
 use serde_json::json;
 
 use crate::current::Current;
 use crate::drawing::draw;
-use crate::failure::{self, Failure};
+use crate::failure::{self, Failure, finished};
 use crate::interrupts::Interrupts;
 use crate::notes::Notes;
 use crate::preview::preview;
@@ -37,6 +37,7 @@ pub(crate) struct Repl<'a> {
     pub(crate) interrupts: Interrupts,
     pub(crate) notes: Notes,
     pub(crate) after_error: AfterError,
+    pub(crate) sampling: SamplingOptions,
 }
 
 /// Whether there is a next line.
@@ -65,7 +66,7 @@ impl Repl<'_> {
             Line::Nothing => {}
             Line::Say(text) => {
                 let chat = self.current.begin(&text).await?;
-                self.answer(chat.send(text)).await?;
+                self.answer(chat.send(self.ask(text))).await?;
             }
             Line::Command(Command::Exit) => return Ok(Next::Leave),
             Line::Command(command) => self.obey(command).await?,
@@ -92,10 +93,10 @@ impl Repl<'_> {
                 let before = chat.undo().await?;
                 self.say_where(chat, before).await?;
             }
-            Command::Retry => self.answer(chat.regenerate(Ask::default())).await?,
+            Command::Retry => self.answer(chat.regenerate(self.ask(Vec::new()))).await?,
             Command::Edit(text) => {
                 let question = last_question(chat).await?;
-                self.answer(chat.edit(question, text)).await?;
+                self.answer(chat.edit(question, self.ask(text))).await?;
             }
             Command::Branch => self.branch(chat).await?,
             Command::Tree => self.tree(chat).await?,
@@ -110,6 +111,11 @@ impl Repl<'_> {
         Ok(())
     }
 
+    /// What is asked, with the settings of this run: they win over those of the conversation.
+    fn ask(&self, said: impl Into<Ask>) -> Ask {
+        said.into().sampling(self.sampling.clone())
+    }
+
     /// Prints an answer while it is written. Ctrl-C ends it and keeps what was said.
     async fn answer(&mut self, turn: Turn) -> Result<(), Failure> {
         self.interrupts.end_with(turn.stop_signal());
@@ -120,7 +126,7 @@ impl Repl<'_> {
                 self.notes.say("stopped before the first word");
                 true
             }
-            taken => taken?.reply.finish == FinishReason::Stopped,
+            taken => finished(&taken?.reply)? == FinishReason::Cancelled,
         };
         match stopped && self.after_error == AfterError::End {
             true => Err(Failure::Interrupted),
@@ -220,7 +226,8 @@ mod tests {
             let lines = Box::new(Scripted(script.into_iter().collect()));
             let printer = Box::new(Text::new(out.clone(), std::io::sink(), notes, LineEnd::Always));
             let (interrupts, after_error) = (Interrupts::default(), AfterError::End);
-            Repl { current, lines, printer, interrupts, notes, after_error }.run().await
+            let sampling = SamplingOptions::default();
+            Repl { current, lines, printer, interrupts, notes, after_error, sampling }.run().await
         });
         let bytes = out.0.lock().unwrap().clone();
         (String::from_utf8(bytes).unwrap(), ended)

@@ -151,7 +151,7 @@ fn an_interrupt_ends_the_answer_and_keeps_what_was_said() {
     let last = out.last().unwrap().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let done: serde_json::Value = serde_json::from_str(&last).unwrap();
-    assert_eq!((&done["event"], &done["finish"]), (&"done".into(), &"stopped".into()), "after {first}");
+    assert_eq!((&done["event"], &done["finish"]), (&"done".into(), &"cancelled".into()), "after {first}");
     let shown = tree(&program);
     assert_eq!(shown["nodes"][1]["status"], "interrupted");
     assert_eq!(shown["nodes"][1]["message"]["parts"][0]["text"], done["text"]);

@@ -76,7 +76,7 @@ fn a_stop_text_ends_the_continuation_and_is_left_out() {
     let events = program.run(&arguments).ok().events();
     let done = events.last().unwrap();
     assert_eq!(done["text"], ", there was a little girl named");
-    assert_eq!(done["finish"], "stop");
+    assert_eq!(done["finish"], "stop_string");
 }
 
 #[test]

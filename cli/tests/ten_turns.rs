@@ -69,7 +69,7 @@ impl Diary {
         writeln!(
             self.lines,
             "reply {} tokens, {:?}: {:?}",
-            usage.reply, reply.reply.finish, reply.reply.tokens
+            usage.generated, reply.reply.finish, reply.reply.tokens
         )
         .unwrap();
         assert_eq!(cache.forwarded, cache.prompt - cache.reused);

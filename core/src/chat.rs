@@ -9,6 +9,7 @@ use crate::chat_model::{CacheReport, Request};
 use crate::guidance::Guidance;
 use crate::message::{Message, Role};
 use crate::sampling::SamplingOptions;
+use crate::scoring::Score;
 use crate::store::{ConversationId, ConversationRecord};
 use crate::template::Ending;
 use crate::tree::{Address, Node, NodeId, Tree};
@@ -238,8 +239,8 @@ impl Chat {
     pub async fn fork(&self) -> Result<Chat> {
         let (record, path) = (self.record().await?, self.history().await?);
         let id = ConversationId::new();
-        let copy =
-            ConversationRecord { metadata: record.metadata, ..ConversationRecord::new(id, record.preface) };
+        let ConversationRecord { preface, sampling, metadata, .. } = record;
+        let copy = ConversationRecord { sampling, metadata, ..ConversationRecord::new(id, preface) };
         self.parts.store.create(&copy).await?;
         if let Err(error) = self.fill(&copy.id, &path).await {
             // Half a copy is no copy. Should deleting fail too, the first error is the one to tell.
@@ -267,7 +268,19 @@ impl Chat {
     /// # Errors
     /// Those of the store.
     pub async fn request(&self) -> Result<Request> {
-        let request = self.parts.request(&self.record().await?.preface, &self.history().await?);
+        let (record, path) = (self.record().await?, self.history().await?);
+        let mut request = self.parts.request(&record.preface, &path);
+        request.sampling = record.sampling.or(&request.sampling);
         Ok(request.arguments(self.arguments.clone()).ending(Ending::Closed))
+    }
+
+    /// Says how likely each of `targets` is as the answer to what stands at the head, before middleware.
+    ///
+    /// The conversation stays as it is, stored and computed: the next turn reuses as much as it would have without.
+    ///
+    /// # Errors
+    /// Those of the store, and as [`ChatModel::score`](crate::ChatModel::score).
+    pub async fn score(&self, targets: &[String]) -> Result<Vec<Score>> {
+        self.parts.model.score(self.request().await?.ending(Ending::Answer), targets).await
     }
 }

@@ -5,18 +5,19 @@ use std::fmt::Debug;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::arguments::{ProcessorArguments, TextSource};
 use crate::guidance::Guidance;
 use crate::media::Digest;
 use crate::message::Message;
 use crate::preface::Preface;
 use crate::processor::Delta;
-use crate::sampling::SamplingOptions;
+use crate::sampling::{SampledLogprobs, SamplingOptions};
+use crate::scoring::Score;
 use crate::stop::StopSignal;
 use crate::stream::Run;
 use crate::template::Ending;
 use crate::tokenizer::TokenId;
+use crate::{Error, ErrorKind, Result};
 
 /// What a model is asked.
 #[derive(Clone, Debug, Default)]
@@ -90,16 +91,29 @@ impl Request {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FinishReason {
-    /// The model ended it, with a token or a stop text.
+    /// The model ended it with a stop token, or with a sequence of them.
     Stop,
+    /// A stop text ended it; [`Reply::stop_string`] says which.
+    StopString,
     /// `max_tokens` were sampled.
-    MaxTokens,
-    /// The context is full.
-    ContextFull,
+    #[serde(alias = "max_tokens")]
+    Length,
     /// The model asks for tools.
     ToolCalls,
+    /// The context is full.
+    ContextFull,
     /// The caller stopped it.
-    Stopped,
+    #[serde(alias = "stopped")]
+    Cancelled,
+    /// The model failed midway, and what it said until then is kept; [`Reply::error`] says how.
+    Error,
+}
+
+impl FinishReason {
+    /// Says whether the reply was cut off before the model was done: by the caller, or by a failure.
+    pub fn is_interrupted(self) -> bool {
+        matches!(self, Self::Cancelled | Self::Error)
+    }
 }
 
 /// How many tokens a reply took.
@@ -107,8 +121,18 @@ pub enum FinishReason {
 pub struct Usage {
     /// Units of the prompt.
     pub prompt: usize,
+    /// Units of the prompt that a session held already.
+    #[serde(default)]
+    pub reused: usize,
     /// Tokens of the reply, the one that ended it included.
-    pub reply: usize,
+    #[serde(alias = "reply")]
+    pub generated: usize,
+    /// Tokens of the reply that settled nothing but thinking; the marks around it count with what follows them.
+    #[serde(default)]
+    pub thinking: usize,
+    /// Units that still fit into the context behind prompt and reply; `None` where a server does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining: Option<usize>,
 }
 
 /// What the KV cache was good for in one reply.
@@ -180,6 +204,12 @@ pub struct Reply {
     pub tokens: Vec<TokenId>,
     /// Why it ended.
     pub finish: FinishReason,
+    /// The stop text that ended it.
+    pub stop_string: Option<String>,
+    /// What went wrong midway, where something did.
+    pub error: Option<String>,
+    /// The log-probabilities of [`Reply::tokens`], one for each, where [`SamplingOptions::logprobs`] asks for them.
+    pub logprobs: Vec<SampledLogprobs>,
     /// How many tokens it took.
     pub usage: Usage,
     /// What the KV cache was good for, where known.
@@ -193,12 +223,26 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Returns the reply unless it failed midway.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`](crate::ErrorKind) with what went wrong; what was said until then is lost.
+    pub fn complete(self) -> Result<Self> {
+        match self.error {
+            Some(error) => Err(Error::new(ErrorKind::Backend, error)),
+            None => Ok(self),
+        }
+    }
+
     /// Creates a reply that ended by itself, with nothing known of its cost.
     pub fn new(message: Message) -> Self {
         Self {
             message,
             tokens: Vec::new(),
             finish: FinishReason::Stop,
+            stop_string: None,
+            error: None,
+            logprobs: Vec::new(),
             usage: Usage::default(),
             cache: None,
             seed: None,
@@ -233,4 +277,17 @@ pub trait ChatModel: Send + Sync + Debug {
     /// # Errors
     /// As [`ChatModel::reply`].
     async fn warm(&self, request: Request) -> Result<Option<CacheReport>>;
+
+    /// Says how likely each of `targets` is as the reply to a request, token by token.
+    ///
+    /// Nothing is said, and what the model holds of conversations stays as it is: the next reply reuses as much as it
+    /// would have without.
+    ///
+    /// # Errors
+    /// As [`ChatModel::reply`]; [`ErrorKind::Unsupported`](crate::ErrorKind) unless the model can score.
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+        let _ = (request, targets);
+        let message = format!("model {:?} does not say how likely texts are", self.name());
+        Err(Error::new(ErrorKind::Unsupported, message))
+    }
 }

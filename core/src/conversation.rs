@@ -8,12 +8,13 @@ use futures::{Stream, StreamExt};
 
 use crate::Result;
 use crate::arguments::ProcessorArguments;
-use crate::chat_model::{CacheReport, ChatModel, Reply, ReplyStream, Request};
+use crate::chat_model::{CacheReport, ChatModel, FinishReason, Reply, ReplyStream, Request};
 use crate::guidance::Guidance;
 use crate::message::{Message, Part};
 use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::sampling::SamplingOptions;
+use crate::scoring::Score;
 use crate::stop::StopSignal;
 use crate::template::Ending;
 
@@ -112,7 +113,7 @@ impl Conversation {
     /// Those of the model; the history is unchanged then, and pending messages stay pending.
     pub fn send_message(&mut self, messages: impl Into<Messages>) -> Result<Message> {
         pollster::block_on(async {
-            let reply = self.send_message_stream(messages).await?.finish().await?;
+            let reply = self.send_message_stream(messages).await?.finish().await?.complete()?;
             Ok(reply.message)
         })
     }
@@ -145,6 +146,17 @@ impl Conversation {
         let report = pollster::block_on(self.model.warm(request))?;
         self.pending = pending;
         Ok(report)
+    }
+
+    /// Says how likely each of `targets` is as the answer to `messages`; the conversation stays as it is.
+    ///
+    /// It blocks the thread, like `send_message`.
+    ///
+    /// # Errors
+    /// As [`ChatModel::score`].
+    pub fn score(&self, messages: impl Into<Messages>, targets: &[String]) -> Result<Vec<Score>> {
+        let said = joined(&self.pending, messages.into().0);
+        pollster::block_on(self.model.score(self.request(&said, Ending::Answer), targets))
     }
 
     /// Says whether a message was taken that nothing answered yet.
@@ -197,12 +209,16 @@ impl MessageStream<'_> {
         self.stop.clone()
     }
 
-    /// Takes the answer to its end and adds question and answer to the history.
+    /// Takes the answer to its end and adds question and answer to the history. Of an answer that failed midway the
+    /// reply has what there is, and the history is unchanged.
     ///
     /// # Errors
     /// Those of the model; the history is unchanged then.
     pub async fn finish(self) -> Result<Reply> {
         let reply = self.stream.finish().await?;
+        if reply.finish == FinishReason::Error {
+            return Ok(reply);
+        }
         self.conversation.pending.clear();
         self.conversation.history.extend(self.said);
         self.conversation.history.push(reply.message.clone());

@@ -72,6 +72,9 @@ pub struct ModelInfo {
     pub specials: Vec<SpecialToken>,
     /// The sampling that the model's makers recommend.
     pub sampling: SamplingOptions,
+    /// What else they recommend, and what has no effect here: values by place, such as
+    /// `generation_config.json /num_beams`.
+    pub ignored: BTreeMap<String, serde_json::Value>,
     /// Texts of the model's description files, by name.
     pub files: BTreeMap<String, String>,
 }
@@ -131,6 +134,19 @@ pub trait Session: Send {
     /// [`ErrorKind::Invalid`] for no units, [`ErrorKind::ContextOverflow`] when they do not fit (nothing is
     /// appended then), [`ErrorKind::Cancelled`] between chunks, [`ErrorKind::Backend`] otherwise.
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]>;
+
+    /// Appends `units` and hands the logits of each of them, in order, to `each`.
+    ///
+    /// The default feeds them one by one, which is exact; a session that computes all logits at once does better.
+    ///
+    /// # Errors
+    /// As [`Session::forward`]; no units are no error here.
+    fn forward_each(&mut self, units: &[Unit], cancel: &Cancel, each: &mut dyn FnMut(&[f32])) -> Result<()> {
+        for unit in units {
+            each(self.forward(std::slice::from_ref(unit), cancel)?);
+        }
+        Ok(())
+    }
 
     /// Keeps at most the first `length` units and returns how many it kept.
     ///

@@ -5,14 +5,15 @@ use std::pin::Pin;
 use std::sync::{Arc, mpsc as queue};
 use std::task::{Context, Poll};
 
-use futures::channel::mpsc;
+use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
 
 use crate::chat_model::{CacheReport, FinishReason};
 use crate::engine::{Cancel, Engine};
 use crate::guide::{Draw, Guide};
 use crate::prompt::{Prompt, Unit};
-use crate::sampling::Sampler;
+use crate::sampling::{LogSoftmax, Logprob, SampledLogprobs, Sampler};
+use crate::scoring::{Scoring, score};
 use crate::slots::{Slot, Slots};
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
@@ -37,15 +38,17 @@ use crate::{Error, ErrorKind, Result};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Generator {
-    jobs: queue::Sender<Job>,
+    work: queue::Sender<Work>,
 }
 
 /// What a [`TokenStream`] gives, in this order: `Prefilled`, tokens, `Ended`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Generation {
     /// The prompt is computed.
     Prefilled(CacheReport),
+    /// How likely the token that comes next was, where the sampler is asked for it.
+    Logprobs(SampledLogprobs),
     /// A token was sampled.
     Token(TokenId),
     /// A thought was ended after so many tokens; the tokens that end it follow.
@@ -54,6 +57,13 @@ pub enum Generation {
     Ended(FinishReason),
     /// The form of the reply is complete, and no token was spent on its end.
     Complete,
+}
+
+/// What the thread is asked to do.
+#[derive(Debug)]
+enum Work {
+    Generate(Box<Job>),
+    Score(Scoring),
 }
 
 #[derive(Debug)]
@@ -79,13 +89,13 @@ impl Generator {
     /// # Errors
     /// [`ErrorKind::Backend`] when the system gives no thread.
     pub fn spawn(engine: Arc<dyn Engine>, sessions: usize) -> Result<Self> {
-        let (jobs, inbox) = queue::channel();
+        let (work, inbox) = queue::channel();
         let name = format!("alloquy {}", engine.model().name);
-        let work = move || serve_all(&*engine, sessions, &inbox);
-        std::thread::Builder::new().name(name).spawn(work).map_err(|source| {
+        let serve = move || serve_all(&*engine, sessions, &inbox);
+        std::thread::Builder::new().name(name).spawn(serve).map_err(|source| {
             Error::new(ErrorKind::Backend, "could not start the generator's thread").with_source(source)
         })?;
-        Ok(Self { jobs })
+        Ok(Self { work })
     }
 
     /// Queues a generation of at most `limit` tokens; 0 computes the prompt and stops.
@@ -105,11 +115,25 @@ impl Generator {
     ) -> TokenStream {
         let (events, stream) = mpsc::unbounded();
         let cancel = Cancel::default();
-        let job = Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events };
-        if let Err(queue::SendError(job)) = self.jobs.send(job) {
-            job.emit(Err(Error::new(ErrorKind::Backend, "the generator's thread has ended")));
+        let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events });
+        if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
+            job.emit(Err(ended()));
         }
         TokenStream { stream, cancel }
+    }
+
+    /// Says how likely the tokens of each target are behind `prompt`, in a copy of the session that has most of it.
+    ///
+    /// Sessions stay as they are. Dropping the future ends the work.
+    ///
+    /// # Errors
+    /// Those of the session; [`ErrorKind::ContextOverflow`] when a target does not fit.
+    pub async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<Logprob>>> {
+        let (answer, answered) = oneshot::channel();
+        let guard = CancelOnDrop(Cancel::default());
+        let scoring = Scoring { prompt: prompt.units, targets, cancel: guard.0.clone(), answer };
+        self.work.send(Work::Score(scoring)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
     }
 }
 
@@ -128,22 +152,47 @@ impl Stream for TokenStream {
     }
 }
 
+/// Ends work that nobody waits for any more.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+fn ended() -> Error {
+    Error::new(ErrorKind::Backend, "the generator's thread has ended")
+}
+
 impl Drop for TokenStream {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
 }
 
-fn serve_all(engine: &dyn Engine, sessions: usize, inbox: &queue::Receiver<Job>) {
+fn serve_all(engine: &dyn Engine, sessions: usize, inbox: &queue::Receiver<Work>) {
     let mut slots = Slots::new(sessions);
-    for mut job in inbox {
-        // A panicking engine loses its slot, which was taken out, and nothing else.
-        let served = catch_unwind(AssertUnwindSafe(|| serve(engine, &mut slots, &mut job)));
-        let panicked = || Err(Error::new(ErrorKind::Backend, "the engine panicked; its session was dropped"));
-        if let Err(error) = served.unwrap_or_else(|_| panicked()) {
-            job.emit(Err(error));
+    for work in inbox {
+        match work {
+            Work::Generate(mut job) => {
+                if let Err(error) = guarded(|| serve(engine, &mut slots, &mut job)) {
+                    job.emit(Err(error));
+                }
+            }
+            Work::Score(scoring) => {
+                let scores = guarded(|| score(engine, &slots, &scoring));
+                // Nobody waits for the answer any more: the future was dropped.
+                let _ = scoring.answer.send(scores);
+            }
         }
     }
+}
+
+/// A panicking engine loses its slot, which was taken out, and nothing else.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let panicked = || Error::new(ErrorKind::Backend, "the engine panicked; its session was dropped");
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
 }
 
 fn serve(engine: &dyn Engine, slots: &mut Slots, job: &mut Job) -> Result<()> {
@@ -163,11 +212,13 @@ fn serve(engine: &dyn Engine, slots: &mut Slots, job: &mut Job) -> Result<()> {
 }
 
 fn decode(engine: &dyn Engine, slot: &mut Slot, report: CacheReport, job: &mut Job) -> Result<()> {
+    job.sampler.read(job.prompt.tokens().flatten());
     let fresh = job.prompt.units.split_off(report.reused);
     slot.resident.extend_from_slice(&fresh);
     let mut logits = slot.session.forward(&fresh, &job.cancel)?;
     job.emit(Ok(Generation::Prefilled(report)));
     for sampled in 1..=job.limit {
+        let believed = job.sampler.logprobs().map(|count| (count, logits.to_vec()));
         let stop_tokens = &engine.model().stop_tokens;
         let tokenizer = engine.tokenizer();
         let token = job.guide.next(Draw { logits, sampler: &mut job.sampler, tokenizer, stop_tokens })?;
@@ -177,6 +228,10 @@ fn decode(engine: &dyn Engine, slot: &mut Slot, report: CacheReport, job: &mut J
         if stop_tokens.contains(&token) {
             job.emit(Ok(Generation::Ended(FinishReason::Stop)));
             return Ok(());
+        }
+        job.sampler.accept(token);
+        if let Some((count, logits)) = believed {
+            job.emit(Ok(Generation::Logprobs(LogSoftmax::new(&logits).sampled(token, count))));
         }
         job.emit(Ok(Generation::Token(token)));
         if job.guide.is_complete() {
@@ -188,6 +243,6 @@ fn decode(engine: &dyn Engine, slot: &mut Slot, report: CacheReport, job: &mut J
             logits = slot.session.forward(&[Unit::Token(token)], &job.cancel)?;
         }
     }
-    job.emit(Ok(Generation::Ended(FinishReason::MaxTokens)));
+    job.emit(Ok(Generation::Ended(FinishReason::Length)));
     Ok(())
 }

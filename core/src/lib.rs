@@ -31,6 +31,7 @@ mod processor;
 mod prompt;
 mod round;
 mod sampling;
+mod scoring;
 mod slots;
 mod stop;
 mod store;
@@ -62,8 +63,9 @@ pub use preface::{Preface, ToolSpec};
 pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 pub use prompt::{Prompt, Unit, common_prefix};
 pub use round::{PreparedPrompt, Round, RoundBuilder};
-pub use sampling::{Candidate, Sampler, SamplingOptions, SamplingStep};
-pub use stop::{StopSignal, StopStrings, UntilStopped};
+pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};
+pub use scoring::Score;
+pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{
     ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt, ConversationSummary,
     MemoryStore, Query,

@@ -54,6 +54,7 @@ pub struct Manager {
 pub struct NewConversation {
     id: Option<ConversationId>,
     preface: Preface,
+    sampling: SamplingOptions,
     metadata: Map<String, Value>,
 }
 
@@ -61,6 +62,12 @@ impl NewConversation {
     /// Sets the name; a new one is made otherwise.
     pub fn id(mut self, id: ConversationId) -> Self {
         self.id = Some(id);
+        self
+    }
+
+    /// Sets how replies of this conversation are sampled unless a call says otherwise; it is stored with it.
+    pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
+        self.sampling = sampling;
         self
     }
 
@@ -87,7 +94,7 @@ pub trait ConversationManager: Send + Sync + std::fmt::Debug {
     /// Creates a conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when its id is taken.
+    /// [`ErrorKind::Conflict`] when its id is taken, [`ErrorKind::Invalid`] for bad sampling options.
     async fn create(&self, new: NewConversation) -> Result<Chat>;
 
     /// Opens a conversation.
@@ -153,8 +160,9 @@ impl Manager {
 impl ConversationManager for Manager {
     async fn create(&self, new: NewConversation) -> Result<Chat> {
         let id = new.id.unwrap_or_else(ConversationId::new);
-        let record =
-            ConversationRecord { metadata: new.metadata, ..ConversationRecord::new(id, new.preface) };
+        new.sampling.validate()?;
+        let NewConversation { preface, sampling, metadata, .. } = new;
+        let record = ConversationRecord { sampling, metadata, ..ConversationRecord::new(id, preface) };
         self.parts.store.create(&record).await?;
         Ok(self.chat(record.id))
     }
@@ -259,7 +267,7 @@ impl ManagerBuilder {
         self
     }
 
-    /// Sets how replies are sampled unless a call says otherwise.
+    /// Sets how replies are sampled unless a conversation or a call says otherwise.
     pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
         self.sampling = sampling;
         self

@@ -17,8 +17,9 @@ use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 use crate::prompt::Prompt;
-use crate::sampling::{Sampler, SamplingOptions};
-use crate::stop::{StopSignal, StopStrings};
+use crate::sampling::{SampledLogprobs, Sampler, SamplingOptions};
+use crate::scoring::Score;
+use crate::stop::{StopSignal, StopStrings, StopTokens};
 use crate::stream::{Emit, Run};
 use crate::template::{Ending, PromptTemplate};
 use crate::tokenizer::{Detokenizer, TokenId};
@@ -208,6 +209,15 @@ impl Round {
         self.constraints.as_ref().ok_or_else(missing)?.compiler(&*self.engine)
     }
 
+    /// The tokens of a text that stands behind a prompt.
+    fn target(&self, prepared: &PreparedPrompt, text: &str) -> Result<Vec<TokenId>> {
+        let mut parts = prepared.parts.clone();
+        parts.push(PromptPart::Literal(text.to_owned()));
+        let whole = Prompt::lower(&parts, self.engine.tokenizer())?;
+        let behind = whole.tokens().skip(prepared.prompt.units.len());
+        Ok(behind.flatten().collect())
+    }
+
     /// Starts decoding a reply. One that goes on inside a text is decoded behind that text, for SentencePiece prints
     /// no space where a text begins; and so is one whose form was checked space by space.
     fn detokenizer(&self, prompt: &Prompt, ending: Ending, guide: &Guide) -> Result<Box<dyn Detokenizer>> {
@@ -234,7 +244,7 @@ impl Round {
         }
         Ok(match asked {
             Some(asked) if asked <= room => {
-                Limit { tokens: asked, reached: FinishReason::MaxTokens, capped: None }
+                Limit { tokens: asked, reached: FinishReason::Length, capped: None }
             }
             asked => Limit {
                 tokens: room,
@@ -260,16 +270,22 @@ impl ChatModel for Round {
         let reading = Reading {
             detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guide)?,
             form: if guide.constrains() { Form::Open } else { Form::Free },
+            stop_tokens: StopTokens::new(options.stop_tokens),
             stops: StopStrings::new(options.stop),
             parser: self
                 .processor
                 .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
+            context: self.model().context_length,
             sampled: 0,
             tokens: Vec::new(),
             ends: Vec::new(),
             length: 0,
+            logprobs: Vec::new(),
+            thinking: ThinkingTokens::default(),
             cache: None,
             finish: None,
+            stop_string: None,
+            error: None,
             seed: sampler.seed(),
             reached: limit.reached,
             template: prepared.template,
@@ -293,6 +309,15 @@ impl ChatModel for Round {
         }
         Err(ended())
     }
+
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+        let prepared = self.prepare(&request)?;
+        let tokens =
+            targets.iter().map(|target| self.target(&prepared, target)).collect::<Result<Vec<_>>>()?;
+        let logprobs = self.generator.score(prepared.prompt, tokens).await?;
+        let score = |(text, tokens): (&String, _)| Score { text: text.clone(), tokens };
+        Ok(targets.iter().zip(logprobs).map(score).collect())
+    }
 }
 
 fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> PromptSource<'a> {
@@ -311,11 +336,14 @@ struct Limit {
     capped: Option<Degradation>,
 }
 
-/// A reply that is being read: tokens to text, text up to a stop text, text to deltas.
+/// A reply that is being read: tokens up to a stop sequence, to text, up to a stop text, to deltas.
 struct Reading {
+    stop_tokens: StopTokens,
     detokenizer: Box<dyn Detokenizer>,
     stops: StopStrings,
     parser: Box<dyn ReplyParser>,
+    /// How many units fit.
+    context: usize,
     /// How many tokens were sampled, the one that ended the reply included.
     sampled: usize,
     /// The ids of the reply.
@@ -324,8 +352,13 @@ struct Reading {
     ends: Vec<usize>,
     /// Bytes of text so far.
     length: usize,
+    /// Those of the tokens so far, where they are asked for.
+    logprobs: Vec<SampledLogprobs>,
+    thinking: ThinkingTokens,
     cache: Option<CacheReport>,
     finish: Option<FinishReason>,
+    stop_string: Option<String>,
+    error: Option<Error>,
     seed: Option<u64>,
     /// What it means when the limit of tokens was reached.
     reached: FinishReason,
@@ -354,22 +387,18 @@ async fn read(
 ) -> Result<Reply> {
     let mut events = stop.cut(tokens);
     while reading.finish.is_none() {
-        let Some(event) = events.next().await else { break };
-        for delta in reading.take(event?)? {
-            emit.send(delta).await;
+        let event = match events.next().await {
+            Some(event) => event,
+            None if stop.is_stopped() => Ok(Generation::Ended(FinishReason::Cancelled)),
+            None => Err(ended()),
+        };
+        match event.and_then(|event| reading.take(event)) {
+            Ok(deltas) => emit.send_all(deltas).await,
+            Err(error) => reading.fail(error)?,
         }
     }
-    if reading.finish.is_none() {
-        reading.finish = Some(if stop.is_stopped() {
-            FinishReason::Stopped
-        } else {
-            return Err(ended());
-        });
-    }
-    let (deltas, reply) = reading.end();
-    for delta in deltas {
-        emit.send(delta).await;
-    }
+    let (deltas, reply) = reading.end()?;
+    emit.send_all(deltas).await;
     Ok(reply)
 }
 
@@ -377,18 +406,20 @@ impl Reading {
     fn take(&mut self, event: Generation) -> Result<Vec<Delta>> {
         match event {
             Generation::Prefilled(report) => self.cache = Some(report),
-            Generation::Ended(FinishReason::MaxTokens) => self.finish = Some(self.reached),
-            Generation::Ended(reason) => {
+            Generation::Ended(FinishReason::Length) => self.finish = Some(self.reached),
+            Generation::Ended(FinishReason::Stop) => {
                 self.sampled += 1;
                 self.end_form();
-                self.finish = Some(reason);
+                self.finish = Some(FinishReason::Stop);
             }
+            Generation::Ended(reason) => self.finish = Some(reason),
             Generation::Complete => {
                 self.end_form();
                 self.finish = Some(FinishReason::Stop);
             }
             Generation::ThinkingCut(tokens) => self.degradations.push(Degradation::ThinkingCut { tokens }),
-            Generation::Token(token) => return self.token(token),
+            Generation::Logprobs(logprobs) => self.logprobs.push(logprobs),
+            Generation::Token(token) => return self.sampled(token),
         }
         Ok(Vec::new())
     }
@@ -400,20 +431,57 @@ impl Reading {
         }
     }
 
+    fn sampled(&mut self, token: TokenId) -> Result<Vec<Delta>> {
+        self.sampled += 1;
+        let (settled, ended) = self.stop_tokens.push(token);
+        if ended {
+            self.finish = Some(FinishReason::Stop);
+        }
+        self.tokens(settled)
+    }
+
+    fn tokens(&mut self, tokens: Vec<TokenId>) -> Result<Vec<Delta>> {
+        let mut deltas = Vec::new();
+        for token in tokens {
+            // A stop text among tokens that were held back leaves the rest of them out.
+            if self.stop_string.is_none() {
+                deltas.extend(self.token(token)?);
+            }
+        }
+        Ok(deltas)
+    }
+
     fn token(&mut self, token: TokenId) -> Result<Vec<Delta>> {
         let text = self.detokenizer.push(token)?;
-        self.sampled += 1;
         self.length += text.len();
         self.tokens.push(token);
         self.ends.push(self.length);
-        Ok(self.text(&text))
+        let deltas = self.text(&text);
+        self.thinking.token(&deltas);
+        Ok(deltas)
+    }
+
+    /// Keeps what there is of a reply that failed midway; before the first token there is nothing to keep.
+    ///
+    /// # Errors
+    /// Then, the failure.
+    fn fail(&mut self, error: Error) -> Result<()> {
+        if self.sampled == 0 {
+            return Err(error);
+        }
+        self.finish = Some(FinishReason::Error);
+        self.error = Some(error);
+        Ok(())
     }
 
     fn text(&mut self, text: &str) -> Vec<Delta> {
         let held = self.stops.held();
-        let (settled, stopped) = self.stops.push(text);
-        if stopped {
-            self.finish = Some(FinishReason::Stop);
+        let (settled, stop) = self.stops.push(text);
+        if stop.is_some() {
+            self.finish = Some(FinishReason::StopString);
+            self.stop_string = stop;
+            // What failed came behind the end.
+            self.error = None;
             let end = self.length - text.len() - held + settled.len();
             self.tokens.truncate(self.ends.partition_point(|&token_end| token_end <= end));
             // What the detokenizer still holds stands behind the stop text.
@@ -422,34 +490,76 @@ impl Reading {
         self.parser.push(&settled)
     }
 
-    fn end(mut self) -> (Vec<Delta>, Reply) {
+    fn end(mut self) -> Result<(Vec<Delta>, Reply)> {
+        let held = self.stop_tokens.finish();
+        let flushed = self.tokens(held);
+        let mut deltas = flushed.or_else(|error| self.fail(error).map(|()| Vec::new()))?;
         let tail = self.detokenizer.finish();
         self.length += tail.len();
         let broken = (!tail.is_empty()).then_some(Degradation::BrokenText);
-        let mut deltas = self.text(&tail);
+        deltas.extend(self.text(&tail));
         let held = self.stops.finish();
         deltas.extend(self.parser.push(&held));
+        let usage = self.usage();
         let (rest, message) = self.parser.finish();
         deltas.extend(rest);
+        if let Some(error) = self.error.take_if(|_| message.is_empty()) {
+            return Err(error);
+        }
+        self.logprobs.truncate(self.tokens.len());
         let cut = (self.form == Form::Open).then_some(Degradation::ConstraintCut);
-        let prompt = self.cache.map_or(0, |report| report.prompt);
         let reply = Reply {
             finish: finish(self.finish, &message),
+            stop_string: self.stop_string,
+            error: self.error.map(|error| format!("{error:#}")),
             message,
+            usage,
             tokens: self.tokens,
-            usage: Usage { prompt, reply: self.sampled },
+            logprobs: self.logprobs,
             cache: self.cache,
             seed: self.seed,
             template: Some(self.template),
             degradations: self.degradations.into_iter().chain(cut).chain(broken).collect(),
         };
-        (deltas, reply)
+        Ok((deltas, reply))
+    }
+
+    fn usage(&self) -> Usage {
+        let report = self.cache.unwrap_or_default();
+        Usage {
+            prompt: report.prompt,
+            reused: report.reused,
+            generated: self.sampled,
+            thinking: self.thinking.count,
+            remaining: Some(self.context.saturating_sub(report.prompt + self.sampled)),
+        }
+    }
+}
+
+/// Counts the tokens of thoughts. A token that settles nothing counts with the next one that does.
+#[derive(Debug, Default)]
+struct ThinkingTokens {
+    count: usize,
+    undecided: usize,
+}
+
+impl ThinkingTokens {
+    fn token(&mut self, deltas: &[Delta]) {
+        self.undecided += 1;
+        if let Some(last) = deltas.last() {
+            if matches!(last, Delta::Thinking(_)) {
+                self.count += self.undecided;
+            }
+            self.undecided = 0;
+        }
     }
 }
 
 fn finish(reason: Option<FinishReason>, message: &Message) -> FinishReason {
     match reason.unwrap_or(FinishReason::Stop) {
-        FinishReason::Stop if message.tool_calls().next().is_some() => FinishReason::ToolCalls,
+        FinishReason::Stop | FinishReason::StopString if message.tool_calls().next().is_some() => {
+            FinishReason::ToolCalls
+        }
         reason => reason,
     }
 }

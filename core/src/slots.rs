@@ -60,6 +60,19 @@ impl Slots {
         Ok((slot, CacheReport { prompt, reused: kept, forwarded: prompt - kept, first_difference }))
     }
 
+    /// Copies the session that shares the longest prefix with `prompt`, cut back to it; the slots stay as they are.
+    ///
+    /// At least one unit is left to forward, as in [`Slots::take`]. The copy is one session more than the capacity.
+    pub(crate) fn copy(&self, engine: &dyn Engine, prompt: &[Unit]) -> Result<Box<dyn Session>> {
+        let shared = |slot: &&Slot| common_prefix(&slot.resident, prompt);
+        let Some(best) = self.slots.iter().max_by_key(shared).filter(|slot| shared(slot) > 0) else {
+            return engine.open();
+        };
+        let mut session = best.session.fork()?;
+        session.truncate(shared(&best).min(prompt.len().saturating_sub(1)))?;
+        Ok(session)
+    }
+
     /// Puts a slot back after use; the least recently used one leaves when there are too many.
     pub(crate) fn put(&mut self, mut slot: Slot) {
         slot.resident.truncate(slot.session.resident());

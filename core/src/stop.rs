@@ -1,4 +1,8 @@
-//! Ending early, on purpose: a signal for people, and texts for models.
+//! Ending early, on purpose: a signal for people, texts and sequences of tokens for models.
+
+mod automaton;
+mod strings;
+mod tokens;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,6 +11,9 @@ use std::task::{Context, Poll};
 
 use futures::task::AtomicWaker;
 use futures::{Stream, StreamExt};
+
+pub use strings::StopStrings;
+pub use tokens::StopTokens;
 
 /// Ends a reply gracefully: what was said so far is kept. Clones share the signal.
 ///
@@ -68,63 +75,5 @@ impl<S: Stream + Unpin> Stream for UntilStopped<S> {
             true => Poll::Ready(None),
             false => self.stream.poll_next_unpin(context),
         }
-    }
-}
-
-/// Watches text for the first of several stop texts, holding back only what may still become one.
-///
-/// ```
-/// use alloquy_core::StopStrings;
-///
-/// let mut stops = StopStrings::new(["USER:".to_owned()]);
-/// assert_eq!(stops.push("Hello US"), ("Hello ".to_owned(), false));
-/// assert_eq!(stops.push("A"), ("USA".to_owned(), false));
-/// assert_eq!(stops.push(" USER: x"), (" ".to_owned(), true));
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct StopStrings {
-    stops: Vec<String>,
-    held: String,
-}
-
-impl StopStrings {
-    /// Watches for `stops`; empty ones are ignored, since they would match anywhere.
-    pub fn new(stops: impl IntoIterator<Item = String>) -> Self {
-        let stops = stops.into_iter().filter(|stop| !stop.is_empty()).collect();
-        Self { stops, held: String::new() }
-    }
-
-    /// Takes more text; returns what is certainly part of the reply, and whether a stop text ended it.
-    pub fn push(&mut self, text: &str) -> (String, bool) {
-        self.held.push_str(text);
-        let found = self.stops.iter().filter_map(|stop| self.held.find(stop)).min();
-        let settled = found.unwrap_or_else(|| self.held.len() - self.partial());
-        let rest = self.held.split_off(settled);
-        let text = std::mem::replace(&mut self.held, rest);
-        if found.is_some() {
-            self.held.clear();
-        }
-        (text, found.is_some())
-    }
-
-    /// Returns how many bytes are held back.
-    pub fn held(&self) -> usize {
-        self.held.len()
-    }
-
-    /// Returns what was held back: the reply ended without a stop text.
-    pub fn finish(&mut self) -> String {
-        std::mem::take(&mut self.held)
-    }
-
-    /// The length of the longest end of `held` that begins a stop text.
-    fn partial(&self) -> usize {
-        let begins = |length: &usize| {
-            let start = self.held.len() - length;
-            let tail = self.held.get(start..);
-            tail.is_some_and(|tail| self.stops.iter().any(|stop| stop.starts_with(tail)))
-        };
-        let longest = self.stops.iter().map(String::len).max().unwrap_or(0);
-        (1..longest).rev().filter(|&length| length <= self.held.len()).find(begins).unwrap_or(0)
     }
 }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::media::{Digest, Media};
 use crate::preface::Preface;
+use crate::sampling::SamplingOptions;
 use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
@@ -89,6 +90,9 @@ pub struct ConversationRecord {
     /// What stands before the first message.
     #[serde(default)]
     pub preface: Preface,
+    /// How its replies are sampled unless a call says otherwise.
+    #[serde(default, skip_serializing_if = "SamplingOptions::is_empty")]
+    pub sampling: SamplingOptions,
     /// Where the conversation stands; `None` is before the first message.
     #[serde(default)]
     pub head: Option<NodeId>,
@@ -101,7 +105,8 @@ impl ConversationRecord {
     /// Describes a new conversation, created now.
     pub fn new(id: ConversationId, preface: Preface) -> Self {
         let created = milliseconds::whole(SystemTime::now());
-        Self { id, created, preface, head: None, metadata: Map::new() }
+        let sampling = SamplingOptions::default();
+        Self { id, created, preface, sampling, head: None, metadata: Map::new() }
     }
 }
 

@@ -47,6 +47,13 @@ impl<E> Emit<E> {
         // The receiver is gone only when the whole run is being dropped.
         let _ = self.0.send(event).await;
     }
+
+    /// Hands over several events, one after the other.
+    pub async fn send_all(&mut self, events: impl IntoIterator<Item = E>) {
+        for event in events {
+            self.send(event).await;
+        }
+    }
 }
 
 impl<E: Send + 'static, R: Send + 'static> Run<E, R> {

@@ -165,6 +165,9 @@ impl Turn {
 
     /// Takes the turn to its end.
     ///
+    /// A model that fails midway is no error here: the reply is kept as an interrupted node, and its `finish` says so
+    /// ([`FinishReason::Error`]).
+    ///
     /// # Errors
     /// Those of the store, the template, the model and the middleware, and [`ErrorKind::ToolRounds`]. What was
     /// stored before stays stored.
@@ -200,12 +203,12 @@ async fn turn(
         let stream = Next::new(&parts.middleware, &*parts.model).call(request).await?;
         let mut reply = relay(stream, &mut emit).await?;
         reply.degradations.extend(line.template_changed(&reply));
-        if reply.finish == FinishReason::Stopped && reply.message.is_empty() {
+        if reply.finish == FinishReason::Cancelled && reply.message.is_empty() {
             return Err(Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word"));
         }
         let node = line.append(line.reply_node(&reply), &mut emit).await?;
         let called = match reply.finish {
-            FinishReason::Stopped => ToolAnswers::default(),
+            reason if reason.is_interrupted() => ToolAnswers::default(),
             _ => parts.tools.answer(&reply.message, &line.record.preface.tools).await,
         };
         let done = called.results.is_empty() || !called.pending.is_empty();
@@ -286,7 +289,7 @@ impl<'a> Line<'a> {
     fn request(&self, start: &Start, stop: &StopSignal) -> Request {
         let mut request = self.parts.request(&self.record.preface, &self.path);
         request.arguments = start.arguments.clone();
-        request.sampling = start.sampling.clone().or(&request.sampling);
+        request.sampling = start.sampling.clone().or(&self.record.sampling).or(&request.sampling);
         request.guidance(start.guidance.clone()).stop(stop.clone())
     }
 
@@ -298,7 +301,7 @@ impl<'a> Line<'a> {
 
     fn reply_node(&self, reply: &Reply) -> Node {
         let mut node = Node::new(self.tip, reply.message.clone());
-        if reply.finish == FinishReason::Stopped {
+        if reply.finish.is_interrupted() {
             node.status = NodeStatus::Interrupted;
         }
         node.tokens.clone_from(&reply.tokens);
@@ -356,6 +359,8 @@ fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
         facts.extend(value.ok().filter(|value| !value.is_null()).map(|value| (name.to_owned(), value)));
     };
     remember("finish", serde_json::to_value(reply.finish));
+    remember("stop_string", serde_json::to_value(&reply.stop_string));
+    remember("error", serde_json::to_value(&reply.error));
     remember("usage", serde_json::to_value(reply.usage));
     remember("cache", serde_json::to_value(reply.cache));
     remember("seed", serde_json::to_value(reply.seed));

@@ -105,13 +105,13 @@ fn limits_and_stop_texts_are_said_in_the_reply() {
         pollster::block_on(async {
             let stream = conversation.send_message_stream("Hi").await.unwrap();
             let reply = stream.finish().await.unwrap();
-            (reply.message.text(), reply.finish, reply.tokens.len(), reply.usage.reply)
+            (reply.message.text(), reply.finish, reply.tokens.len(), reply.usage.generated)
         })
     };
     let limit = SamplingOptions { max_tokens: Some(3), ..SamplingOptions::default() };
-    assert_eq!(finish(limit), ("Hel".to_owned(), FinishReason::MaxTokens, 3, 3));
+    assert_eq!(finish(limit), ("Hel".to_owned(), FinishReason::Length, 3, 3));
     let stop = SamplingOptions { stop: vec!["lo".to_owned()], ..SamplingOptions::default() };
-    assert_eq!(finish(stop), ("Hel".to_owned(), FinishReason::Stop, 3, 5));
+    assert_eq!(finish(stop), ("Hel".to_owned(), FinishReason::StopString, 3, 5));
     assert_eq!(finish(SamplingOptions::default()), ("Hello!".to_owned(), FinishReason::Stop, 6, 7));
 }
 

@@ -180,7 +180,7 @@ fn a_stopped_turn_keeps_what_was_said() {
             }
         }
         let reply = turn.finish().await.unwrap();
-        assert_eq!(reply.reply.finish, FinishReason::Stopped);
+        assert_eq!(reply.reply.finish, FinishReason::Cancelled);
         let node = chat.history().await.unwrap().pop().unwrap();
         assert_eq!(node.status, NodeStatus::Interrupted);
         assert!("one two three four".starts_with(&node.message.text()) && !node.message.text().is_empty());

@@ -19,7 +19,7 @@ mod registry;
 mod template;
 mod warning;
 
-pub use chat_config::{ChatConfig, MLC_CHAT_CONFIG, Penalties, SpecialIds};
+pub use chat_config::{ChatConfig, MLC_CHAT_CONFIG, SpecialIds};
 pub use context_shift::{ContextShift, PartLength, Restart, Shift};
 pub use part::{Part, PartKind};
 pub use registry::Generation;

@@ -88,18 +88,21 @@ fn blame(code: ort::ErrorCode) -> ErrorKind {
     }
 }
 
-/// Copies the last token's logits out of a run's outputs.
-pub(crate) fn last_row(
+/// Copies the logits of the last `rows` tokens out of a run's outputs; a graph may compute fewer.
+pub(crate) fn last_rows(
     outputs: &SessionOutputs<'_>,
     layout: &Layout,
+    rows: usize,
     into: &mut Vec<f32>,
 ) -> ort::Result<()> {
     let missing = || ort::Error::new(format!("{} was not given", layout.logits));
     let (shape, values) = outputs.get(&layout.logits).ok_or_else(missing)?.try_extract_tensor::<f32>()?;
-    let start = values.len().checked_sub(layout.vocabulary);
     let wrong = || ort::Error::new(format!("{} has the shape {shape:?}", layout.logits));
-    let row = start.and_then(|start| values.get(start..)).ok_or_else(wrong)?;
+    if values.len() < layout.vocabulary {
+        return Err(wrong());
+    }
+    let start = values.len().saturating_sub(rows * layout.vocabulary);
     into.clear();
-    into.extend_from_slice(row);
+    into.extend_from_slice(values.get(start..).ok_or_else(wrong)?);
     Ok(())
 }

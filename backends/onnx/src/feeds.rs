@@ -5,11 +5,12 @@ use ort::value::{DynValue, Tensor};
 
 use crate::layout::{Layout, Positions};
 
-/// Returns the inputs for `tokens` after `held` others, by name.
+/// Returns the inputs for `tokens` after `held` others, by name, asking for the logits of the last `rows` tokens.
 pub(crate) fn feeds<'a>(
     layout: &'a Layout,
     tokens: &[TokenId],
     held: usize,
+    rows: usize,
 ) -> ort::Result<Vec<(&'a str, DynValue)>> {
     let count = tokens.len();
     let ids: Vec<i64> = tokens.iter().map(|&token| i64::from(token)).collect();
@@ -22,7 +23,7 @@ pub(crate) fn feeds<'a>(
         feeds.push((&positions.name, position_ids(positions, held, count)?));
     }
     if let Some(name) = &layout.num_logits_to_keep {
-        feeds.push((name, Tensor::from_array(((), vec![1_i64]))?.into_dyn()));
+        feeds.push((name, Tensor::from_array(((), vec![rows as i64]))?.into_dyn()));
     }
     if let Some(name) = &layout.use_cache_branch {
         feeds.push((name, Tensor::from_array(([1_usize], vec![held > 0]))?.into_dyn()));

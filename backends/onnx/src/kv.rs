@@ -29,7 +29,8 @@ impl Cache {
         }
     }
 
-    /// Runs `tokens` after the first `held` positions, and leaves the last one's logits in `logits`.
+    /// Runs `tokens` after the first `held` positions, and leaves the logits of the last `rows` in `logits`, or of
+    /// as many as the graph computes.
     ///
     /// What the cache holds beyond `held` is forgotten.
     pub(crate) fn run(
@@ -37,11 +38,12 @@ impl Cache {
         decoder: &Decoder,
         tokens: &[TokenId],
         held: usize,
+        rows: usize,
         logits: &mut Vec<f32>,
     ) -> Result<()> {
         match self {
-            Self::Shared(cache) => cache.run(decoder, tokens, held, logits),
-            Self::Concat(cache) => cache.run(decoder, tokens, held, logits),
+            Self::Shared(cache) => cache.run(decoder, tokens, held, rows, logits),
+            Self::Concat(cache) => cache.run(decoder, tokens, held, rows, logits),
         }
     }
 

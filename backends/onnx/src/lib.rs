@@ -22,6 +22,7 @@ mod environment;
 mod error;
 mod feeds;
 mod folder;
+mod generation_config;
 mod graph_file;
 mod kv;
 mod layout;

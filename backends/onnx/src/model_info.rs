@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{ModelInfo, Result, SamplingOptions, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::{ModelInfo, Result, SpecialToken, TokenId, Tokenizer};
 use serde_json::Value;
 
 use crate::description::{Description, Place, nowhere};
 use crate::error::model;
+use crate::generation_config::recommendation;
 use crate::tokenizer::HuggingFaceTokenizer;
 
 const ARCHITECTURE: &[Place] = &[("config.json", "/architectures/0")];
@@ -74,7 +75,8 @@ pub(crate) fn described(
     info.architecture = description.text(ARCHITECTURE).map(str::to_owned);
     info.model_type = description.text(MODEL_TYPE).map(str::to_owned);
     info.context_length = context_length(description)?;
-    info.sampling = sampling(description)?;
+    let recommended = recommendation(description)?;
+    (info.sampling, info.ignored) = (recommended.sampling, recommended.ignored);
     info.files = files;
     info.name = name;
     Ok(info)
@@ -141,30 +143,4 @@ fn one_or_many(value: &Value) -> &[Value] {
         Value::Array(values) => values,
         value => std::slice::from_ref(value),
     }
-}
-
-/// The sampling that the model's makers recommend, with the meaning that transformers gives it: `do_sample` is
-/// off unless it is on, and without it the other numbers mean nothing.
-fn sampling(description: &Description) -> Result<SamplingOptions> {
-    let (file, root) = match description.has("generation_config.json") {
-        true => ("generation_config.json", ""),
-        false => ("genai_config.json", "/search"),
-    };
-    let Some(section) = description.at((file, root)) else {
-        return Ok(SamplingOptions::default());
-    };
-    let number = |name: &str| section.get(name).and_then(Value::as_f64).map(|number| number as f32);
-    let mut options = SamplingOptions::default();
-    match section.get("do_sample").and_then(Value::as_bool) {
-        None => return Ok(options),
-        Some(false) => options.temperature = Some(0.0),
-        Some(true) => {
-            options.temperature = Some(number("temperature").unwrap_or(1.0));
-            options.top_p = number("top_p");
-            let top_k = section.get("top_k").and_then(Value::as_u64);
-            options.top_k = top_k.and_then(|count| usize::try_from(count).ok());
-        }
-    }
-    options.validate().map_err(|error| model(format!("{file}: {error}")))?;
-    Ok(options)
 }

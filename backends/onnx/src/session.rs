@@ -8,6 +8,9 @@ use crate::decoder::Decoder;
 use crate::error::unsupported;
 use crate::kv::Cache;
 
+/// How many tokens' logits are held at once: 20 MB for a large vocabulary.
+const SCORED_AT_ONCE: usize = 32;
+
 /// A session of an [`OnnxEngine`](crate::OnnxEngine).
 #[derive(Debug)]
 pub(crate) struct OnnxSession {
@@ -48,10 +51,31 @@ impl Session for OnnxSession {
         let tokens = units.iter().map(|unit| token(unit, &self.decoder)).collect::<Result<Vec<_>>>()?;
         for chunk in tokens.chunks(self.chunk) {
             cancel.check()?;
-            self.cache.run(&self.decoder, chunk, self.held, &mut self.logits)?;
+            self.cache.run(&self.decoder, chunk, self.held, 1, &mut self.logits)?;
             self.held += chunk.len();
         }
         Ok(&mut self.logits)
+    }
+
+    /// Takes as many tokens at once as their logits are worth the room. A graph that computes the last logits alone is
+    /// run again, token by token: what it has appended does not count yet.
+    fn forward_each(&mut self, units: &[Unit], cancel: &Cancel, each: &mut dyn FnMut(&[f32])) -> Result<()> {
+        for chunk in units.chunks(self.chunk.min(SCORED_AT_ONCE)) {
+            self.check_room(chunk.len())?;
+            cancel.check()?;
+            let tokens = chunk.iter().map(|unit| token(unit, &self.decoder)).collect::<Result<Vec<_>>>()?;
+            self.cache.run(&self.decoder, &tokens, self.held, tokens.len(), &mut self.logits)?;
+            let rows = self.logits.chunks_exact(self.decoder.layout.vocabulary);
+            if rows.len() == tokens.len() {
+                rows.for_each(&mut *each);
+                self.held += tokens.len();
+                continue;
+            }
+            for unit in chunk {
+                each(self.forward(std::slice::from_ref(unit), cancel)?);
+            }
+        }
+        Ok(())
     }
 
     fn truncate(&mut self, length: usize) -> Result<usize> {

@@ -10,7 +10,7 @@ use crate::arguments::{
     ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
 };
 use crate::current::Current;
-use crate::failure::Failure;
+use crate::failure::{Failure, finished};
 use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
 use crate::open;
@@ -64,14 +64,16 @@ impl Ask {
         let store = self.store(context).await?;
         let id = self.which.find(&*store).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
-        let manager = model.manager(store, &settings.settle(&self.sampling)?)?;
+        let sampling = settings.settle(&self.sampling)?.options();
+        let manager = model.manager(store)?;
         let preface = settings.settle(&self.system)?.preface();
         let mut current = Current::open(&manager, id, preface, *notes).await?;
-        let turn = current.begin(&question).await?.send(alloquy_core::Ask::from(question).guidance(guidance));
+        let ask = alloquy_core::Ask::from(question.as_str()).sampling(sampling).guidance(guidance);
+        let turn = current.begin(&question).await?.send(ask);
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
-        match reply.reply.finish {
-            FinishReason::Stopped => Err(Failure::Interrupted),
+        match finished(&reply.reply)? {
+            FinishReason::Cancelled => Err(Failure::Interrupted),
             _ => Ok(()),
         }
     }

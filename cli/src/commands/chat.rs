@@ -62,13 +62,14 @@ impl Chat {
         // Before the model is loaded, so that a wrong name does not take seconds to be told.
         let id = self.which.find(&*store).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
-        let manager = model.manager(store, &settings.settle(&self.sampling)?)?;
+        let sampling = settings.settle(&self.sampling)?.options();
+        let manager = model.manager(store)?;
         let preface = settings.settle(&self.system)?.preface();
         let current = Current::open(&manager, id, preface, *notes).await?;
         model.introduce(*notes);
         let (lines, after_error) = lines(&settings.settle(&self.history)?, *notes)?;
         let printer = printer(output, LineEnd::Always);
-        Repl { current, lines, printer, interrupts, notes: *notes, after_error }.run().await
+        Repl { current, lines, printer, interrupts, notes: *notes, after_error, sampling }.run().await
     }
 }
 

@@ -10,7 +10,7 @@ use futures::StreamExt as _;
 
 use super::Context;
 use crate::arguments::{ModelArguments, SamplingArguments};
-use crate::failure::Failure;
+use crate::failure::{Failure, finished};
 use crate::form::FormArguments;
 use crate::interrupts::Interrupts;
 use crate::open;
@@ -61,8 +61,8 @@ impl Complete {
         // A file gets the continuation byte for byte; a person gets a new line to type on.
         let end = if stdout().is_terminal() { LineEnd::Always } else { LineEnd::Never };
         let reply = continued(&model, request, &mut *printer(output, end)).await?;
-        match reply.finish {
-            FinishReason::Stopped => Err(Failure::Interrupted),
+        match finished(&reply)? {
+            FinishReason::Cancelled => Err(Failure::Interrupted),
             _ => Ok(()),
         }
     }

@@ -11,9 +11,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::arguments::{
-    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
-};
+use crate::arguments::{ModelArguments, StoreArguments, SystemArguments, WhichConversation};
 use crate::failure::Failure;
 use crate::messages::messages;
 use crate::open;
@@ -89,7 +87,7 @@ impl Render {
         if self.which.last || self.which.conversation.is_some() {
             let store = open::store(context.settings.settle(&self.store)?.store.as_deref()).await?;
             let id = self.which.find_or_last(&*store).await?;
-            let manager = model.manager(store, &SamplingArguments::default())?;
+            let manager = model.manager(store)?;
             return Ok(manager.open(&id).await?.request().await?);
         }
         match self.message.is_empty() {

@@ -69,14 +69,20 @@ impl<O: Write> Printer for Events<O> {
 }
 
 fn done(reply: &Reply) -> Value {
-    json!({
+    let mut done = json!({
         "text": reply.message.text(),
         "finish": reply.finish,
+        "stop_string": reply.stop_string,
+        "error": reply.error,
         "usage": reply.usage,
         "cache": reply.cache,
         "seed": reply.seed,
         "degradations": reply.degradations,
-    })
+    });
+    if !reply.logprobs.is_empty() {
+        done = joined(done, json!({"logprobs": reply.logprobs}));
+    }
+    done
 }
 
 /// Puts the name of an event in front of its fields.

@@ -168,9 +168,10 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
 /// What was not as asked.
 fn remarks(reply: &Reply) -> Vec<String> {
     let finish = match reply.finish {
-        FinishReason::MaxTokens => Some("(the answer ends at --max-tokens)".to_owned()),
+        FinishReason::Length => Some("(the answer ends at --max-tokens)".to_owned()),
         FinishReason::ContextFull => Some("(the answer ends because the model's context is full)".to_owned()),
-        FinishReason::Stopped => Some("(stopped; what was said is kept)".to_owned()),
+        FinishReason::Cancelled => Some("(stopped; what was said is kept)".to_owned()),
+        FinishReason::Error => Some("(the model failed midway; what was said is kept)".to_owned()),
         _ => None,
     };
     finish.into_iter().chain(reply.degradations.iter().map(degradation)).collect()
@@ -194,7 +195,7 @@ fn degradation(degradation: &Degradation) -> String {
 fn cost(reply: &Reply) -> String {
     let cache = reply.cache.map_or_else(String::new, |report| format!("{}, ", cached(report)));
     let seed = reply.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
-    format!("({cache}reply {} tokens{seed})", reply.usage.reply)
+    format!("({cache}reply {} tokens{seed})", reply.usage.generated)
 }
 
 fn cached(report: CacheReport) -> String {
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn quiet_is_the_answer_and_nothing_else() {
         let mut reply = Reply::new(Message::assistant("Yes"));
-        reply.finish = FinishReason::MaxTokens;
+        reply.finish = FinishReason::Length;
         let quiet = Output { quiet: true, ..Output::default() };
         let (out, err) = printed(&quiet, LineEnd::Always, &deltas(), &reply);
         assert_eq!((out.as_str(), err.as_str()), ("Yes\n", ""));

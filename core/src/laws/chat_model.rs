@@ -5,6 +5,7 @@ use futures::StreamExt;
 use crate::chat_model::{ChatModel, FinishReason, Reply, Request};
 use crate::message::{Message, Part};
 use crate::processor::Delta;
+use crate::{ErrorKind, Score};
 
 /// Runs every law. `request` must be one that the model answers with more than one delta.
 ///
@@ -14,6 +15,8 @@ pub async fn all(model: &dyn ChatModel, request: &Request) {
     deltas_join_to_the_message(model, request).await;
     dropping_leaves_the_model_usable(model, request).await;
     stopping_keeps_what_was_said(model, request).await;
+    logprobs_belong_to_tokens(model, request).await;
+    scoring_changes_nothing(model, request).await;
     a_request_that_cannot_be_answered_fails_early(model).await;
 }
 
@@ -60,10 +63,61 @@ pub async fn stopping_keeps_what_was_said(model: &dyn ChatModel, request: &Reque
     let stopped = finish(stream).await;
     assert_eq!(joined(&deltas), stopped.message.parts, "the deltas do not join to the stopped message");
     assert!(
-        stopped.finish == FinishReason::Stopped || stopped.message == reply.message,
+        stopped.finish == FinishReason::Cancelled || stopped.message == reply.message,
         "a reply that was cut short says {:?}",
         stopped.finish
     );
+}
+
+/// A reply has log-probabilities for all of its tokens or for none, each with as many likely ones as were asked for.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn logprobs_belong_to_tokens(model: &dyn ChatModel, request: &Request) {
+    let (_, silent) = whole(model, request).await;
+    assert!(silent.logprobs.is_empty(), "log-probabilities that nobody asked for");
+    let sampling = crate::SamplingOptions { logprobs: Some(2), ..request.sampling.clone() };
+    let (_, reply) = whole(model, &request.clone().sampling(sampling)).await;
+    assert_eq!(reply.message, silent.message, "asking for log-probabilities changed the reply");
+    if reply.logprobs.is_empty() {
+        return;
+    }
+    let sampled: Vec<_> = reply.logprobs.iter().map(|logprobs| logprobs.sampled.token).collect();
+    assert_eq!(sampled, reply.tokens, "the log-probabilities are not those of the reply's tokens");
+    for logprobs in &reply.logprobs {
+        assert_eq!(logprobs.top.len(), 2, "two likely tokens were asked for");
+        let best = logprobs.top.iter().map(|likely| likely.logprob).fold(f32::NEG_INFINITY, f32::max);
+        let sound = logprobs.sampled.logprob <= best && best <= 0.0;
+        assert!(
+            sound,
+            "{} is not the logarithm of a probability of at most {best}",
+            logprobs.sampled.logprob
+        );
+    }
+}
+
+/// Scoring gives each target a score, the same each time, and leaves the model as it was. A model that cannot score
+/// says so.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn scoring_changes_nothing(model: &dyn ChatModel, request: &Request) {
+    // The first reply leaves a session that holds it, so that the next ones find the same.
+    whole(model, request).await;
+    let (_, before) = whole(model, request).await;
+    let targets = [before.message.text(), "another target".to_owned(), String::new()];
+    let scored = match model.score(request.clone(), &targets).await {
+        Err(error) if error.kind() == ErrorKind::Unsupported => return,
+        scored => scored,
+    };
+    let Ok(scores) = scored else { panic!("scoring failed: {scored:?}") };
+    let texts: Vec<_> = scores.iter().map(|score| score.text.clone()).collect();
+    assert_eq!(texts, targets, "the scores are not those of the targets");
+    let sound = |score: &Score| score.tokens.iter().all(|token| token.logprob <= 0.0);
+    assert!(scores.iter().all(sound), "a score is not the logarithm of a probability: {scores:?}");
+    let (_, after) = whole(model, request).await;
+    assert_eq!(after.message, before.message, "another answer after scoring");
+    assert_eq!(after.cache, before.cache, "scoring changed what is reused");
 }
 
 /// A request without a message and with options out of range fails in `reply`, not in the stream.

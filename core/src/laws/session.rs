@@ -30,6 +30,7 @@ pub fn all(engine: &dyn Engine, prompt: &[TokenId], tolerance: f32) {
     laws.a_session_starts_empty();
     laws.forward_gives_a_logit_for_every_token();
     laws.chunks_change_nothing();
+    laws.the_logits_of_each_unit_are_those_after_it();
     laws.truncating_and_feeding_again_changes_nothing();
     laws.truncating_keeps_what_it_says();
     laws.a_fork_is_independent();
@@ -62,6 +63,28 @@ impl Laws<'_> {
             let logits = self.feed(session.as_mut(), 0, size);
             self.agree(&logits, &self.whole(), &format!("fed in chunks of {size} and fed whole"));
         }
+    }
+
+    fn the_logits_of_each_unit_are_those_after_it(&self) {
+        let (mut session, mut rows) = (self.open(), Vec::new());
+        let (first, rest) = self.units.split_at(2);
+        checked(session.forward(first, &Cancel::default()));
+        let keep = &mut |logits: &[f32]| rows.push(logits.to_vec());
+        checked(session.forward_each(rest, &Cancel::default(), keep));
+        assert_eq!(rows.len(), rest.len(), "there are logits for each unit");
+        assert_eq!(session.resident(), self.units.len(), "every unit that was fed is resident");
+        for (index, row) in rows.iter().enumerate() {
+            let mut other = self.open();
+            let units = self.units.get(..first.len() + index + 1).unwrap_or_default();
+            let logits = checked(other.forward(units, &Cancel::default())).to_vec();
+            self.near(
+                row,
+                &logits,
+                &format!("the logits of unit {index} of several and of the last of as many"),
+            );
+        }
+        let logits = self.feed_on(session.as_mut());
+        self.agree(&logits, &self.fed_on(), "a session that gave all logits and one that gave the last ones");
     }
 
     fn truncating_and_feeding_again_changes_nothing(&self) {
@@ -181,7 +204,24 @@ impl Laws<'_> {
         logits
     }
 
+    /// The logits after the prompt and its first unit once more.
+    fn fed_on(&self) -> Vec<f32> {
+        let mut session = self.open();
+        self.feed(session.as_mut(), 0, self.units.len());
+        self.feed_on(session.as_mut())
+    }
+
+    fn feed_on(&self, session: &mut dyn Session) -> Vec<f32> {
+        let first = self.units.get(..1).unwrap_or_default();
+        checked(session.forward(first, &Cancel::default())).to_vec()
+    }
+
     fn agree(&self, left: &[f32], right: &[f32], what: &str) {
+        self.near(left, right, what);
+        assert_eq!(likeliest(left), likeliest(right), "{what}: the likeliest token");
+    }
+
+    fn near(&self, left: &[f32], right: &[f32], what: &str) {
         assert_eq!(left.len(), right.len(), "{what}: as many logits");
         let differences = left.iter().zip(right).map(|(left, right)| (left - right).abs());
         let largest = differences.fold(0.0, f32::max);
@@ -190,7 +230,6 @@ impl Laws<'_> {
             "{what}: logits differ by {largest}, more than {}",
             self.tolerance
         );
-        assert_eq!(likeliest(left), likeliest(right), "{what}: the likeliest token");
     }
 }
 

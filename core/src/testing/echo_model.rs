@@ -41,7 +41,7 @@ impl ChatModel for EchoModel {
                 said += word;
                 emit.send(Delta::Text(word.to_owned())).await;
             }
-            let finish = if said == text { FinishReason::Stop } else { FinishReason::Stopped };
+            let finish = if said == text { FinishReason::Stop } else { FinishReason::Cancelled };
             Ok(Reply { finish, ..Reply::new(Message::assistant(said)) })
         }))
     }

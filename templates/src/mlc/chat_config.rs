@@ -3,7 +3,7 @@
 //! References: `ChatConfig` in `python/mlc_chat/chat_module.py` and `LoadJSONOverride` in `cpp/llm_chat.cc` for the
 //! older files, `MLCChatConfig` in `python/mlc_llm/protocol/mlc_chat_config.py` for today's.
 
-use alloquy_core::{Error, ErrorKind, ModelInfo, Result, SamplingOptions, TokenId};
+use alloquy_core::{Error, ErrorKind, ModelInfo, PenaltyScope, Result, SamplingOptions, TokenId};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -33,10 +33,7 @@ pub const MLC_CHAT_CONFIG: &str = "mlc-chat-config.json";
 /// assert_eq!(config.template.map(|template| template.system().to_owned()).as_deref(), Some("You are Guanaco."));
 /// assert_eq!(config.sampling.temperature, Some(0.7));
 /// assert_eq!(config.context_shift.map(|shift| shift.window), Some(2048));
-/// assert_eq!(
-///     config.warnings[0].to_string(),
-///     "field \"repetition_penalty\" with value 1.1 has no effect: there is no such step of sampling"
-/// );
+/// assert_eq!(config.sampling.repetition_penalty, Some(1.1));
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -44,10 +41,8 @@ pub const MLC_CHAT_CONFIG: &str = "mlc-chat-config.json";
 pub struct ChatConfig {
     /// How prompts are written: `conv_template`, `conv_config`, or the one changed by the other.
     pub template: Option<ConversationTemplate>,
-    /// `temperature`, `top_p`, `max_gen_len`, and the template's texts that end a reply.
+    /// `temperature`, `top_p`, the penalties, `max_gen_len`, and the template's texts that end a reply.
     pub sampling: SamplingOptions,
-    /// Penalties, which sampling here does not have.
-    pub penalties: Penalties,
     /// What to do when a conversation outgrows its window. `None` for files of today, whose engine refuses such a
     /// prompt, and for sliding windows.
     pub context_shift: Option<ContextShift>,
@@ -73,17 +68,6 @@ pub struct ChatConfig {
     pub rest: Map<String, Value>,
     /// What was read and has no effect, or not the expected one; those of the template too.
     pub warnings: Vec<Warning>,
-}
-
-/// Penalties of tokens that were said before.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Penalties {
-    /// `repetition_penalty`: divides, or multiplies, their logits; 1 changes nothing.
-    pub repetition: Option<f64>,
-    /// `presence_penalty`: is taken off their logits once; 0 changes nothing.
-    pub presence: Option<f64>,
-    /// `frequency_penalty`: is taken off their logits for each time; 0 changes nothing.
-    pub frequency: Option<f64>,
 }
 
 /// The special tokens that a configuration names.
@@ -120,8 +104,6 @@ const OF_THE_COMPILER: [&str; 20] = [
     "version",
     "kv_state_kind",
 ];
-
-const NO_STEP: &str = "there is no such step of sampling";
 
 impl ChatConfig {
     /// Reads a file.
@@ -166,7 +148,6 @@ impl Reader {
         let windows = self.windows()?;
         let mut config = ChatConfig {
             sampling: self.sampling(template.as_ref())?,
-            penalties: self.penalties()?,
             mean_gen_len: self.take("mean_gen_len")?,
             shift_fill_factor: self.take("shift_fill_factor")?,
             vocabulary: self.take("vocab_size")?,
@@ -256,31 +237,21 @@ impl Reader {
     }
 
     fn sampling(&mut self, template: Option<&ConversationTemplate>) -> Result<SamplingOptions> {
+        let repetition_penalty = self.take("repetition_penalty")?;
         let sampling = SamplingOptions {
             temperature: self.take("temperature")?,
             top_p: self.take("top_p")?,
+            // There the prompt's tokens do not count.
+            penalty_scope: repetition_penalty.map(|_| PenaltyScope::Reply),
+            repetition_penalty,
+            presence_penalty: self.take("presence_penalty")?,
+            frequency_penalty: self.take("frequency_penalty")?,
             max_tokens: self.size("max_gen_len")?,
             stop: template.map(|template| template.stop_strings().to_vec()).unwrap_or_default(),
             ..SamplingOptions::default()
         };
         sampling.validate().map_err(|error| error.context(MLC_CHAT_CONFIG))?;
         Ok(sampling)
-    }
-
-    fn penalties(&mut self) -> Result<Penalties> {
-        Ok(Penalties {
-            repetition: self.penalty("repetition_penalty", 1.0)?,
-            presence: self.penalty("presence_penalty", 0.0)?,
-            frequency: self.penalty("frequency_penalty", 0.0)?,
-        })
-    }
-
-    fn penalty(&mut self, field: &str, neutral: f64) -> Result<Option<f64>> {
-        let penalty: Option<f64> = self.take(field)?;
-        if let Some(penalty) = penalty.filter(|penalty| *penalty != neutral) {
-            self.has_no_effect(field, penalty.into(), NO_STEP);
-        }
-        Ok(penalty)
     }
 
     fn windows(&mut self) -> Result<ChatConfig> {

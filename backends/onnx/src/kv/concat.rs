@@ -11,7 +11,7 @@ use ort::session::{SessionInputValue, SessionOutputs};
 use ort::value::DynValue;
 
 use super::{copy_positions, empty_tensor};
-use crate::decoder::{Decoder, last_row};
+use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::feeds;
 use crate::layout::Slot;
@@ -30,13 +30,14 @@ impl ConcatCache {
         decoder: &Decoder,
         tokens: &[TokenId],
         held: usize,
+        rows: usize,
         logits: &mut Vec<f32>,
     ) -> Result<()> {
         self.cut(decoder, held)?;
         let mut run = || -> ort::Result<Vec<DynValue>> {
             let mut session = decoder.lock();
-            let mut outputs = session.run(self.inputs(decoder, tokens, held)?)?;
-            last_row(&outputs, &decoder.layout, logits)?;
+            let mut outputs = session.run(self.inputs(decoder, tokens, held, rows)?)?;
+            last_rows(&outputs, &decoder.layout, rows, logits)?;
             presents(decoder, &mut outputs)
         };
         let values = run().map_err(error::runtime("run the model"))?;
@@ -49,8 +50,9 @@ impl ConcatCache {
         decoder: &'a Decoder,
         tokens: &[TokenId],
         held: usize,
+        rows: usize,
     ) -> ort::Result<Vec<(Cow<'a, str>, SessionInputValue<'a>)>> {
-        let feeds = feeds(&decoder.layout, tokens, held)?.into_iter();
+        let feeds = feeds(&decoder.layout, tokens, held, rows)?.into_iter();
         let feeds = feeds.map(|(name, value)| (Cow::from(name), SessionInputValue::from(value)));
         let pasts = decoder.layout.slots.iter().zip(self.values.iter());
         let pasts = pasts.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));

@@ -10,7 +10,7 @@ use ort::session::IoBinding;
 use ort::value::Tensor;
 
 use super::{copy_positions, empty_tensor};
-use crate::decoder::{Decoder, last_row};
+use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::feeds;
 
@@ -43,6 +43,7 @@ impl SharedCache {
         decoder: &Decoder,
         tokens: &[TokenId],
         held: usize,
+        rows: usize,
         logits: &mut Vec<f32>,
     ) -> Result<()> {
         let needed = held + tokens.len();
@@ -52,7 +53,7 @@ impl SharedCache {
         let Some(buffers) = &mut self.buffers else {
             return Err(Error::new(ErrorKind::Backend, "the cache has no room"));
         };
-        buffers.run(decoder, tokens, held, logits).map_err(error::runtime("run the model"))
+        buffers.run(decoder, tokens, held, rows, logits).map_err(error::runtime("run the model"))
     }
 
     pub(super) fn fork(&self, decoder: &Decoder, held: usize) -> Result<Self> {
@@ -119,9 +120,10 @@ impl Buffers {
         decoder: &Decoder,
         tokens: &[TokenId],
         held: usize,
+        rows: usize,
         logits: &mut Vec<f32>,
     ) -> ort::Result<()> {
-        for (name, value) in feeds(&decoder.layout, tokens, held)? {
+        for (name, value) in feeds(&decoder.layout, tokens, held, rows)? {
             self.binding.bind_input(name, &value)?;
         }
         // Bound anew each time: the tensor of the last run would be used again, and has the last run's shape.
@@ -129,6 +131,6 @@ impl Buffers {
         self.binding.bind_output_to_device(&decoder.layout.logits, &host)?;
         let mut session = decoder.lock();
         let outputs = session.run_binding(&self.binding)?;
-        last_row(&outputs, &decoder.layout, logits)
+        last_rows(&outputs, &decoder.layout, rows, logits)
     }
 }

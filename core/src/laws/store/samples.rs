@@ -48,6 +48,10 @@ pub(super) fn rich_record() -> ConversationRecord {
         .extra("zeta", json!({"b": 1, "a": [2, {}]}))
         .extra("alpha", false);
     let mut record = ConversationRecord::new(name("rich / \u{e9} ../.."), preface);
+    record.sampling.temperature = Some(0.3);
+    record.sampling.logit_bias = [(7, -0.1), (40_000, 2.5)].into();
+    record.sampling.stop = vec!["\u{1F980}\n".to_owned()];
+    record.sampling.stop_tokens = vec![vec![0, u32::MAX]];
     record.metadata = object(json!({"title": "Tee \"Grün\"\n", "z": 1, "a": {"y": [], "x": ""}}));
     record
 }

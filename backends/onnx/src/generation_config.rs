@@ -1,0 +1,244 @@
+//! The sampling that a model's makers recommend, with the meaning that transformers gives it. Samples nothing.
+//!
+//! `do_sample` is off unless it is on, and without it the numbers of the draw mean nothing. What has no counterpart
+//! here is handed on by name, so that nobody has to guess.
+
+use std::collections::BTreeMap;
+
+use alloquy_core::{Result, SamplingOptions, TokenId};
+use serde_json::Value;
+
+use crate::description::Description;
+use crate::error::model;
+
+/// What is recommended, and what of it has no effect.
+#[derive(Debug, Default)]
+pub(crate) struct Recommendation {
+    pub(crate) sampling: SamplingOptions,
+    /// By file and pointer.
+    pub(crate) ignored: BTreeMap<String, Value>,
+}
+
+/// Fields that recommend nothing about sampling: ids, bookkeeping, what a call returns, and when beams end.
+const NOT_SAMPLING: [&str; 28] = [
+    "_from_model_config",
+    "assistant_confidence_threshold",
+    "bos_token_id",
+    "cache_config",
+    "cache_implementation",
+    "chunk_size",
+    "decoder_start_token_id",
+    "do_sample",
+    "early_stopping",
+    "eos_token_id",
+    "forced_decoder_ids",
+    "max_matching_ngram_size",
+    "max_time",
+    "num_assistant_tokens",
+    "num_assistant_tokens_schedule",
+    "output_attentions",
+    "output_hidden_states",
+    "output_logits",
+    "output_scores",
+    "pad_token_id",
+    "past_present_share_buffer",
+    "prompt_lookup_num_tokens",
+    "return_dict_in_generate",
+    "target_lookbehind",
+    "token_healing",
+    "transformers_version",
+    "trust_remote_code",
+    "use_cache",
+];
+
+/// Values that change nothing where there is no counterpart, or no draw: the defaults of transformers.
+const NEUTRAL: [(&str, f64); 18] = [
+    ("diversity_penalty", 0.0),
+    ("encoder_no_repeat_ngram_size", 0.0),
+    ("encoder_repetition_penalty", 1.0),
+    ("epsilon_cutoff", 0.0),
+    ("eta_cutoff", 0.0),
+    ("guidance_scale", 1.0),
+    ("length_penalty", 1.0),
+    ("max_length", 20.0),
+    ("min_length", 0.0),
+    ("min_new_tokens", 0.0),
+    ("min_p", 0.0),
+    ("num_beam_groups", 1.0),
+    ("num_beams", 1.0),
+    ("num_return_sequences", 1.0),
+    ("temperature", 1.0),
+    ("top_k", 50.0),
+    ("top_p", 1.0),
+    ("typical_p", 1.0),
+];
+
+/// Reads what the makers recommend.
+pub(crate) fn recommendation(description: &Description) -> Result<Recommendation> {
+    let (file, root) = match description.has("generation_config.json") {
+        true => ("generation_config.json", ""),
+        false => ("genai_config.json", "/search"),
+    };
+    let Some(section) = description.at((file, root)).and_then(Value::as_object) else {
+        return Ok(Recommendation::default());
+    };
+    let draws = section.get("do_sample").and_then(Value::as_bool);
+    let mut sampling = SamplingOptions::default();
+    match draws {
+        None => {}
+        Some(true) => sampling.temperature = Some(1.0),
+        Some(false) => sampling.temperature = Some(0.0),
+    }
+    let mut ignored = BTreeMap::new();
+    for (key, value) in section.iter().filter(|(key, value)| !says_nothing(file, key, value)) {
+        let drawn = draws == Some(true) && take_drawn(&mut sampling, key, value).is_some();
+        if !drawn && take(&mut sampling, key, value).is_none() && !is_neutral(key, value) {
+            ignored.insert(format!("{file} {root}/{key}"), value.clone());
+        }
+    }
+    sampling.validate().map_err(|error| model(format!("{file}: {error}")))?;
+    Ok(Recommendation { sampling, ignored })
+}
+
+fn says_nothing(file: &str, key: &str, value: &Value) -> bool {
+    let empty = match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(values) => values.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(true) | Value::Number(_) | Value::String(_) => false,
+    };
+    // There it is the length of the context.
+    let context = key == "max_length" && file == "genai_config.json";
+    empty || context || NOT_SAMPLING.contains(&key)
+}
+
+fn is_neutral(key: &str, value: &Value) -> bool {
+    value.as_f64().is_some_and(|value| NEUTRAL.contains(&(key, value)))
+}
+
+/// Takes a number that means something only where tokens are drawn.
+fn take_drawn(sampling: &mut SamplingOptions, key: &str, value: &Value) -> Option<()> {
+    let field = match key {
+        "temperature" => &mut sampling.temperature,
+        "top_p" => &mut sampling.top_p,
+        "min_p" => &mut sampling.min_p,
+        "typical_p" => &mut sampling.typical_p,
+        "top_k" => {
+            sampling.top_k = Some(count(value)?);
+            return Some(());
+        }
+        _ => return None,
+    };
+    *field = Some(number(value)?);
+    Some(())
+}
+
+fn take(sampling: &mut SamplingOptions, key: &str, value: &Value) -> Option<()> {
+    match key {
+        "repetition_penalty" => sampling.repetition_penalty = Some(number(value)?),
+        "no_repeat_ngram_size" => sampling.no_repeat_ngram = Some(count(value)?),
+        "max_new_tokens" => sampling.max_tokens = Some(count(value)?),
+        "suppress_tokens" => {
+            sampling.suppress = value.as_array()?.iter().map(token).collect::<Option<_>>()?;
+        }
+        "sequence_bias" => {
+            sampling.logit_bias = value.as_array()?.iter().map(token_bias).collect::<Option<_>>()?;
+        }
+        "stop_strings" => sampling.stop = texts(value)?,
+        _ => return None,
+    }
+    Some(())
+}
+
+fn number(value: &Value) -> Option<f32> {
+    value.as_f64().map(|number| number as f32)
+}
+
+fn count(value: &Value) -> Option<usize> {
+    usize::try_from(value.as_u64()?).ok()
+}
+
+fn token(value: &Value) -> Option<TokenId> {
+    TokenId::try_from(value.as_u64()?).ok()
+}
+
+/// `[[id], bias]`; a sequence of several tokens has no counterpart.
+fn token_bias(value: &Value) -> Option<(TokenId, f32)> {
+    let [sequence, bias] = value.as_array()?.as_slice() else { return None };
+    let [id] = sequence.as_array()?.as_slice() else { return None };
+    Some((token(id)?, number(bias)?))
+}
+
+/// One text, or several.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    match value {
+        Value::Array(values) => values.iter().map(text).collect(),
+        one => text(one).map(|one| vec![one]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(file: &str, json: &Value) -> Recommendation {
+        let files = BTreeMap::from([(file.to_owned(), json.to_string())]);
+        recommendation(&Description::read(&files).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_step_that_there_is_is_taken_and_every_other_one_is_named() {
+        let read = read(
+            "generation_config.json",
+            &json!({
+                "bos_token_id": 1, "transformers_version": "5.23.0", "do_sample": true,
+                "temperature": 0.6, "top_k": 20, "top_p": 0.95, "min_p": 0.05, "typical_p": 0.9,
+                "repetition_penalty": 1.05, "no_repeat_ngram_size": 3, "max_new_tokens": 2048,
+                "suppress_tokens": [5, 6], "sequence_bias": [[[7], -2.5]], "stop_strings": "END",
+                "num_beams": 4, "num_return_sequences": 1, "penalty_alpha": 0.6, "bad_words_ids": [[1, 2]],
+                "early_stopping": false, "watermarking_config": null,
+            }),
+        );
+        let expected = SamplingOptions {
+            temperature: Some(0.6),
+            top_k: Some(20),
+            top_p: Some(0.95),
+            min_p: Some(0.05),
+            typical_p: Some(0.9),
+            repetition_penalty: Some(1.05),
+            no_repeat_ngram: Some(3),
+            max_tokens: Some(2048),
+            suppress: vec![5, 6],
+            logit_bias: BTreeMap::from([(7, -2.5)]),
+            stop: vec!["END".to_owned()],
+            ..SamplingOptions::default()
+        };
+        assert_eq!(read.sampling, expected);
+        let places: Vec<_> = read.ignored.keys().map(String::as_str).collect();
+        let named = ["bad_words_ids", "num_beams", "penalty_alpha"];
+        assert_eq!(places, named.map(|key| format!("generation_config.json /{key}")));
+    }
+
+    #[test]
+    fn without_sampling_the_numbers_of_the_draw_have_no_effect() {
+        for (on, temperature) in [(json!(null), None), (json!(false), Some(0.0))] {
+            let read = read(
+                "genai_config.json",
+                &json!({"search": {
+                    "do_sample": on, "temperature": 0.6, "repetition_penalty": 1.1, "max_length": 4096, "top_k": "many", "top_p": 1.0, "early_stopping": true,
+                }}),
+            );
+            assert_eq!(read.sampling.temperature, temperature);
+            assert_eq!(read.sampling.repetition_penalty, Some(1.1));
+            let places: Vec<_> = read.ignored.into_iter().collect();
+            let expected = [("temperature", json!(0.6)), ("top_k", json!("many"))];
+            assert_eq!(
+                places,
+                expected.map(|(key, value)| (format!("genai_config.json /search/{key}"), value))
+            );
+        }
+    }
+}

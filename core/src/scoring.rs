@@ -1,0 +1,106 @@
+//! How likely given texts are as a continuation. Says nothing, and leaves every session as it was.
+
+use futures::channel::oneshot;
+
+use crate::engine::{Cancel, Engine, Session};
+use crate::prompt::Unit;
+use crate::sampling::{LogSoftmax, Logprob};
+use crate::slots::Slots;
+use crate::tokenizer::TokenId;
+use crate::{Error, ErrorKind, Result};
+
+/// How likely a text is.
+///
+/// ```
+/// use alloquy_core::{Logprob, Score};
+///
+/// let tokens = vec![Logprob { token: 1, logprob: -0.5 }, Logprob { token: 2, logprob: -1.5 }];
+/// let score = Score { text: "so be it".to_owned(), tokens };
+/// assert_eq!((score.total(), score.mean()), (-2.0, Some(-1.0)));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Score {
+    /// The text.
+    pub text: String,
+    /// Its tokens, each with its log-probability behind all that stands before it.
+    pub tokens: Vec<Logprob>,
+}
+
+impl Score {
+    /// Returns the natural logarithm of the text's probability.
+    pub fn total(&self) -> f64 {
+        self.tokens.iter().map(|token| f64::from(token.logprob)).sum()
+    }
+
+    /// Returns the mean over the tokens, which does not favour short texts; `None` for a text without any.
+    pub fn mean(&self) -> Option<f64> {
+        (!self.tokens.is_empty()).then(|| self.total() / self.tokens.len() as f64)
+    }
+}
+
+/// Targets to score, and who waits for it.
+#[derive(Debug)]
+pub(crate) struct Scoring {
+    pub(crate) prompt: Vec<Unit>,
+    pub(crate) targets: Vec<Vec<TokenId>>,
+    pub(crate) cancel: Cancel,
+    pub(crate) answer: oneshot::Sender<Result<Vec<Vec<Logprob>>>>,
+}
+
+/// Scores every target behind the prompt, in a copy of the session that holds most of it.
+pub(crate) fn score(engine: &dyn Engine, slots: &Slots, scoring: &Scoring) -> Result<Vec<Vec<Logprob>>> {
+    let Scoring { prompt, targets, cancel, .. } = scoring;
+    check_room(engine, prompt, targets)?;
+    let mut session = slots.copy(engine, prompt)?;
+    let fresh = prompt.get(session.resident()..).unwrap_or_default();
+    let first = session.forward(fresh, cancel)?.to_vec();
+    let mut scores = Vec::with_capacity(targets.len());
+    for target in targets {
+        rewind(&mut *session, prompt, cancel)?;
+        scores.push(score_target(&mut *session, &first, target, cancel)?);
+    }
+    Ok(scores)
+}
+
+fn check_room(engine: &dyn Engine, prompt: &[Unit], targets: &[Vec<TokenId>]) -> Result<()> {
+    if prompt.is_empty() {
+        return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
+    }
+    let (context, longest) = (engine.model().context_length, targets.iter().map(Vec::len).max().unwrap_or(0));
+    if prompt.len() + longest > context {
+        let message = format!(
+            "the prompt has {} units, a target {longest} and the model's context {context}",
+            prompt.len()
+        );
+        return Err(Error::new(ErrorKind::ContextOverflow, message));
+    }
+    Ok(())
+}
+
+/// Goes back to the prompt's end, computing again what the session could not keep.
+fn rewind(session: &mut dyn Session, prompt: &[Unit], cancel: &Cancel) -> Result<()> {
+    let kept = session.truncate(prompt.len())?;
+    match prompt.get(kept..).filter(|lost| !lost.is_empty()) {
+        Some(lost) => session.forward(lost, cancel).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Scores one target; `first` are the logits at the prompt's end.
+fn score_target(
+    session: &mut dyn Session,
+    first: &[f32],
+    target: &[TokenId],
+    cancel: &Cancel,
+) -> Result<Vec<Logprob>> {
+    let mut tokens = target.iter().copied();
+    let mut scores: Vec<_> =
+        tokens.next().map(|token| LogSoftmax::new(first).of(token)).into_iter().collect();
+    // The last token's logits say what would follow it.
+    let fed: Vec<_> =
+        target.split_last().map_or(&[][..], |(_, fed)| fed).iter().copied().map(Unit::Token).collect();
+    session.forward_each(&fed, cancel, &mut |logits| {
+        scores.extend(tokens.next().map(|token| LogSoftmax::new(logits).of(token)));
+    })?;
+    Ok(scores)
+}

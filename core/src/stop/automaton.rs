@@ -1,0 +1,141 @@
+//! Finds the first of several patterns in a stream of symbols (Aho and Corasick 1975). Knows no text and no tokens.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The states of a search, shared by the streams that are searched.
+#[derive(Clone, Debug)]
+struct Automaton<S> {
+    /// The first one has read nothing that begins a pattern.
+    states: Vec<State<S>>,
+}
+
+/// What was read last, as far as it begins a pattern.
+#[derive(Clone, Debug)]
+struct State<S> {
+    next: BTreeMap<S, usize>,
+    /// The state of the longest proper end of what was read.
+    shorter: usize,
+    /// How many symbols were read.
+    depth: usize,
+    /// The longest pattern that ends here, with its length.
+    found: Option<(usize, usize)>,
+}
+
+impl<S> State<S> {
+    fn new(depth: usize) -> Self {
+        Self { next: BTreeMap::new(), shorter: 0, depth, found: None }
+    }
+}
+
+impl<S: Copy + Ord> Automaton<S> {
+    fn new<'a>(patterns: impl IntoIterator<Item = &'a [S]>) -> Self
+    where
+        S: 'a,
+    {
+        let mut automaton = Self { states: vec![State::new(0)] };
+        for (index, pattern) in patterns.into_iter().enumerate() {
+            automaton.add(index, pattern);
+        }
+        automaton.connect();
+        automaton
+    }
+
+    fn add(&mut self, index: usize, pattern: &[S]) {
+        let mut state = 0;
+        for (depth, &symbol) in (1..).zip(pattern) {
+            let new = self.states.len();
+            let Some(here) = self.states.get_mut(state) else { return };
+            state = *here.next.entry(symbol).or_insert(new);
+            if state == new {
+                self.states.push(State::new(depth));
+            }
+        }
+        if let Some(last) = self.states.get_mut(state).filter(|last| last.depth > 0) {
+            last.found.get_or_insert((index, pattern.len()));
+        }
+    }
+
+    /// Finds each state's shorter one, those of fewer symbols first.
+    fn connect(&mut self) {
+        let mut waiting = VecDeque::from([0]);
+        while let Some(index) = waiting.pop_front() {
+            let Some(state) = self.states.get(index) else { return };
+            let (shorter, next) = (state.shorter, state.next.clone());
+            for (symbol, below) in next {
+                let shorter = if index == 0 { 0 } else { self.step(shorter, symbol) };
+                let found = self.states.get(shorter).and_then(|state| state.found);
+                if let Some(below) = self.states.get_mut(below) {
+                    below.shorter = shorter;
+                    below.found = below.found.or(found);
+                }
+                waiting.push_back(below);
+            }
+        }
+    }
+
+    fn step(&self, from: usize, symbol: S) -> usize {
+        let mut index = from;
+        while let Some(state) = self.states.get(index) {
+            match state.next.get(&symbol) {
+                Some(&next) => return next,
+                None if index == 0 => return 0,
+                None => index = state.shorter,
+            }
+        }
+        0
+    }
+}
+
+/// Watches a stream for the first pattern, holding back only what may still become one.
+///
+/// The first one is that which ends first; of those that end together, the longest.
+#[derive(Clone, Debug)]
+pub(super) struct Watch<S> {
+    automaton: Arc<Automaton<S>>,
+    state: usize,
+    held: Vec<S>,
+}
+
+impl<S: Copy + Ord> Watch<S> {
+    /// Watches for `patterns`; empty ones are never found.
+    pub(super) fn new<'a>(patterns: impl IntoIterator<Item = &'a [S]>) -> Self
+    where
+        S: 'a,
+    {
+        Self { automaton: Arc::new(Automaton::new(patterns)), state: 0, held: Vec::new() }
+    }
+
+    /// Takes symbols up to the end of a pattern. Adds to `settled` what is no part of one, and returns which pattern
+    /// was found; what follows it is dropped.
+    pub(super) fn push(&mut self, symbols: &[S], settled: &mut Vec<S>) -> Option<usize> {
+        for &symbol in symbols {
+            self.held.push(symbol);
+            self.state = self.automaton.step(self.state, symbol);
+            let state = self.automaton.states.get(self.state);
+            if let Some((pattern, length)) = state.and_then(|state| state.found) {
+                self.settle(length, settled);
+                self.held.clear();
+                self.state = 0;
+                return Some(pattern);
+            }
+            self.settle(state.map_or(0, |state| state.depth), settled);
+        }
+        None
+    }
+
+    /// Keeps the last `count` symbols.
+    fn settle(&mut self, count: usize, settled: &mut Vec<S>) {
+        settled.extend(self.held.drain(..self.held.len().saturating_sub(count)));
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Returns what was held back, and starts anew.
+    pub(super) fn finish(&mut self) -> Vec<S> {
+        self.state = 0;
+        std::mem::take(&mut self.held)
+    }
+}
