@@ -1,6 +1,6 @@
 //! One model call: template, processor, prompt, session, parser. The only place that knows their order.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -9,10 +9,9 @@ use crate::arguments::ProcessorArguments;
 use crate::chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage,
 };
-use crate::constraint::{ConstraintCompiler, Constraints};
+use crate::constraint::Constraints;
 use crate::engine::{Engine, ModelInfo};
 use crate::generator::{Generation, Generator, TokenStream};
-use crate::guide::Guide;
 use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
@@ -21,10 +20,13 @@ use crate::sampling::{SampledLogprobs, Sampler, SamplingOptions};
 use crate::scoring::Score;
 use crate::stop::{StopSignal, StopStrings, StopTokens};
 use crate::stream::{Emit, Run};
-use crate::template::{Ending, PromptTemplate};
+use crate::template::PromptTemplate;
 use crate::tokenizer::{Detokenizer, TokenId};
-use crate::vocabulary::Vocabulary;
 use crate::{Error, ErrorKind, Result};
+
+mod form;
+
+use form::{Form, Prepared};
 
 /// How many KV caches an engine keeps unless told otherwise.
 const SESSIONS: usize = 4;
@@ -52,24 +54,6 @@ pub struct Round {
     processor: Arc<dyn DataProcessor>,
     generator: Generator,
     constraints: Option<Arc<Prepared>>,
-}
-
-/// A way to enforce grammars, made ready for the engine's vocabulary when the first reply needs it.
-#[derive(Debug)]
-struct Prepared {
-    constraints: Box<dyn Constraints>,
-    compiler: OnceLock<Arc<dyn ConstraintCompiler>>,
-}
-
-impl Prepared {
-    fn compiler(&self, engine: &dyn Engine) -> Result<&Arc<dyn ConstraintCompiler>> {
-        if let Some(compiler) = self.compiler.get() {
-            return Ok(compiler);
-        }
-        // Two replies at once may both prepare; the first to be ready counts.
-        let compiler = self.constraints.prepare(&Vocabulary::of(engine))?;
-        Ok(self.compiler.get_or_init(|| compiler))
-    }
 }
 
 /// What a [`Round`] is made of; template and processor are required.
@@ -119,9 +103,7 @@ impl RoundBuilder {
             processor: self.processor.ok_or_else(|| missing("processor"))?,
             generator: Generator::spawn(Arc::clone(&self.engine), self.sessions)?,
             engine: self.engine,
-            constraints: self
-                .constraints
-                .map(|constraints| Arc::new(Prepared { constraints, compiler: OnceLock::new() })),
+            constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
         })
     }
 }
@@ -185,30 +167,6 @@ impl Round {
         request.sampling.clone().or(&self.model().sampling).or(&family)
     }
 
-    /// Makes what leads the reply; a grammar that cannot be enforced is found here, before anything is generated.
-    fn guide(&self, request: &Request, rendered: &str) -> Result<Guide> {
-        let (arguments, guidance) = (request.joined_arguments(), &request.guidance);
-        let source = source(request, &arguments);
-        let mut guide = Guide::default();
-        if let Some(grammar) = guidance.joined(&*self.processor, source)? {
-            guide = guide.constrain(self.compiler()?.compile(&grammar)?);
-        }
-        if guide.constrains() || guidance.thinking_budget.is_some() {
-            let budget = guidance.thinking_budget;
-            guide = guide.thinking(self.processor.channels(), rendered, source, budget);
-        }
-        Ok(guide)
-    }
-
-    fn compiler(&self) -> Result<&Arc<dyn ConstraintCompiler>> {
-        let missing = || {
-            let message = "this round keeps no reply in a form: build it with `constraints`, such as those of \
-                           alloquy-constraints";
-            Error::new(ErrorKind::Unsupported, message)
-        };
-        self.constraints.as_ref().ok_or_else(missing)?.compiler(&*self.engine)
-    }
-
     /// The tokens of a text that stands behind a prompt.
     fn target(&self, prepared: &PreparedPrompt, text: &str) -> Result<Vec<TokenId>> {
         let mut parts = prepared.parts.clone();
@@ -216,19 +174,6 @@ impl Round {
         let whole = Prompt::lower(&parts, self.engine.tokenizer())?;
         let behind = whole.tokens().skip(prepared.prompt.units.len());
         Ok(behind.flatten().collect())
-    }
-
-    /// Starts decoding a reply. One that goes on inside a text is decoded behind that text, for SentencePiece prints
-    /// no space where a text begins; and so is one whose form was checked space by space.
-    fn detokenizer(&self, prompt: &Prompt, ending: Ending, guide: &Guide) -> Result<Box<dyn Detokenizer>> {
-        let mut detokenizer = self.engine.tokenizer().detokenizer();
-        if ending == Ending::Continue || guide.constrains() {
-            let special = |token: &TokenId| self.model().specials.iter().any(|special| special.id == *token);
-            for token in prompt.tokens().flatten().filter(|token| !special(token)) {
-                detokenizer.push(token)?;
-            }
-        }
-        Ok(detokenizer)
     }
 
     /// How many tokens the reply may have.
@@ -366,17 +311,6 @@ struct Reading {
     /// What was not done as asked, so far.
     degradations: Vec<Degradation>,
     form: Form,
-}
-
-/// How far a reply is in the form that it must have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// It need not have one.
-    Free,
-    /// It may be incomplete.
-    Open,
-    /// It is complete.
-    Complete,
 }
 
 async fn read(
