@@ -110,7 +110,7 @@ fn a_reply_that_is_cut_says_so() {
     let string = || Grammar::JsonSchema(json!({"type": "string", "minLength": 50}));
     let limited = SamplingOptions { max_tokens: Some(5), ..SamplingOptions::default() };
     let reply = ask(Llguidance::default(), request(string(), limited)).unwrap();
-    assert_eq!((reply.finish, reply.usage.reply), (FinishReason::MaxTokens, 5));
+    assert_eq!((reply.finish, reply.usage.generated), (FinishReason::Length, 5));
     assert_eq!(reply.degradations, [Degradation::ConstraintCut]);
 
     let spelled = Grammar::Regex("ab+ STOP".to_owned());
@@ -126,7 +126,7 @@ fn the_last_token_may_complete_the_form() {
     let exact = SamplingOptions { max_tokens: Some(3), ..SamplingOptions::default() };
     let reply = ask(Llguidance::default(), request(Grammar::choice(["yes"]), exact)).unwrap();
     assert_eq!(
-        (reply.message.text().as_str(), reply.finish, reply.usage.reply),
+        (reply.message.text().as_str(), reply.finish, reply.usage.generated),
         ("yes", FinishReason::Stop, 3)
     );
     assert!(reply.degradations.is_empty());

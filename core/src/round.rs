@@ -1,6 +1,6 @@
 //! One model call: template, processor, prompt, session, parser. The only place that knows their order.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -9,10 +9,9 @@ use crate::arguments::{ProcessorArguments, SWITCHES};
 use crate::chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage,
 };
-use crate::constraint::{ConstraintCompiler, Constraints};
+use crate::constraint::Constraints;
 use crate::engine::{Engine, ModelInfo};
 use crate::generator::{Generation, Generator, TokenStream};
-use crate::guide::Guide;
 use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
@@ -21,10 +20,13 @@ use crate::sampling::{SampledLogprobs, Sampler, SamplingOptions};
 use crate::scoring::Score;
 use crate::stop::{StopSignal, StopStrings, StopTokens};
 use crate::stream::{Emit, Run};
-use crate::template::{Ending, PromptTemplate, TemplateInput};
+use crate::template::{PromptTemplate, TemplateInput};
 use crate::tokenizer::{Detokenizer, TokenId};
-use crate::vocabulary::Vocabulary;
 use crate::{Error, ErrorKind, Result};
+
+mod form;
+
+use form::{Form, Prepared};
 
 /// How many KV caches an engine keeps unless told otherwise.
 const SESSIONS: usize = 4;
@@ -52,24 +54,6 @@ pub struct Round {
     processor: Arc<dyn DataProcessor>,
     generator: Generator,
     constraints: Option<Arc<Prepared>>,
-}
-
-/// A way to enforce grammars, made ready for the engine's vocabulary when the first reply needs it.
-#[derive(Debug)]
-struct Prepared {
-    constraints: Box<dyn Constraints>,
-    compiler: OnceLock<Arc<dyn ConstraintCompiler>>,
-}
-
-impl Prepared {
-    fn compiler(&self, engine: &dyn Engine) -> Result<&Arc<dyn ConstraintCompiler>> {
-        if let Some(compiler) = self.compiler.get() {
-            return Ok(compiler);
-        }
-        // Two replies at once may both prepare; the first to be ready counts.
-        let compiler = self.constraints.prepare(&Vocabulary::of(engine))?;
-        Ok(self.compiler.get_or_init(|| compiler))
-    }
 }
 
 /// What a [`Round`] is made of; template and processor are required.
@@ -119,9 +103,7 @@ impl RoundBuilder {
             processor: self.processor.ok_or_else(|| missing("processor"))?,
             generator: Generator::spawn(Arc::clone(&self.engine), self.sessions)?,
             engine: self.engine,
-            constraints: self
-                .constraints
-                .map(|constraints| Arc::new(Prepared { constraints, compiler: OnceLock::new() })),
+            constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
         })
     }
 }
@@ -206,43 +188,6 @@ impl Round {
         let whole = Prompt::lower(&parts, self.engine.tokenizer())?;
         let behind = whole.tokens().skip(prepared.prompt.units.len());
         Ok(behind.flatten().collect())
-    }
-
-    /// Makes what leads the reply; a grammar that cannot be enforced is found here, before anything is generated.
-    fn guide(&self, request: &Request, rendered: &str) -> Result<Guide> {
-        let (arguments, guidance) = (request.joined_arguments(), &request.guidance);
-        let source = source(request, &arguments);
-        let mut guide = Guide::default();
-        if let Some(grammar) = guidance.joined(&*self.processor, source)? {
-            guide = guide.constrain(self.compiler()?.compile(&grammar)?);
-        }
-        if guide.constrains() || guidance.thinking_budget.is_some() {
-            let budget = guidance.thinking_budget;
-            guide = guide.thinking(self.processor.channels(), rendered, source, budget);
-        }
-        Ok(guide)
-    }
-
-    fn compiler(&self) -> Result<&Arc<dyn ConstraintCompiler>> {
-        let missing = || {
-            let message = "this round keeps no reply in a form: build it with `constraints`, such as those of \
-                           alloquy-constraints";
-            Error::new(ErrorKind::Unsupported, message)
-        };
-        self.constraints.as_ref().ok_or_else(missing)?.compiler(&*self.engine)
-    }
-
-    /// Starts decoding a reply. One that goes on inside a text is decoded behind that text, for SentencePiece prints
-    /// no space where a text begins; and so is one whose form was checked space by space.
-    fn detokenizer(&self, prompt: &Prompt, ending: Ending, guide: &Guide) -> Result<Box<dyn Detokenizer>> {
-        let mut detokenizer = self.engine.tokenizer().detokenizer();
-        if ending == Ending::Continue || guide.constrains() {
-            let special = |token: &TokenId| self.model().specials.iter().any(|special| special.id == *token);
-            for token in prompt.tokens().flatten().filter(|token| !special(token)) {
-                detokenizer.push(token)?;
-            }
-        }
-        Ok(detokenizer)
     }
 
     /// How many tokens the reply may have.
@@ -382,17 +327,6 @@ struct Reading {
     form: Form,
 }
 
-/// How far a reply is in the form that it must have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// It need not have one.
-    Free,
-    /// It may be incomplete.
-    Open,
-    /// It is complete.
-    Complete,
-}
-
 async fn read(
     mut reading: Reading,
     tokens: TokenStream,
@@ -421,11 +355,12 @@ impl Reading {
         match event {
             Generation::Prefilled(report) => self.cache = Some(report),
             Generation::Ended(FinishReason::Length) => self.finish = Some(self.reached),
-            Generation::Ended(reason) => {
-                self.sampled += usize::from(reason == FinishReason::Stop);
+            Generation::Ended(FinishReason::Stop) => {
+                self.sampled += 1;
                 self.end_form();
-                self.finish = Some(reason);
+                self.finish = Some(FinishReason::Stop);
             }
+            Generation::Ended(reason) => self.finish = Some(reason),
             Generation::Complete => {
                 self.end_form();
                 self.finish = Some(FinishReason::Stop);
@@ -435,6 +370,13 @@ impl Reading {
             Generation::Token(token) => return self.sampled(token),
         }
         Ok(Vec::new())
+    }
+
+    /// The reply ended by itself, which its form allows only where it is complete.
+    fn end_form(&mut self) {
+        if self.form == Form::Open {
+            self.form = Form::Complete;
+        }
     }
 
     fn sampled(&mut self, token: TokenId) -> Result<Vec<Delta>> {
@@ -455,13 +397,6 @@ impl Reading {
             }
         }
         Ok(deltas)
-    }
-
-    /// The reply ended by itself, which its form allows only where it is complete.
-    fn end_form(&mut self) {
-        if self.form == Form::Open {
-            self.form = Form::Complete;
-        }
     }
 
     fn token(&mut self, token: TokenId) -> Result<Vec<Delta>> {

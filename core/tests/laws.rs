@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_core::testing::{
+    ByteTokenizer, EchoModel, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate,
+};
 use alloquy_core::{Message, Preface, Request, Round, SamplingOptions, laws};
 
 fn request(text: &str) -> Request {
@@ -28,4 +30,16 @@ fn a_round_is_a_chat_model_with_stop_texts() {
     let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build();
     let stop = SamplingOptions { stop: vec![" day".to_owned()], ..SamplingOptions::default() };
     pollster::block_on(laws::chat_model::all(&round.unwrap(), &request("Hi").sampling(stop)));
+}
+
+#[test]
+fn the_byte_tokenizer_is_a_tokenizer() {
+    laws::tokenizer::all(&ByteTokenizer::new(["<end>"]), &["Hello", " <end>", "中文 😀\n"]);
+}
+
+#[test]
+fn sessions_of_noise_are_sessions() {
+    let engine = NoiseEngine::new([]);
+    let prompt: Vec<_> = "Once upon a time".bytes().map(u32::from).collect();
+    laws::session::all(&engine, &prompt, 0.0);
 }

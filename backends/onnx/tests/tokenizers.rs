@@ -256,3 +256,12 @@ fn the_tokenizers_of_models_agree_with_the_reference() {
         );
     }
 }
+
+/// What a grammar is matched against: the bytes of a vocabulary's tokens, joined behind another text.
+#[test]
+fn the_bytes_of_tokens_obey_the_laws() {
+    let texts = ["Hello world", " two  spaces ", "{\"name\": \"Zoë\"}\n", "中文 😀", "<0x41>"];
+    for kind in COMPLETE {
+        alloquy_core::laws::tokenizer::all(tokenizer(kind), &texts);
+    }
+}

@@ -58,11 +58,11 @@ fn all_are_right(right: impl Fn(&mut Draws) -> (Grammar, Box<dyn Fn(&str) -> boo
         let (grammar, accepts) = right(&mut Draws::new(&[seed]));
         let reply = reply(&round, grammar.clone(), seed);
         let text = reply.message.text();
-        longest = longest.max(reply.usage.reply);
+        longest = longest.max(reply.usage.generated);
         if reply.finish != FinishReason::Stop || !reply.degradations.is_empty() || !accepts(&text) {
             wrong.push(format!(
                 "{seed}: {grammar:?}\n  {:?}, {} tokens: {text}",
-                reply.finish, reply.usage.reply
+                reply.finish, reply.usage.generated
             ));
         }
     }
