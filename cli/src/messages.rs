@@ -44,7 +44,7 @@ impl Form {
         match self {
             Form::Stored(message) => message,
             Form::Plain(Plain { role, content, name, extra }) => {
-                Message { role, parts: vec![Part::Text(content)], name, extra }
+                Message { role, parts: vec![Part::Text(content).into()], name, extra }
             }
         }
     }
@@ -60,7 +60,7 @@ mod tests {
             messages(r#"[{"role": "user", "content": "Hi", "mood": 1}, {"role": "assistant", "parts": []}]"#);
         let read = read.unwrap();
         assert_eq!((read[0].text().as_str(), read[0].extra["mood"].as_i64()), ("Hi", Some(1)));
-        assert_eq!(read[1], Message::new(Role::Assistant, Vec::new()));
+        assert_eq!(read[1], Message::new(Role::Assistant, Vec::<Part>::new()));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generation, Generator, TokenStream};
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
-pub use message::{Malformed, Message, Part, Role, ToolCall, ToolResult, formats};
+pub use message::{Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
 pub use middleware::{Middleware, Next};
 pub use preface::{Preface, ToolSpec};
 pub use processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
