@@ -113,6 +113,11 @@ pub enum Degradation {
     },
     /// Bytes at the end of the reply were no whole character and became U+FFFD.
     BrokenText,
+    /// The prompt went without the oldest messages of the path, because it would not have fit.
+    HistoryShifted {
+        /// How many.
+        dropped: usize,
+    },
 }
 
 /// A whole reply.

@@ -48,7 +48,7 @@ pub use generator::{Generation, Generator, TokenStream};
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
 pub use message::{Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
-pub use middleware::{Middleware, Next};
+pub use middleware::{HistoryShift, Middleware, Next, PromptLength, ShiftPolicy, ShiftedRequest};
 pub use preface::{Preface, ToolSpec};
 pub use processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 pub use prompt::{Prompt, Unit, common_prefix};
