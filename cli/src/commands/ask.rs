@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+    ModelArguments, SamplingArguments, ShiftArguments, StoreArguments, SystemArguments, WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::Failure;
@@ -41,6 +41,8 @@ pub(crate) struct Ask {
     #[command(flatten)]
     system: SystemArguments,
     #[command(flatten)]
+    shift: ShiftArguments,
+    #[command(flatten)]
     sampling: SamplingArguments,
 }
 
@@ -56,6 +58,7 @@ impl Ask {
         let store = self.store(context).await?;
         let id = self.which.find(&*store).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
+        let model = model.shifting(&settings.settle(&self.shift)?)?;
         let manager = model.manager(store, &settings.settle(&self.sampling)?)?;
         let preface = settings.settle(&self.system)?.preface();
         let mut current = Current::open(&manager, id, preface, *notes).await?;

@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    HistoryArguments, ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+    HistoryArguments, ModelArguments, SamplingArguments, ShiftArguments, StoreArguments, SystemArguments,
+    WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::Failure;
@@ -47,6 +48,8 @@ pub(crate) struct Chat {
     #[command(flatten)]
     history: HistoryArguments,
     #[command(flatten)]
+    shift: ShiftArguments,
+    #[command(flatten)]
     sampling: SamplingArguments,
 }
 
@@ -62,6 +65,7 @@ impl Chat {
         // Before the model is loaded, so that a wrong name does not take seconds to be told.
         let id = self.which.find(&*store).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
+        let model = model.shifting(&settings.settle(&self.shift)?)?;
         let manager = model.manager(store, &settings.settle(&self.sampling)?)?;
         let preface = settings.settle(&self.system)?.preface();
         let current = Current::open(&manager, id, preface, *notes).await?;

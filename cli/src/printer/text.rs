@@ -181,6 +181,9 @@ fn degradation(degradation: &Degradation) -> String {
         Degradation::MaxTokensCapped { asked, room } => {
             format!("(--max-tokens {asked} is more than the context has room for: {room})")
         }
+        Degradation::HistoryShifted { dropped } => {
+            format!("(the model no longer sees the first {dropped} messages: they do not fit)")
+        }
         Degradation::BrokenText => "(the answer ends within a character, shown as \u{FFFD})".to_owned(),
         other => format!("({other:?})"),
     }
