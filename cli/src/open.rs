@@ -9,7 +9,9 @@ use alloquy_core::{
 };
 use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
-use alloquy_templates::{CompletionTemplate, ConversationTemplate, Detected, JinjaTemplate, TemplateOrigin};
+use alloquy_templates::{
+    CompletionTemplate, ConversationTemplate, Detected, JinjaTemplate, TemplateOrigin, sources,
+};
 
 use crate::arguments::{ModelArguments, SamplingArguments, Shift, ShiftArguments};
 use crate::notes::Notes;
@@ -128,8 +130,7 @@ fn shift_policy(asked: Option<Shift>, model: &ModelInfo) -> Result<Option<ShiftP
     if asked == Some(Shift::Off) {
         return Ok(None);
     }
-    let config = model.files.get(MLC_CHAT_CONFIG).map(|json| ChatConfig::from_json(json)).transpose()?;
-    let told = config.unwrap_or_default().shift_policy(model.context_length)?;
+    let told = chat_config(model)?.shift_policy(model.context_length)?;
     Ok(told.or_else(|| asked.map(|_| usual_shift(model.context_length))))
 }
 
@@ -274,6 +275,22 @@ pub(crate) fn default_store(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("conversations.db").display())
 }
 
+/// Where the template is from. A conversation template wants tokens, which no description file has.
+fn origin(info: &ModelInfo) -> Result<TemplateOrigin> {
+    match sources::places(info).first() {
+        Some(&origin @ TemplateOrigin::MlcChatConfig) => {
+            chat_config(info)?;
+            Ok(origin)
+        }
+        _ => Ok(alloquy_templates::detect(info)?.origin),
+    }
+}
+
+fn chat_config(info: &ModelInfo) -> Result<ChatConfig> {
+    let config = info.files.get(MLC_CHAT_CONFIG).map(|json| ChatConfig::from_json(json)).transpose()?;
+    Ok(config.unwrap_or_default())
+}
+
 /// What the description files of a model say; its weights are not read.
 #[derive(Debug)]
 pub(crate) struct Description {
@@ -289,7 +306,7 @@ pub(crate) struct Description {
 pub(crate) fn describe(folder: &Path) -> Result<Description> {
     let info = alloquy_onnx::describe(folder)?;
     let family = family(None, &info)?.processor.name().to_owned();
-    let template = alloquy_templates::detect(&info)?.origin.to_string();
+    let template = origin(&info)?.to_string();
     let context_shift = match shift_policy(None, &info)? {
         Some(_) => Shift::On,
         None => Shift::Off,

@@ -11,6 +11,8 @@ use program::Program;
 use serde_json::{Value, json};
 
 const MODEL: &str = "models/tiny/genai-qwen3-fp32";
+/// What every prompt begins with: a token, the system text, an example.
+const FRONT: &str = "<|im_start|>Be brief.\nA: Hi\nB: Hm.\n";
 const SCRIPT: &str = "one question\ntwo questions\nthree questions\nfour questions\nfive questions\n";
 
 /// A copy of a model without its template, described as MLC describes one.
@@ -29,8 +31,9 @@ fn described(program: &Program, description: &Value) -> Option<PathBuf> {
 }
 
 fn legacy() -> Value {
-    let config = json!({"system": "Be brief.", "roles": ["A", "B"], "seps": ["\n"], "stop_str": "A:"});
-    json!({"conv_config": config, "max_window_size": 128, "mean_gen_len": 16, "shift_fill_factor": 0.4})
+    let config = json!({"system": "Be brief.", "roles": ["A", "B"], "seps": ["\n"], "stop_str": "A:",
+        "messages": [["A", "Hi"], ["B", "Hm."]], "prefix_tokens": [4]});
+    json!({"conv_config": config, "max_window_size": 150, "mean_gen_len": 16, "shift_fill_factor": 0.4})
 }
 
 fn current() -> Value {
@@ -66,7 +69,7 @@ fn a_description_of_the_time_turns_it_on() {
     assert!(shifted.is_sorted() && shifted[0] == 0 && shifted[4] > 0, "{shifted:?}");
     assert_eq!(dropped(&program, &[model[0], model[1], "--context-shift", "off"]), [0; 5]);
     let rendered = |more: &[&str]| program.run(&[&["render", "-c"], &model[..], more].concat()).ok().out;
-    assert!(rendered(&["--context-shift", "off"]).starts_with("Be brief.\nA: one question\nB: "));
+    assert!(rendered(&["--context-shift", "off"]).starts_with(&format!("{FRONT}A: one question\nB: ")));
 }
 
 #[test]
@@ -90,7 +93,8 @@ fn the_prompt_that_is_rendered_is_the_one_that_is_sent() {
     assert!(dropped(&program, &model)[4] > 0);
     let rendered =
         program.run(&[&["render", "-c"], &model[..], &["And a sixth question?"]].concat()).ok().out;
-    assert!(rendered.starts_with("Be brief.\nA: "), "{rendered}");
+    assert!(rendered.starts_with(FRONT), "{rendered}");
+    assert_eq!(rendered.matches("Be brief.").count(), 1);
     assert!(
         !rendered.contains("one question") && rendered.ends_with("A: And a sixth question?\nB:"),
         "{rendered}"

@@ -141,10 +141,20 @@ fn all(model: &ModelInfo) -> Result<Option<(BTreeMap<String, String>, TemplateOr
     Ok(None)
 }
 
-/// Every place in which a model has a template, the first being the one that counts.
+/// Lists the places in which a model has a template: the first one counts, and nothing is made of it.
 ///
-/// A file that cannot be read has none here; where its turn comes, it is an error.
-pub(crate) fn places(model: &ModelInfo) -> Vec<TemplateOrigin> {
+/// A file that cannot be read has none here; where its turn comes, [`detect`](crate::detect) says what is wrong.
+///
+/// ```
+/// use alloquy_core::ModelInfo;
+/// use alloquy_templates::{TemplateOrigin, sources};
+///
+/// let mut model = ModelInfo::default();
+/// model.files.insert("mlc-chat-config.json".into(), r#"{"conv_template": "vicuna_v1.1"}"#.into());
+/// model.files.insert("tokenizer_config.json".into(), r#"{"chat_template": "{{ messages }}"}"#.into());
+/// assert_eq!(sources::places(&model), [TemplateOrigin::TokenizerConfig, TemplateOrigin::MlcChatConfig]);
+/// ```
+pub fn places(model: &ModelInfo) -> Vec<TemplateOrigin> {
     let has_jinja = model.files.contains_key(CHAT_TEMPLATE_JINJA);
     let named = |file: &str| matches!(in_json(model, file), Ok(Some(_)));
     let of_mlc = model.files.get(MLC_CHAT_CONFIG).is_some_and(|json| mlc::has_template(json));
