@@ -39,6 +39,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
@@ -105,8 +106,33 @@ impl JinjaTemplate {
     /// [`ErrorKind::NotFound`] when it brings none, [`ErrorKind::Model`] when its files cannot be read,
     /// [`ErrorKind::Template`] when its template is none.
     pub fn of(model: &ModelInfo) -> Result<Self> {
+        Self::builder_of(model)?.build()
+    }
+
+    /// Starts the template that a model brings, with the model's special tokens and more choices than
+    /// [`JinjaTemplate::of`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when it brings none, [`ErrorKind::Model`] when its files cannot be read.
+    ///
+    /// ```
+    /// use alloquy_core::{ModelInfo, PromptTemplate, TemplateInput};
+    /// use alloquy_templates::{Dialect, JinjaTemplate};
+    /// use serde_json::json;
+    ///
+    /// let mut model = ModelInfo::default();
+    /// let source = "{{ messages[0].content }} {{ additional_special_tokens }}";
+    /// let config = json!({"chat_template": source, "additional_special_tokens": ["<a>"]});
+    /// model.files.insert("tokenizer_config.json".into(), config.to_string());
+    /// let template = JinjaTemplate::builder_of(&model)?.dialect(Dialect::HuggingFace4).build()?;
+    /// let mut input = TemplateInput::default();
+    /// input.messages.push(json!({"role": "user", "content": "Hello"}));
+    /// assert_eq!(template.render(&input)?, "Hello ['<a>']");
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn builder_of(model: &ModelInfo) -> Result<JinjaTemplateBuilder> {
         match sources::find(model)? {
-            Some(source) => Self::from_model(&source, model),
+            Some(source) => Self::builder_from(&source, model),
             None => {
                 let message =
                     format!("model {:?} has no chat template, looked in {}", model.name, sources::PLACES);
@@ -124,11 +150,13 @@ impl JinjaTemplate {
     }
 
     pub(crate) fn from_model(source: &TemplateSource, model: &ModelInfo) -> Result<Self> {
+        Self::builder_from(source, model)?.build()
+    }
+
+    fn builder_from(source: &TemplateSource, model: &ModelInfo) -> Result<JinjaTemplateBuilder> {
         let builder = Self::builder(source.default.clone()).variables(special_tokens::of(model)?);
-        match &source.tool_use {
-            Some(tool_use) => builder.tool_use(tool_use.clone()).build(),
-            None => builder.build(),
-        }
+        let tool_use = source.tool_use.clone().or(builder.tool_use);
+        Ok(JinjaTemplateBuilder { tool_use, additional: special_tokens::additional(model)?, ..builder })
     }
 
     /// Starts a template with more choices than [`JinjaTemplate::from_source`].
@@ -137,6 +165,7 @@ impl JinjaTemplate {
             source: source.into(),
             tool_use: None,
             variables: Map::new(),
+            additional: Vec::new(),
             clock: Clock::default(),
             limits: Limits::default(),
             dialect: Dialect::default(),
@@ -312,6 +341,8 @@ pub struct JinjaTemplateBuilder {
     source: String,
     tool_use: Option<String>,
     variables: Map<String, Value>,
+    /// The model's special tokens that have no name.
+    additional: Vec<Value>,
     clock: Clock,
     limits: Limits,
     dialect: Dialect,
@@ -363,7 +394,11 @@ impl JinjaTemplateBuilder {
         Ok(self.compile()?)
     }
 
-    fn compile(self) -> Result<JinjaTemplate, Fault> {
+    fn compile(mut self) -> Result<JinjaTemplate, Fault> {
+        if self.dialect == Dialect::HuggingFace4 && !self.additional.is_empty() {
+            let additional = Value::Array(mem::take(&mut self.additional));
+            self.variables.entry("additional_special_tokens").or_insert(additional);
+        }
         let digest = self.digest();
         let named = [(DEFAULT, Some(self.source)), (TOOL_USE, self.tool_use)];
         let mut environment = guarded(|| environment::new(self.clock, self.limits, self.dialect))?
