@@ -49,7 +49,7 @@ fn pairs(templates: &[PublicTemplate]) -> Vec<Pair> {
 fn of_pair(templates: &[PublicTemplate], (place, kind): Pair, messages: usize) -> Tally {
     let public = &templates[place];
     let mut tally = Tally::new();
-    let Some(setting) = Setting::new(public, KINDS[kind]) else {
+    let Some(setting) = Setting::new(public, &KINDS[kind]) else {
         tally.uncompiled(&public.slug);
         return tally;
     };
