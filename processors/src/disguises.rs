@@ -53,7 +53,12 @@ impl Disguises {
             let begun = self.beginnings(&normalized.text).into_iter();
             starts.extend(begun.filter_map(|start| places.get(*normalized.places.get(start)?)));
         });
-        starts
+        // White space may become a visible part of a token, but a template that strips it would leave the mark.
+        let visible = |start: usize| {
+            let rest = text.get(start..)?;
+            rest.find(|symbol: char| !symbol.is_whitespace()).map(|behind| start + behind)
+        };
+        starts.into_iter().filter_map(visible).collect()
     }
 
     fn beginnings(&self, text: &str) -> Vec<usize> {
@@ -163,6 +168,7 @@ mod tests {
             for (place, symbol) in text.char_indices() {
                 match symbol {
                     '\u{AD}' => {}
+                    ' ' => normalized.text.push('▁'),
                     'ﬁ' => normalized.text += "fi",
                     '\u{338}' if normalized.text.ends_with('>') => {
                         normalized.text.pop();
@@ -197,6 +203,14 @@ mod tests {
         assert_eq!(starts(&disguises, Voice::Other, "<F/no_thinkin>"), [0]);
         assert_eq!(starts(&disguises, Voice::Other, "\u{338}"), [0]);
         assert_eq!(starts(&disguises, Voice::Other, "ﬁn"), [0; 0]);
+    }
+
+    #[test]
+    fn white_space_is_never_marked() {
+        let disguises = disguises("<a▁b>");
+        assert_eq!(starts(&disguises, Voice::Other, " "), [0; 0]);
+        assert_eq!(starts(&disguises, Voice::Other, " b>"), [1, 2]);
+        assert_eq!(starts(&disguises, Voice::Other, "x <a "), [2]);
     }
 
     #[test]
