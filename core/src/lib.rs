@@ -61,7 +61,7 @@ pub use store::{
 };
 pub use stream::{Emit, Run};
 pub use template::{Ending, PromptTemplate, TemplateInput};
-pub use tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
+pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 pub use tool::{Tool, ToolAnswers, Toolbox};
 pub use tree::{Address, Node, NodeId, NodeStatus, Tree};
 pub use turn::{HeadMove, Turn, TurnEvent, TurnReply};

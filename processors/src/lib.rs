@@ -37,11 +37,14 @@ mod families;
 mod family;
 mod processor;
 
+mod disguises;
 mod edges;
 mod input;
 mod literal;
+mod mark;
 mod rewrites;
 mod specials;
+mod texts;
 
 mod calls;
 mod parser;

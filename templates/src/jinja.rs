@@ -42,6 +42,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
@@ -134,11 +135,16 @@ impl JinjaTemplate {
     /// ```
     /// use alloquy_core::{ModelInfo, PromptTemplate, TemplateInput};
     /// use alloquy_templates::{Dialect, JinjaTemplate};
+    /// use serde_json::json;
     ///
     /// let mut model = ModelInfo::default();
-    /// model.files.insert("chat_template.jinja".into(), "{{ tools is defined }}".into());
-    /// let template = JinjaTemplate::builder_of(&model)?.dialect(Dialect::LiteRtLm).build()?;
-    /// assert_eq!(template.render(&TemplateInput::default())?, "false");
+    /// let source = "{{ messages[0].content }} {{ additional_special_tokens }}";
+    /// let config = json!({"chat_template": source, "additional_special_tokens": ["<a>"]});
+    /// model.files.insert("tokenizer_config.json".into(), config.to_string());
+    /// let template = JinjaTemplate::builder_of(&model)?.dialect(Dialect::HuggingFace4).build()?;
+    /// let mut input = TemplateInput::default();
+    /// input.messages.push(json!({"role": "user", "content": "Hello"}));
+    /// assert_eq!(template.render(&input)?, "Hello ['<a>']");
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     pub fn builder_of(model: &ModelInfo) -> Result<JinjaTemplateBuilder> {
@@ -163,10 +169,8 @@ impl JinjaTemplate {
 
     pub(crate) fn builder_from(source: &TemplateSource, model: &ModelInfo) -> Result<JinjaTemplateBuilder> {
         let builder = Self::builder(source.default.clone()).variables(special_tokens::of(model)?);
-        Ok(match &source.tool_use {
-            Some(tool_use) => builder.tool_use(tool_use.clone()),
-            None => builder,
-        })
+        let tool_use = source.tool_use.clone().or(builder.tool_use);
+        Ok(JinjaTemplateBuilder { tool_use, additional: special_tokens::additional(model)?, ..builder })
     }
 
     pub(crate) fn measured(self) -> Self {
@@ -180,6 +184,7 @@ impl JinjaTemplate {
             source: source.into(),
             tool_use: None,
             variables: Map::new(),
+            additional: Vec::new(),
             clock: Clock::default(),
             limits: Limits::default(),
             dialect: Dialect::default(),
@@ -364,6 +369,8 @@ pub struct JinjaTemplateBuilder {
     source: String,
     tool_use: Option<String>,
     variables: Map<String, Value>,
+    /// The model's special tokens that have no name.
+    additional: Vec<Value>,
     clock: Clock,
     limits: Limits,
     dialect: Dialect,
@@ -415,7 +422,11 @@ impl JinjaTemplateBuilder {
         Ok(self.compile()?)
     }
 
-    fn compile(self) -> Result<JinjaTemplate, Fault> {
+    fn compile(mut self) -> Result<JinjaTemplate, Fault> {
+        if self.dialect == Dialect::HuggingFace4 && !self.additional.is_empty() {
+            let additional = Value::Array(mem::take(&mut self.additional));
+            self.variables.entry("additional_special_tokens").or_insert(additional);
+        }
         let digest = self.digest();
         let named = [(DEFAULT, Some(self.source)), (TOOL_USE, self.tool_use)];
         let mut environment = guarded(|| environment::new(self.clock, self.limits, self.dialect))?

@@ -204,3 +204,30 @@ fn special_tokens_come_from_the_tokenizers_files() {
     assert_eq!(Value::from(special_tokens(&model(&[])).unwrap()), json!({"bos_token": "<s>"}));
     assert_eq!(Value::from(special_tokens(&model(&[CONFIG])).unwrap()), json!({}));
 }
+
+/// `additional_special_tokens` as a template of transformers 4.57 sees it.
+fn additional(dialect: Dialect, config: Value, map: Value) -> String {
+    let mut config = config;
+    config["chat_template"] = "{{ messages[0].content }} {{ additional_special_tokens }}".into();
+    let files = [("tokenizer_config.json", config.to_string()), ("special_tokens_map.json", map.to_string())];
+    let model = model(&files.each_ref().map(|(name, text)| (*name, text.as_str())));
+    let template = JinjaTemplate::builder_of(&model).unwrap().dialect(dialect).build().unwrap();
+    template.render(&hello()).unwrap()
+}
+
+#[test]
+fn special_tokens_without_a_name_are_a_list_in_transformers_4() {
+    let listed = json!({"additional_special_tokens": ["<a>", {"content": "<b>"}]});
+    let more = json!({"additional_special_tokens": ["<b>", "<c>"]});
+    let four = |config: &Value| additional(Dialect::HuggingFace4, config.clone(), more.clone());
+    assert_eq!(four(&listed), "Hello ['<a>', '<b>', '<c>']");
+    let mut decoded = listed.clone();
+    decoded["added_tokens_decoder"] = json!({});
+    assert_eq!(four(&decoded), "Hello ['<a>', '<b>']");
+    assert_eq!(four(&json!({"additional_special_tokens": null})), "Hello ['<b>', '<c>']");
+    assert_eq!(
+        additional(Dialect::HuggingFace4, json!({"additional_special_tokens": []}), json!({})),
+        "Hello "
+    );
+    assert_eq!(additional(Dialect::HuggingFace5, listed, more), "Hello ");
+}
