@@ -318,6 +318,31 @@ pub(crate) struct SystemArguments {
     pub(crate) system: Option<String>,
 }
 
+/// What becomes of a conversation that outgrows the context.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+#[command(next_help_heading = "Conversation")]
+pub(crate) struct ShiftArguments {
+    /// Go on without the oldest messages when they no longer fit: on or off, else as the model's
+    /// mlc-chat-config.json says
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ON|OFF",
+        env = "ALLOQUY_CONTEXT_SHIFT",
+        hide_possible_values = true
+    )]
+    pub(crate) context_shift: Option<Shift>,
+}
+
+/// Whether prompts go without the oldest messages once they would not fit.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Shift {
+    On,
+    Off,
+}
+
 impl SystemArguments {
     /// Returns what stands before the first message of a new conversation.
     pub(crate) fn preface(&self) -> Preface {
@@ -348,6 +373,10 @@ pub(crate) struct Settable {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) system: SystemArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) shift: ShiftArguments,
 
     #[command(flatten)]
     #[serde(flatten)]

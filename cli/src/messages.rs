@@ -1,70 +1,106 @@
-//! Messages as JSON, as people have them: a list of objects with a role and a content.
+//! Messages that are piped in: in any dialect, or as conversations are stored.
 
-use alloquy_core::{Error, ErrorKind, Message, Part, Result, Role};
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use alloquy_core::formats::{self, Dialect, MediaRules, Transcript};
+use alloquy_core::{Error, ErrorKind, Message, Preface, Request, Result};
+use serde_json::Value;
 
-/// What a message looks like.
+/// What messages look like.
 const SHAPE: &str = r#"[{"role": "user", "content": "Hello"}]"#;
 
-/// A message whose content is one text. What else it carries is handed to the chat template.
-#[derive(Deserialize)]
-struct Plain {
-    role: Role,
-    content: String,
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(flatten)]
-    extra: Map<String, Value>,
+/// Reads a dialect's name.
+pub(crate) fn dialect(name: &str) -> Result<Dialect> {
+    name.parse()
 }
 
-/// Either form of a message.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Form {
-    /// As conversations are stored.
-    Stored(Message),
-    Plain(Plain),
-}
-
-/// Reads a list of messages.
+/// Reads what the model is to be asked: messages, and where the dialect has them instructions, tools and variables of
+/// the template. The messages of `preface` come first.
 ///
 /// # Errors
-/// [`ErrorKind::Invalid`] for anything else, showing the shape.
-pub(crate) fn messages(text: &str) -> Result<Vec<Message>> {
-    let forms: Vec<Form> = serde_json::from_str(text).map_err(|source| {
-        let message = format!("standard input holds no list of messages such as {SHAPE}");
-        Error::new(ErrorKind::Invalid, message).with_source(source)
-    })?;
-    Ok(forms.into_iter().map(Form::message).collect())
+/// Those of [`formats::read_text`]; without a dialect [`ErrorKind::Invalid`] for what is neither OpenAI's nor stored,
+/// showing the shape.
+pub(crate) fn request(from: Option<Dialect>, text: &str, preface: Preface) -> Result<Request> {
+    let transcript = match from {
+        Some(dialect) => formats::read_text(dialect, text, &MediaRules::default())?,
+        None => usual(text).map_err(|error| {
+            error.context(format_args!(
+                "standard input holds no messages such as {SHAPE}; --from names a dialect"
+            ))
+        })?,
+    };
+    let (read, path) = transcript.into_preface();
+    Ok(Request::new(joined(preface, read), path))
 }
 
-impl Form {
-    fn message(self) -> Message {
-        match self {
-            Form::Stored(message) => message,
-            Form::Plain(Plain { role, content, name, extra }) => {
-                Message { role, parts: vec![Part::Text(content)], name, extra }
-            }
-        }
+/// Stored messages have `parts`, and no `content`.
+fn usual(text: &str) -> Result<Transcript> {
+    let invalid = |source| Error::new(ErrorKind::Invalid, "the text is not JSON").with_source(source);
+    let document: Value = serde_json::from_str(text).map_err(invalid)?;
+    let messages = document.as_array().map(Vec::as_slice).unwrap_or_default();
+    match messages.iter().any(|message| message.get("parts").is_some()) {
+        true => stored(document).map(Transcript::new),
+        false => formats::read(Dialect::OpenAi, &document, &MediaRules::default()),
     }
+}
+
+fn stored(document: Value) -> Result<Vec<Message>> {
+    serde_json::from_value(document).map_err(|source| {
+        Error::new(ErrorKind::Invalid, "the messages have \"parts\" and are not as conversations store them")
+            .with_source(source)
+    })
+}
+
+fn joined(mut preface: Preface, read: Preface) -> Preface {
+    preface.messages.extend(read.messages);
+    preface.tools.extend(read.tools);
+    preface.arguments.extra.extend(read.arguments.extra);
+    preface
 }
 
 #[cfg(test)]
 mod tests {
+    use alloquy_core::{Part, Role};
+
     use super::*;
 
-    #[test]
-    fn both_forms_are_read() {
-        let read =
-            messages(r#"[{"role": "user", "content": "Hi", "mood": 1}, {"role": "assistant", "parts": []}]"#);
-        let read = read.unwrap();
-        assert_eq!((read[0].text().as_str(), read[0].extra["mood"].as_i64()), ("Hi", Some(1)));
-        assert_eq!(read[1], Message::new(Role::Assistant, Vec::new()));
+    fn read(from: Option<Dialect>, text: &str) -> Result<Request> {
+        request(from, text, Preface::system("Obey."))
     }
 
     #[test]
-    fn anything_else_is_told_the_shape() {
-        insta::assert_snapshot!(format!("{:#}", messages("{}").unwrap_err()));
+    fn without_a_dialect_messages_are_openais_or_stored() {
+        let openai = r#"[{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hi", "mood": 1}]"#;
+        let openai = read(None, openai).unwrap();
+        assert_eq!(
+            openai.preface.messages.iter().map(Message::text).collect::<Vec<_>>(),
+            ["Obey.", "Be brief."]
+        );
+        assert_eq!((openai.path[0].text().as_str(), openai.path[0].extra["mood"].as_i64()), ("Hi", Some(1)));
+        let stored =
+            read(None, r#"[{"role": "assistant", "parts": [{"text": "Hi"}], "name": "Ada"}]"#).unwrap();
+        assert_eq!(stored.path, [Message::new(Role::Assistant, vec![Part::Text("Hi".into())]).named("Ada")]);
+    }
+
+    #[test]
+    fn a_request_brings_its_tools_and_variables() {
+        let text = r#"{"contents": [{"parts": [{"text": "Hi"}]}], "tools": [{"functionDeclarations": [{"name": "now"}]}],
+            "systemInstruction": {"parts": [{"text": "Be brief."}]}, "enable_thinking": false}"#;
+        let request = read(Some(Dialect::Gemini), text).unwrap();
+        assert_eq!((request.preface.messages.len(), request.preface.tools[0].name.as_str()), (2, "now"));
+        assert_eq!(request.preface.arguments.extra["enable_thinking"], false);
+        assert_eq!(request.path, [Message::user("Hi")]);
+    }
+
+    #[test]
+    fn anything_else_is_told_what_is_wrong() {
+        let errors = [
+            "{}",
+            "[",
+            r#"[{"role": "bot", "content": "Hi"}]"#,
+            r#"[{"role": "user", "parts": [{"txt": "Hi"}]}]"#,
+        ]
+        .map(|text| format!("{:#}", read(None, text).unwrap_err()));
+        insta::assert_snapshot!(errors.join("\n"));
+        let error = read(Some(Dialect::ChatMl), "Hi").unwrap_err();
+        insta::assert_snapshot!(error, @"messages[0]: a message begins with <|im_start|>, not \"Hi\"");
     }
 }

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    ConversationStore, DataProcessor, Engine, Error, ErrorKind, Manager, ModelInfo, PromptTemplate, Result,
-    Round, SamplingOptions,
+    ConversationStore, DataProcessor, Engine, Error, ErrorKind, HistoryShift, Manager, ModelInfo,
+    PromptTemplate, Request, Result, Round, SamplingOptions, ShiftPolicy,
 };
 use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
-use alloquy_templates::{CompletionTemplate, ConversationTemplate, JinjaTemplate, TemplateOrigin};
+use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
+use alloquy_templates::{
+    CompletionTemplate, ConversationTemplate, Detected, JinjaTemplate, TemplateOrigin, sources,
+};
 
-use serde_json::Value;
-
-use crate::arguments::ModelArguments;
+use crate::arguments::{ModelArguments, Shift, ShiftArguments};
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::settings::data_folder;
@@ -24,9 +25,6 @@ pub(crate) const PROVIDER: &str = "cpu";
 /// The family that takes replies as they are.
 const GENERIC: &str = "generic";
 
-/// Where MLC's descriptions name a conversation template.
-const CONVERSATION_CONFIG: &str = "mlc-chat-config.json";
-
 /// Where a model's own chat template stands, and a family looks for it.
 const TEMPLATE_FILE: &str = "chat_template.jinja";
 
@@ -36,6 +34,8 @@ pub(crate) struct Model {
     pub(crate) round: Round,
     template: Template,
     family: Family,
+    /// What is dropped of a conversation that outgrows the context; nothing when it is off.
+    shift: Option<ShiftPolicy>,
 }
 
 /// A template and where it came from.
@@ -49,6 +49,8 @@ struct Template {
     stop: Vec<String>,
     /// What the template is written as, where that is not the model's own: a family looks for what it reads.
     source: Option<String>,
+    /// What a person should know of it.
+    warnings: Vec<String>,
 }
 
 /// A processor and how it was chosen.
@@ -63,7 +65,29 @@ impl Model {
     /// Makes a manager of this model.
     pub(crate) fn manager(&self, store: Arc<dyn ConversationStore>) -> Result<Manager> {
         let format = SamplingOptions { stop: self.template.stop.clone(), ..SamplingOptions::default() };
-        Manager::over(Arc::new(self.round.clone())).store(store).sampling(format).build()
+        let builder = Manager::over(Arc::new(self.round.clone())).store(store).sampling(format);
+        match self.shift()? {
+            Some(shift) => builder.middleware(shift).build(),
+            None => builder.build(),
+        }
+    }
+
+    /// Decides what becomes of conversations that outgrow the context.
+    pub(crate) fn shifting(self, arguments: &ShiftArguments) -> Result<Self> {
+        let shift = shift_policy(arguments.context_shift, self.round.model())?;
+        Ok(Self { shift, ..self })
+    }
+
+    fn shift(&self) -> Result<Option<HistoryShift>> {
+        self.shift.clone().map(|policy| HistoryShift::new(self.round.clone(), policy)).transpose()
+    }
+
+    /// Returns a request as the model will see it: without the messages that it has no room for, where that is on.
+    pub(crate) fn fitted(&self, request: Request) -> Result<Request> {
+        match self.shift()? {
+            Some(shift) => Ok(shift.shift(request)?.request),
+            None => Ok(request),
+        }
     }
 
     /// Returns the name, the family, the template's origin and the context on one line.
@@ -78,6 +102,15 @@ impl Model {
         notes.say(self.summary());
         for (place, value) in &self.round.model().ignored {
             notes.say(format_args!("{place} is {value}, which has no effect"));
+        }
+        for warning in &self.template.warnings {
+            notes.say(format_args!("{}: {warning}", self.template.origin));
+        }
+        if let Some(policy) = &self.shift {
+            let window = policy.window;
+            notes.say(format_args!(
+                "a conversation of more than {window} tokens goes on without its oldest messages"
+            ));
         }
         if self.template.missing {
             notes.say("this model brings no chat template: it goes on with your text, it does not answer");
@@ -101,12 +134,27 @@ pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     assemble(engine, template, family)
 }
 
+/// On where it is asked for, or where the model's makers wanted it; with their numbers where they gave some.
+fn shift_policy(asked: Option<Shift>, model: &ModelInfo) -> Result<Option<ShiftPolicy>> {
+    if asked == Some(Shift::Off) {
+        return Ok(None);
+    }
+    let told = chat_config(model)?.shift_policy(model.context_length)?;
+    Ok(told.or_else(|| asked.map(|_| usual_shift(model.context_length))))
+}
+
+/// MLC's numbers, but a quarter for the reply where the context is that small.
+fn usual_shift(context: usize) -> ShiftPolicy {
+    let policy = ShiftPolicy::new(context);
+    let reply = policy.reply.min(context / 4);
+    policy.reply(reply)
+}
+
 /// Loads the model for continuing texts: no chat template, no family.
 pub(crate) fn completion_model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     let engine = engine(arguments, notes)?;
     let template = Arc::new(CompletionTemplate::of(engine.model())?);
-    let origin = "completion".to_owned();
-    let template = Template { template, origin, missing: false, stop: Vec::new(), source: None };
+    let template = Template::new(template, "completion");
     let family = family(Some(GENERIC), engine.model())?;
     assemble(engine, template, family)
 }
@@ -117,7 +165,7 @@ fn assemble(engine: Arc<dyn Engine>, template: Template, family: Family) -> Resu
         .processor(Arc::clone(&family.processor))
         .constraints(Llguidance::default())
         .build()?;
-    Ok(Model { round, template, family })
+    Ok(Model { round, template, family, shift: None })
 }
 
 fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
@@ -160,22 +208,24 @@ fn template(named: Option<&str>, model: &ModelInfo) -> Result<Template> {
     }
 }
 
-/// The model's Jinja template, else the conversation template that its description names, else none.
-fn own_template(model: &ModelInfo) -> Result<Template> {
-    let detected = alloquy_templates::detect(model)?;
-    if detected.origin == TemplateOrigin::Completion
-        && let Some(template) = conversation_template(model)?
-    {
-        return conversation(template, model, CONVERSATION_CONFIG);
+impl Template {
+    fn new(template: Arc<dyn PromptTemplate>, origin: impl Into<String>) -> Self {
+        Self {
+            template,
+            origin: origin.into(),
+            missing: false,
+            stop: Vec::new(),
+            source: None,
+            warnings: Vec::new(),
+        }
     }
-    let missing = detected.origin == TemplateOrigin::Completion;
-    Ok(Template {
-        template: detected.template,
-        origin: detected.origin.to_string(),
-        missing,
-        stop: Vec::new(),
-        source: None,
-    })
+}
+
+fn own_template(model: &ModelInfo) -> Result<Template> {
+    let Detected { template, origin, stop, warnings, .. } = alloquy_templates::detect(model)?;
+    let missing = origin == TemplateOrigin::Completion;
+    let warnings = warnings.iter().map(ToString::to_string).collect();
+    Ok(Template { missing, stop, warnings, ..Template::new(template, origin.to_string()) })
 }
 
 fn template_file(path: &str, model: &ModelInfo) -> Result<Template> {
@@ -183,13 +233,7 @@ fn template_file(path: &str, model: &ModelInfo) -> Result<Template> {
         Error::new(ErrorKind::Template, format!("template {path:?} cannot be read")).with_source(source)
     })?;
     let template = JinjaTemplate::from_source(source.clone(), alloquy_templates::special_tokens(model)?)?;
-    Ok(Template {
-        template: Arc::new(template),
-        origin: path.to_owned(),
-        missing: false,
-        stop: Vec::new(),
-        source: Some(source),
-    })
+    Ok(Template { source: Some(source), ..Template::new(Arc::new(template), path) })
 }
 
 fn named_template(name: &str, model: &ModelInfo) -> Result<Template> {
@@ -204,24 +248,10 @@ fn named_template(name: &str, model: &ModelInfo) -> Result<Template> {
 fn conversation(template: ConversationTemplate, model: &ModelInfo, origin: &str) -> Result<Template> {
     let template = template.with_tokens_of(model)?;
     let stop = template.stop_strings().to_vec();
+    let warnings = template.warnings().iter().map(ToString::to_string).collect();
     // It is no Jinja, so a family finds nothing in it that would want another shape.
-    let (template, origin, source) = (Arc::new(template), origin.to_owned(), Some(String::new()));
-    Ok(Template { template, origin, missing: false, stop, source })
-}
-
-/// The template that an MLC description names, with the fields that it changes.
-fn conversation_template(model: &ModelInfo) -> Result<Option<ConversationTemplate>> {
-    let Some(config) = model.json(CONVERSATION_CONFIG)? else {
-        return Ok(None);
-    };
-    let Some(name) = config.get("conv_template").and_then(Value::as_str) else {
-        return Ok(None);
-    };
-    let template = ConversationTemplate::named(name)?;
-    match config.get("conv_config") {
-        Some(changes) => template.overridden(&changes.to_string()).map(Some),
-        None => Ok(Some(template)),
-    }
+    let source = Some(String::new());
+    Ok(Template { stop, warnings, source, ..Template::new(Arc::new(template), origin) })
 }
 
 fn family(named: Option<&str>, model: &ModelInfo) -> Result<Family> {
@@ -264,6 +294,22 @@ pub(crate) fn default_store(folder: &Path) -> String {
     format!("sqlite:{}", folder.join("conversations.db").display())
 }
 
+/// Where the template is from. A conversation template wants tokens, which no description file has.
+fn origin(info: &ModelInfo) -> Result<TemplateOrigin> {
+    match sources::places(info).first() {
+        Some(&origin @ TemplateOrigin::MlcChatConfig) => {
+            chat_config(info)?;
+            Ok(origin)
+        }
+        _ => Ok(alloquy_templates::detect(info)?.origin),
+    }
+}
+
+fn chat_config(info: &ModelInfo) -> Result<ChatConfig> {
+    let config = info.files.get(MLC_CHAT_CONFIG).map(|json| ChatConfig::from_json(json)).transpose()?;
+    Ok(config.unwrap_or_default())
+}
+
 /// What the description files of a model say; its weights are not read.
 #[derive(Debug)]
 pub(crate) struct Description {
@@ -271,22 +317,23 @@ pub(crate) struct Description {
     pub(crate) family: String,
     pub(crate) template: String,
     pub(crate) layout: &'static str,
+    /// What holds unless it is asked for otherwise.
+    pub(crate) context_shift: Shift,
 }
 
 /// Reads the description files of a model.
 pub(crate) fn describe(folder: &Path) -> Result<Description> {
     let info = alloquy_onnx::describe(folder)?;
     let family = family(None, &info)?.processor.name().to_owned();
-    let template = match alloquy_templates::detect(&info)?.origin {
-        TemplateOrigin::Completion if conversation_template(&info)?.is_some() => {
-            CONVERSATION_CONFIG.to_owned()
-        }
-        origin => origin.to_string(),
+    let template = origin(&info)?.to_string();
+    let context_shift = match shift_policy(None, &info)? {
+        Some(_) => Shift::On,
+        None => Shift::Off,
     };
     let layout = match () {
         () if info.files.contains_key("genai_config.json") => "genai",
         () if folder.join("onnx").is_dir() => "transformers.js",
         () => "optimum",
     };
-    Ok(Description { info, family, template, layout })
+    Ok(Description { info, family, template, layout, context_shift })
 }

@@ -6,7 +6,8 @@ use crate::visible::visible;
 
 /// Returns the beginning of a message: one line of at most `width` characters.
 pub(crate) fn preview(message: &Message, width: usize) -> String {
-    let parts: Vec<_> = message.parts.iter().map(part).filter(|text| !text.is_empty()).collect();
+    let parts: Vec<_> =
+        message.parts.iter().map(|part| said(&part.content)).filter(|text| !text.is_empty()).collect();
     shortened(&parts.join(" "), width)
 }
 
@@ -21,7 +22,7 @@ pub(crate) fn shortened(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-fn part(part: &Part) -> String {
+fn said(part: &Part) -> String {
     match part {
         Part::Text(text) => text.clone(),
         Part::Thinking(_) => "(thinking)".to_owned(),

@@ -194,6 +194,11 @@ pub enum Degradation {
         /// The digest of the template of this reply.
         now: Digest,
     },
+    /// The prompt went without the oldest messages of the path, because it would not have fit.
+    HistoryShifted {
+        /// How many.
+        dropped: usize,
+    },
 }
 
 /// A whole reply.

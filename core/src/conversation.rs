@@ -10,7 +10,7 @@ use crate::Result;
 use crate::arguments::ProcessorArguments;
 use crate::chat_model::{CacheReport, ChatModel, FinishReason, Reply, ReplyStream, Request};
 use crate::guidance::Guidance;
-use crate::message::{Message, Part};
+use crate::message::{Message, MessagePart, Part};
 use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::sampling::SamplingOptions;
@@ -186,10 +186,13 @@ fn joined(pending: &[Message], messages: Vec<Message>) -> Vec<Message> {
     all
 }
 
-fn push_part(parts: &mut Vec<Part>, part: Part) {
-    match (parts.last_mut(), part) {
-        (Some(Part::Text(text)), Part::Text(more)) => *text += &more,
-        (_, part) => parts.push(part),
+/// Joins texts; one that has fields of its own stays a part of its own.
+fn push_part(parts: &mut Vec<MessagePart>, part: MessagePart) {
+    let is_bare = part.extra.is_empty();
+    let last = parts.last_mut().filter(|last| is_bare && last.extra.is_empty()).map(|last| &mut last.content);
+    match (last, part.content) {
+        (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
+        (_, content) => parts.push(MessagePart { content, ..part }),
     }
 }
 

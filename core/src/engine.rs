@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::prompt::Unit;
 use crate::sampling::SamplingOptions;
-use crate::tokenizer::{SpecialToken, TokenId, Tokenizer};
+use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
 
 /// Asks running work to end soon; clones share the flag.
@@ -70,6 +70,8 @@ pub struct ModelInfo {
     pub stop_tokens: Vec<TokenId>,
     /// Every added token.
     pub specials: Vec<SpecialToken>,
+    /// How the tokenizer rewrites text before it looks for tokens, where other spellings can become one.
+    pub normalizer: Option<Arc<dyn Normalizer>>,
     /// The sampling that the model's makers recommend.
     pub sampling: SamplingOptions,
     /// What else they recommend, and what has no effect here: values by place, such as

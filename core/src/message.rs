@@ -10,6 +10,9 @@ use crate::media::Media;
 use crate::{Error, ErrorKind, Result};
 
 pub mod formats;
+mod part;
+
+pub use part::MessagePart;
 
 /// Who says a message.
 ///
@@ -68,7 +71,7 @@ impl FromStr for Role {
     }
 }
 
-/// One piece of a message.
+/// What a piece of a message is; [`MessagePart`] is the piece as a message holds it.
 ///
 /// Serialised as an object with one key, so that a stored conversation reads well:
 /// `{"text": "Hello"}`, `{"thinking": "…"}`, `{"tool_call": {…}}`.
@@ -203,7 +206,7 @@ pub struct Message {
     /// Who says it.
     pub role: Role,
     /// What it is made of, in order; may be empty.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
     /// The speaker's name, where a template prints it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -213,9 +216,9 @@ pub struct Message {
 }
 
 impl Message {
-    /// Creates a message of `parts`.
-    pub fn new(role: Role, parts: Vec<Part>) -> Self {
-        Self { role, parts, name: None, extra: Map::new() }
+    /// Creates a message of `parts`, with or without further fields.
+    pub fn new(role: Role, parts: Vec<impl Into<MessagePart>>) -> Self {
+        Self { role, parts: parts.into_iter().map(Into::into).collect(), name: None, extra: Map::new() }
     }
 
     /// Creates a system message.
@@ -247,7 +250,7 @@ impl Message {
 
     /// Returns the text parts, joined with nothing between them.
     pub fn text(&self) -> String {
-        self.parts.iter().filter_map(Part::as_text).collect()
+        self.parts.iter().filter_map(MessagePart::as_text).collect()
     }
 
     /// Says whether nothing is said: no parts, or only empty texts.
@@ -257,7 +260,7 @@ impl Message {
 
     /// Returns the thinking parts, joined; `None` when there are none.
     pub fn thinking(&self) -> Option<String> {
-        let thoughts = self.parts.iter().filter_map(|part| match part {
+        let thoughts = self.parts.iter().filter_map(|part| match &part.content {
             Part::Thinking(text) => Some(text.as_str()),
             _ => None,
         });
@@ -266,7 +269,7 @@ impl Message {
 
     /// Returns the tool calls, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.parts.iter().filter_map(|part| match part {
+        self.parts.iter().filter_map(|part| match &part.content {
             Part::ToolCall(call) => Some(call),
             _ => None,
         })
@@ -274,7 +277,7 @@ impl Message {
 
     /// Returns what could not be read of a reply, in order.
     pub fn malformed(&self) -> impl Iterator<Item = &Malformed> {
-        self.parts.iter().filter_map(|part| match part {
+        self.parts.iter().filter_map(|part| match &part.content {
             Part::Malformed(malformed) => Some(malformed),
             _ => None,
         })
@@ -300,7 +303,7 @@ impl Message {
 
     /// Returns the tool results, in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
-        self.parts.iter().filter_map(|part| match part {
+        self.parts.iter().filter_map(|part| match &part.content {
             Part::ToolResult(result) => Some(result),
             _ => None,
         })
@@ -308,7 +311,7 @@ impl Message {
 
     /// Returns every picture, sound and film frame, in order.
     pub fn media(&self) -> impl Iterator<Item = &Media> {
-        self.parts.iter().flat_map(|part| match part {
+        self.parts.iter().flat_map(|part| match &part.content {
             Part::Image(media) | Part::Audio(media) => std::slice::from_ref(media),
             Part::Video(frames) => frames.as_slice(),
             _ => &[],

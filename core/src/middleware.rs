@@ -8,6 +8,10 @@ use async_trait::async_trait;
 use crate::Result;
 use crate::chat_model::{ChatModel, ReplyStream, Request};
 
+mod history_shift;
+
+pub use history_shift::{HistoryShift, PromptLength, ShiftPolicy, ShiftedRequest};
+
 /// Sees every model call of a turn, those after tools included.
 ///
 /// One scope holds the way in and the way out, so state of a call is a local variable: change the request,

@@ -44,6 +44,28 @@ pub struct SpecialToken {
     pub id: TokenId,
 }
 
+/// Rewrites text as a tokenizer does before it looks for tokens.
+///
+/// Because of it a text can become a token that it does not spell: `＜think＞` under NFKC, `<THINK>` in lower case.
+/// Whoever keeps text from becoming a control token looks at it as the tokenizer does.
+pub trait Normalizer: Send + Sync + Debug {
+    /// Returns the added tokens that normalized text becomes, each with its text as normalization leaves it.
+    fn tokens(&self) -> &[SpecialToken];
+
+    /// Normalizes a text that stands in the middle of another. A text that cannot be normalized comes back as it is:
+    /// encoding it is the error.
+    fn normalize(&self, text: &str) -> Normalized;
+}
+
+/// What a [`Normalizer`] makes of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Normalized {
+    /// The rewritten text.
+    pub text: String,
+    /// For each byte of it, the byte at which the character that it comes from begins; they never descend.
+    pub places: Vec<usize>,
+}
+
 /// Encodes text, and starts decoders.
 ///
 /// # Contract

@@ -4,8 +4,11 @@
 use std::sync::Arc;
 
 use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
-use alloquy_core::{Conversation, ErrorKind, FinishReason, Message, Preface, Role, Round, SamplingOptions};
+use alloquy_core::{
+    Conversation, ErrorKind, FinishReason, Message, MessagePart, Part, Preface, Role, Round, SamplingOptions,
+};
 use futures::StreamExt;
+use serde_json::json;
 
 const SCRIPT: [(&str, &str); 3] = [
     ("<user>Hi<end><assistant>", "Hello!"),
@@ -64,6 +67,17 @@ fn pieces_of_a_message_wait_and_are_computed_ahead() {
     assert!(!conversation.has_pending());
     assert_eq!(conversation.history().first().unwrap().text(), "part one, part two");
     assert_eq!(engine.forwarded() - before, "part two".len() + 2 + "both parts".len());
+}
+
+#[test]
+fn a_part_with_fields_of_its_own_is_not_joined() {
+    let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
+    let part = |text: &str| MessagePart::from(Part::Text(text.to_owned()));
+    let marked = part("one, ").with_field("cache_control", json!({"type": "ephemeral"}));
+    conversation.append_message(Message::new(Role::User, vec![marked.clone()])).unwrap();
+    conversation.append_message("two, ").unwrap();
+    conversation.send_message("three").unwrap();
+    assert_eq!(conversation.history()[0].parts, [marked, part("two, three")]);
 }
 
 #[test]

@@ -191,8 +191,8 @@ fn no_source_refuses_and_an_error_never_shows_a_whole_picture() {
     let error = NoMediaSource.fetch(MediaKind::Audio, MediaReference::Path("a.wav")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     let long = "iVBORw0KGgo".repeat(100);
-    let mut part = json!([{"role": "user", "content": [{"type": "text", "text": ""}]}]);
-    part[0]["content"][0][&long] = json!(1);
+    let mut part = json!([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": SVG}}]}]);
+    part[0]["content"][0]["type"] = json!(long);
     for document in [picture(&long), picture(&format!("data:{long};base64,")), part, json!([{"role": long}])]
     {
         let error = read(Dialect::OpenAi, &document).unwrap_err();

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use alloquy_core::formats::{self, Dialect, MediaRules, Transcript};
-use alloquy_core::{Malformed, Media, Message, Part, Role, ToolCall, ToolResult, ToolSpec};
+use alloquy_core::{Malformed, Media, Message, MessagePart, Part, Role, ToolCall, ToolResult, ToolSpec};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::{option, sample};
@@ -207,6 +207,50 @@ fn malformed() -> impl Strategy<Value = Part> {
     (word(), word()).prop_map(|(raw, reason)| Part::Malformed(Malformed { raw, reason }))
 }
 
+/// Parts with further fields, some of them inside the object that a dialect has within a part's.
+fn with_further(
+    part: impl Strategy<Value = Part>,
+    inner: fn(&Part) -> Option<&'static str>,
+) -> impl Strategy<Value = MessagePart> {
+    (part, option::weighted(0.3, extra()), option::weighted(0.3, extra())).prop_map(
+        move |(content, beside, inside)| {
+            let mut extra = beside.unwrap_or_default();
+            let inside = inside.filter(|inside| !inside.is_empty());
+            if let Some((name, inside)) = inner(&content).zip(inside) {
+                extra.insert(name.to_owned(), inside.into());
+            }
+            MessagePart { content, extra }
+        },
+    )
+}
+
+fn inner_of_litert(part: &Part) -> Option<&'static str> {
+    match part {
+        Part::ToolCall(_) => Some("function"),
+        Part::ToolResult(result) if result.content.is_object() => Some("tool_response"),
+        _ => None,
+    }
+}
+
+fn inner_of_openai(part: &Part) -> Option<&'static str> {
+    match part {
+        Part::Image(_) => Some("image_url"),
+        Part::Audio(_) => Some("input_audio"),
+        Part::Video(_) => Some("video_url"),
+        Part::ToolCall(_) => Some("function"),
+        _ => None,
+    }
+}
+
+fn inner_of_gemini(part: &Part) -> Option<&'static str> {
+    match part {
+        Part::Image(_) | Part::Audio(_) | Part::Video(_) => Some("inlineData"),
+        Part::ToolCall(_) => Some("functionCall"),
+        Part::ToolResult(_) => Some("functionResponse"),
+        _ => None,
+    }
+}
+
 fn spoken() -> impl Strategy<Value = Role> {
     sample::select(vec![Role::System, Role::User, Role::Assistant])
 }
@@ -215,14 +259,16 @@ fn spoken() -> impl Strategy<Value = Role> {
 fn laid_out(
     content: impl Strategy<Value = Part>,
     calls: impl Strategy<Value = Part>,
-) -> impl Strategy<Value = Vec<Part>> {
-    (option::of(thinking()), vec(content, 0..4), vec(calls, 0..3))
+    inner: fn(&Part) -> Option<&'static str>,
+) -> impl Strategy<Value = Vec<MessagePart>> {
+    let thought = option::of(thinking().prop_map(MessagePart::from));
+    (thought, vec(with_further(content, inner), 0..4), vec(with_further(calls, inner), 0..3))
         .prop_map(|(thought, content, calls)| thought.into_iter().chain(content).chain(calls).collect())
 }
 
 fn message(
     role: impl Strategy<Value = Role>,
-    parts: impl Strategy<Value = Vec<Part>>,
+    parts: impl Strategy<Value = Vec<MessagePart>>,
 ) -> impl Strategy<Value = Message> {
     (role, parts, option::of(word()), extra()).prop_map(|(role, parts, name, extra)| Message {
         role,
@@ -247,8 +293,8 @@ fn transcript(message: impl Strategy<Value = Message>) -> impl Strategy<Value = 
 
 fn litert() -> impl Strategy<Value = Transcript> {
     let content = prop_oneof![text(), image(), audio(), malformed(), result(json())];
-    let answers = vec(prop_oneof![result(json()), image()], 0..4);
-    let said = message(spoken(), laid_out(content, call(json())));
+    let answers = vec(with_further(prop_oneof![result(json()), image()], inner_of_litert), 0..4);
+    let said = message(spoken(), laid_out(content, call(json()), inner_of_litert));
     transcript(prop_oneof![said, message(Just(Role::Tool), answers)])
 }
 
@@ -257,21 +303,22 @@ fn openai() -> impl Strategy<Value = Transcript> {
         message.extra.insert("openai_role".into(), "developer".into());
         message
     };
-    let refusal = |text: String| {
+    let refusal = |(text, further): (String, Map<String, Value>)| {
         let mut message = Message::assistant(text);
+        message.parts[0].extra = further;
         message.extra.insert("refusal".into(), true.into());
         message
     };
     let content = prop_oneof![text(), image(), audio(), film()];
     let arguments = prop_oneof![object(), Just(json!("{")), Just(json!([1])), Just(Value::Null)];
-    let answers =
-        vec(result(word().prop_map(Value::from)), 1..4).prop_map(|parts| Message::new(Role::Tool, parts));
+    let answer = with_further(result(word().prop_map(Value::from)), inner_of_openai).boxed();
+    let answers = vec(answer.clone(), 1..4).prop_map(|parts| Message::new(Role::Tool, parts));
     let message = prop_oneof![
-        4 => message(spoken(), laid_out(content, call(arguments))),
-        1 => message(Just(Role::System), vec(text(), 0..2)).prop_map(developer),
-        1 => word().prop_map(refusal),
+        4 => message(spoken(), laid_out(content, call(arguments), inner_of_openai)),
+        1 => message(Just(Role::System), vec(with_further(text(), inner_of_openai), 0..2)).prop_map(developer),
+        1 => (word(), extra()).prop_map(refusal),
         1 => answers,
-        1 => (result(word().prop_map(Value::from)), extra())
+        1 => (answer, extra())
             .prop_map(|(part, extra)| Message { extra, ..Message::new(Role::Tool, vec![part]) }),
     ];
     transcript(message).prop_filter("answers in a row are one message", |made| {
@@ -281,11 +328,15 @@ fn openai() -> impl Strategy<Value = Transcript> {
 
 fn gemini() -> impl Strategy<Value = Transcript> {
     let part = prop_oneof![text(), thinking(), image(), audio(), film(), call(object())];
-    let said = message(sample::select(vec![Role::User, Role::Assistant]), vec(part, 0..4));
+    let said = message(
+        sample::select(vec![Role::User, Role::Assistant]),
+        vec(with_further(part, inner_of_gemini), 0..4),
+    );
     let wrapped = (sample::select(vec!["output", "error"]), json(), object())
         .prop_map(|(key, value, more)| merged(Map::from_iter([(key.to_owned(), value)]), more));
-    let answers = message(Just(Role::Tool), vec(result(prop_oneof![json(), wrapped]), 1..4));
-    let first = option::of(message(Just(Role::System), vec(text(), 0..2)));
+    let answer = with_further(result(prop_oneof![json(), wrapped]), inner_of_gemini);
+    let answers = message(Just(Role::Tool), vec(answer, 1..4));
+    let first = option::of(message(Just(Role::System), vec(with_further(text(), inner_of_gemini), 0..2)));
     (first, transcript(prop_oneof![said, answers])).prop_map(|(first, mut transcript)| {
         transcript.messages.splice(0..0, first);
         transcript
@@ -294,7 +345,7 @@ fn gemini() -> impl Strategy<Value = Transcript> {
 
 fn aki() -> impl Strategy<Value = Transcript> {
     let content = prop_oneof![text(), image(), audio(), film()];
-    vec(message(spoken(), vec(content, 0..4)), 0..5).prop_map(Transcript::new)
+    vec(message(spoken(), vec(with_further(content, |_| None), 0..4)), 0..5).prop_map(Transcript::new)
 }
 
 fn chatml() -> impl Strategy<Value = Transcript> {
@@ -313,7 +364,10 @@ fn wild() -> impl Strategy<Value = Transcript> {
         vec(odd, 0..3).prop_map(Part::Video)
     ];
     let part = prop_oneof![4 => text(), 1 => thinking(), 1 => odd, 1 => call(json()), 2 => result(json()), 1 => malformed()];
-    let fields = vec((name(), json()), 0..2).prop_map(|fields| fields.into_iter().collect::<Map<_, _>>());
+    let fields =
+        vec((name(), json()), 0..2).prop_map(|fields| fields.into_iter().collect::<Map<_, _>>()).boxed();
+    let part = (part, option::weighted(0.3, fields.clone()))
+        .prop_map(|(content, extra)| MessagePart { content, extra: extra.unwrap_or_default() });
     let message = (sample::select(&Role::ALL[..]), vec(part, 0..3), fields)
         .prop_map(|(role, parts, extra)| Message { extra, ..Message::new(role, parts) });
     vec(message, 0..3).prop_map(Transcript::new)
@@ -342,7 +396,7 @@ fn answers_joined(messages: Vec<Message>) -> Vec<Message> {
     for mut message in messages {
         let joins = |message: &Message| message.role == Role::Tool && message.extra.is_empty();
         for part in &mut message.parts {
-            if let Part::ToolResult(result) = part {
+            if let Part::ToolResult(result) = &mut part.content {
                 result.content = result.text().into();
             }
         }

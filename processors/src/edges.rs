@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 /// The parts of a set of control tokens.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Edges {
     specials: BTreeSet<String>,
     /// The same, spelled from the end.

@@ -80,7 +80,7 @@ fn thoughts(message: &Message) -> Option<String> {
 
 fn without_thoughts(message: &Message) -> Message {
     let mut message = message.clone();
-    message.parts.retain(|part| !matches!(part, Part::Thinking(_)));
+    message.parts.retain(|part| !matches!(part.content, Part::Thinking(_)));
     message.extra.retain(|name, _| !THOUGHTS.contains(&name.as_str()));
     message
 }

@@ -1,8 +1,8 @@
 //! Messages and tools in the shape that chat templates read: Hugging Face's. Knows no family and no marks.
 
 use alloquy_core::{
-    Error, ErrorKind, Message, Part, PromptSource, Result, Role, TemplateInput, ToolCall, ToolResult,
-    ToolSpec,
+    Error, ErrorKind, Message, MessagePart, Part, PromptSource, Result, Role, TemplateInput, ToolCall,
+    ToolResult, ToolSpec,
 };
 use serde_json::{Map, Value, json};
 
@@ -11,8 +11,10 @@ use crate::history;
 
 /// Puts a conversation into the shape that templates read.
 ///
-/// Thoughts go in as `reasoning_content`, joined, where they are to be seen; what could not be read of a reply stays in its text; a message
-/// of several tool results becomes one message each. The host's template variables pass through.
+/// Thoughts go in as `reasoning_content`, joined, where they are to be seen; what could not be read of a reply stays in
+/// its text; a message of several tool results becomes one message each. The host's template variables pass through.
+/// Further fields of a part stand in its object; where a template takes one text, or a thought or an answer is one, there
+/// is none.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for a part that its role cannot have, [`ErrorKind::Invalid`] for an unknown field
@@ -31,13 +33,14 @@ pub(crate) fn template_input(source: PromptSource<'_>) -> Result<TemplateInput> 
 }
 
 fn template_messages(message: &Message) -> Result<Vec<Value>> {
-    if let Some(part) = message.parts.iter().find(|part| !may_have(message.role, part)) {
+    let parts = || message.parts.iter().map(|part| &part.content);
+    if let Some(part) = parts().find(|part| !may_have(message.role, part)) {
         return Err(misplaced(message.role, part));
     }
     if message.tool_results().next().is_none() {
         return Ok(vec![spoken(message)?]);
     }
-    if let Some(part) = message.parts.iter().find(|part| !matches!(part, Part::ToolResult(_))) {
+    if let Some(part) = parts().find(|part| !matches!(part, Part::ToolResult(_))) {
         let message = format!("a message of tool results cannot have {}", kind(part));
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
@@ -77,46 +80,88 @@ fn spoken(message: &Message) -> Result<Value> {
     let mut fields = Map::new();
     fields.insert("role".to_owned(), message.role.as_str().into());
     fields.extend(message.name.clone().map(|name| ("name".to_owned(), name.into())));
-    fields.insert("content".to_owned(), content(message));
+    fields.insert("content".to_owned(), content(message)?);
     fields.extend(message.thinking().map(|thoughts| ("reasoning_content".to_owned(), thoughts.into())));
-    let calls: Vec<_> = message.tool_calls().map(call).collect();
+    let calls: Vec<_> = message.parts.iter().filter_map(call).collect::<Result<_>>()?;
     if !calls.is_empty() {
         fields.insert("tool_calls".to_owned(), calls.into());
     }
     with_extra(fields, &message.extra)
 }
 
-/// Text alone is a string; with media it is a list of parts in their order.
-fn content(message: &Message) -> Value {
+/// Text alone is a string, as most templates take it; with media it is a list of parts in their order.
+fn content(message: &Message) -> Result<Value> {
+    let text = |part: &MessagePart| match &part.content {
+        Part::Text(text) => Some(text.clone()),
+        Part::Malformed(malformed) => Some(malformed.raw.clone()),
+        _ => None,
+    };
+    if !message.parts.iter().any(|part| kind_of_medium(part).is_some()) {
+        return Ok(message.parts.iter().filter_map(text).collect::<String>().into());
+    }
     let mut content = Vec::new();
     for part in &message.parts {
-        match part {
-            Part::Text(text) => push_text(&mut content, text),
-            Part::Malformed(malformed) => push_text(&mut content, &malformed.raw),
-            Part::Image(_) => content.push(json!({"type": "image"})),
-            Part::Audio(_) => content.push(json!({"type": "audio"})),
-            Part::Video(_) => content.push(json!({"type": "video"})),
-            _ => {}
+        match (text(part), kind_of_medium(part)) {
+            (Some(text), _) => push_text(&mut content, &text, &part.extra)?,
+            (None, Some(kind)) => content.push(with_extra(typed(kind), &part.extra)?),
+            (None, None) => {}
         }
     }
-    match content.as_slice() {
-        [] => Value::from(""),
-        [only] if message.media().next().is_none() => only.get("text").cloned().unwrap_or_default(),
-        _ => content.into(),
+    Ok(content.into())
+}
+
+fn typed(kind: &str) -> Map<String, Value> {
+    Map::from_iter([("type".to_owned(), kind.into())])
+}
+
+fn kind_of_medium(part: &MessagePart) -> Option<&'static str> {
+    match part.content {
+        Part::Image(_) => Some("image"),
+        Part::Audio(_) => Some("audio"),
+        Part::Video(_) => Some("video"),
+        _ => None,
     }
 }
 
-/// Adjacent texts are one, as in [`Message::text`].
-fn push_text(content: &mut Vec<Value>, text: &str) {
-    match content.last_mut().and_then(|last| last.get_mut("text")) {
+/// Adjacent texts are one, as in [`Message::text`], unless one of them has fields of its own.
+fn push_text(content: &mut Vec<Value>, text: &str, extra: &Map<String, Value>) -> Result<()> {
+    let bare = |part: &&mut Value| part.as_object().is_some_and(|fields| fields.len() == 2);
+    let last = content.last_mut().filter(|last| extra.is_empty() && bare(last));
+    match last.and_then(|last| last.get_mut("text")) {
         Some(Value::String(before)) => before.push_str(text),
-        _ => content.push(json!({"type": "text", "text": text})),
+        _ => {
+            let mut fields = typed("text");
+            fields.insert("text".to_owned(), text.into());
+            content.push(with_extra(fields, extra)?);
+        }
+    }
+    Ok(())
+}
+
+/// A call, with its further fields; those of the function, under that name, go in there.
+fn call(part: &MessagePart) -> Option<Result<Value>> {
+    match &part.content {
+        Part::ToolCall(call) => Some(call_fields(call, &part.extra)),
+        _ => None,
     }
 }
 
-fn call(call: &ToolCall) -> Value {
-    let function = json!({"name": call.name, "arguments": with_object(&call.arguments)});
-    json!({"type": "function", "id": call.id, "function": function})
+fn call_fields(call: &ToolCall, extra: &Map<String, Value>) -> Result<Value> {
+    let mut extra = extra.clone();
+    let inside = match extra.get("function") {
+        Some(Value::Object(inside)) => inside.clone(),
+        _ => Map::new(),
+    };
+    if !inside.is_empty() {
+        extra.shift_remove("function");
+    }
+    let mut function = Map::new();
+    function.insert("name".to_owned(), call.name.as_str().into());
+    function.insert("arguments".to_owned(), with_object(&call.arguments));
+    let mut fields = typed("function");
+    fields.insert("id".to_owned(), call.id.as_str().into());
+    fields.insert("function".to_owned(), with_extra(function, &inside)?);
+    with_extra(fields, &extra)
 }
 
 /// Arguments that came as the text of a JSON object are that object to a template; here already, because escapes

@@ -37,14 +37,17 @@ mod families;
 mod family;
 mod processor;
 
+mod disguises;
 mod edges;
 mod history;
 mod input;
 mod literal;
 mod loosened;
+mod mark;
 mod rewrites;
 mod shape;
 mod specials;
+mod texts;
 
 mod calls;
 mod parser;

@@ -1,5 +1,5 @@
 //! Keeps text from becoming a control token: marks before a template renders it, literal parts afterwards.
-//! Knows the shape of a template's input, not how it came about.
+//! Knows which texts could, not where they stand.
 //!
 //! Only when a text contains the text of a control token, or what a template might make one of, is anything marked:
 //! a token in other capitals, a part of one at an edge of the text, one that comes together when words are taken
@@ -17,39 +17,29 @@
 //! `docs/injection.md` says what is checked, and how.
 
 use std::collections::BTreeSet;
-use std::mem;
+use std::ops::Range;
 
 use alloquy_core::{
     Error, ErrorKind, InjectionPolicy, ModelInfo, PromptPart, Result, SpecialToken, TemplateInput,
 };
-use serde_json::{Map, Value};
 
+use crate::disguises::Disguises;
 use crate::edges::Edges;
 use crate::family::Family;
+use crate::mark::{self, MARKS, Mark, marked_in};
 use crate::rewrites;
 use crate::specials::Specials;
+use crate::texts::{self, Voice};
 
 /// Which texts must stay text.
 #[derive(Debug)]
 pub(crate) struct Literals {
     specials: Specials,
     edges: Edges,
+    /// Other spellings that the tokenizer makes control tokens of, where it does.
+    disguises: Option<Disguises>,
     /// What the model itself may write: its replies keep these as the tokens they were.
     spoken: BTreeSet<&'static str>,
-}
-
-/// Whose text it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Voice {
-    /// What the model replies. Its thoughts and calls stand in fields of their own, and it is the template that
-    /// puts tags around those.
-    Model,
-    /// What a thing is called: a name, or the key of a field.
-    Name,
-    /// What describes a tool's arguments; its keys are names but for the words of JSON Schema.
-    Schema,
-    /// Anything else.
-    Other,
 }
 
 impl Literals {
@@ -58,11 +48,14 @@ impl Literals {
         let ordinary = |special: &SpecialToken| {
             family.ordinary.contains(&special.text.as_str()) && !model.stop_tokens.contains(&special.id)
         };
-        let specials = model.specials.iter().filter(|special| !ordinary(special)).chain(&model.bos);
+        let control = |special: &&SpecialToken| !ordinary(special) || model.bos.as_ref() == Some(special);
+        let specials = model.specials.iter().filter(control).chain(&model.bos);
+        let ids: BTreeSet<_> = specials.clone().map(|special| special.id).collect();
         let specials = Specials::new(specials.map(|special| special.text.as_str()));
         Self {
             edges: Edges::new(specials.texts()),
             specials,
+            disguises: model.normalizer.clone().and_then(|normalizer| Disguises::new(normalizer, &ids)),
             spoken: family.markers().chain(family.tags.iter().copied()).collect(),
         }
     }
@@ -71,7 +64,12 @@ impl Literals {
     pub(crate) fn without(&self, policy: &InjectionPolicy) -> Self {
         let is_let = |text: &&str| policy.tokens().any(|token| token.trim() == *text);
         let specials = Specials::new(self.specials.texts().filter(|text| !is_let(text)));
-        Self { edges: Edges::new(specials.texts()), specials, spoken: self.spoken.clone() }
+        Self {
+            edges: Edges::new(specials.texts()),
+            specials,
+            disguises: self.disguises.clone(),
+            spoken: self.spoken.clone(),
+        }
     }
 
     /// Returns the control tokens that `text` spells, as a tokenizer reads it.
@@ -95,7 +93,7 @@ impl Literals {
     /// [`ErrorKind::Unsupported`] when a conversation uses up every character that could mark.
     pub(crate) fn protect(&self, input: &mut TemplateInput) -> Result<()> {
         if let Some(mark) = self.mark(input)? {
-            each_text(input, &mut |voice, text| {
+            texts::each(input, &mut |voice, text| {
                 let starts = self.starts(voice, text);
                 if !starts.is_empty() {
                     *text = mark.put(text, &starts);
@@ -114,19 +112,31 @@ impl Literals {
             return Ok(vec![PromptPart::Text(rendered.to_owned())]);
         };
         let (text, starts) = mark.take(rendered);
-        let (mut parts, mut done, mut seen) = (Vec::new(), 0, 0);
-        // As a tokenizer reads: from the left, the longest first.
-        while let Some((start, special)) = self.specials.next_in(&text, seen) {
+        let mut literals = self.spelled(&text, &starts);
+        if let Some(disguises) = &self.disguises {
+            let disguised = disguises.marked(&text, &starts, &literals);
+            let trimmed = disguised.into_iter().map(|(place, range)| {
+                let end = self.end(&text, place, range.end, &starts);
+                range.start..end
+            });
+            literals.extend(trimmed);
+            literals.sort_unstable_by_key(|literal| literal.start);
+        }
+        Ok(parts(&text, &literals))
+    }
+
+    /// Returns where a control token's text stands with a marked place in it, as a tokenizer reads: from the left, the
+    /// longest first.
+    fn spelled(&self, text: &str, starts: &[usize]) -> Vec<Range<usize>> {
+        let (mut literals, mut seen) = (Vec::new(), 0);
+        while let Some((start, special)) = self.specials.next_in(text, seen) {
             seen = start + special.len();
-            if let Some(place) = marked_in(&starts, start, seen) {
-                seen = self.end(&text, place, seen, &starts);
-                push_text(&mut parts, text.get(done..start));
-                parts.extend(text.get(start..seen).map(|literal| PromptPart::Literal(literal.to_owned())));
-                done = seen;
+            if let Some(place) = marked_in(starts, start, seen) {
+                seen = self.end(text, place, seen, starts);
+                literals.push(start..seen);
             }
         }
-        push_text(&mut parts, text.get(done..));
-        Ok(parts)
+        literals
     }
 
     /// Returns where the token around `place` that ends at `end` stops being somebody's text: where a control token of
@@ -142,9 +152,9 @@ impl Literals {
     /// Chooses the mark; `None` when there is nothing to mark.
     fn mark(&self, input: &mut TemplateInput) -> Result<Option<Mark>> {
         let (mut needed, mut used) = (false, BTreeSet::new());
-        each_text(input, &mut |voice, text| {
+        texts::each(input, &mut |voice, text| {
             needed |= !self.starts(voice, text).is_empty();
-            used.extend(text.chars().chain(escaped(text)).filter(|symbol| *symbol >= MARKS.0));
+            used.extend(text.chars().chain(mark::escaped(text)).filter(|symbol| *symbol >= MARKS.0));
         });
         if !needed {
             return Ok(None);
@@ -168,7 +178,7 @@ impl Literals {
                     |(start, piece)| self.edges.of(piece).into_iter().map(move |edge| start + edge);
                 self.between_tags(text).into_iter().flat_map(of_piece).collect()
             }
-            Voice::Schema | Voice::Other => self.edges.of(text),
+            Voice::Other => self.edges.of(text),
         };
         if self.specials.may_begin_in(text) {
             starts.extend(self.beginnings(voice, text));
@@ -177,6 +187,7 @@ impl Literals {
                 starts.extend(begun.filter_map(|start| places.get(start)));
             });
         }
+        starts.extend(self.disguised(voice, text));
         if voice == Voice::Model {
             let pieces = self.between_tags(text);
             let between = |start: &usize| {
@@ -186,6 +197,15 @@ impl Literals {
         }
         starts.sort_unstable();
         starts
+    }
+
+    /// Where the same stands once the text is normalized.
+    fn disguised(&self, voice: Voice, text: &str) -> Vec<usize> {
+        let Some(disguises) = &self.disguises else { return Vec::new() };
+        let pieces = if voice == Voice::Model { self.between_tags(text) } else { vec![(0, text)] };
+        let of_piece =
+            |(from, piece)| disguises.starts(voice, piece).into_iter().map(move |start| from + start);
+        pieces.into_iter().flat_map(of_piece).collect()
     }
 
     /// Cuts a reply at the model's tags, for templates take thoughts out and join what stood around them.
@@ -218,10 +238,16 @@ impl Literals {
     }
 }
 
-/// Returns the first of the sorted `places` from `from` to before `to`.
-fn marked_in(places: &[usize], from: usize, to: usize) -> Option<usize> {
-    let next = places.partition_point(|place| *place < from);
-    places.get(next).copied().filter(|place| *place < to)
+/// Cuts `text` at `literals`, which are sorted and do not overlap.
+fn parts(text: &str, literals: &[Range<usize>]) -> Vec<PromptPart> {
+    let (mut parts, mut done) = (Vec::new(), 0);
+    for literal in literals {
+        push_text(&mut parts, text.get(done..literal.start));
+        parts.extend(text.get(literal.clone()).map(|literal| PromptPart::Literal(literal.to_owned())));
+        done = literal.end;
+    }
+    push_text(&mut parts, text.get(done..));
+    parts
 }
 
 fn push_text(parts: &mut Vec<PromptPart>, text: Option<&str>) {
@@ -230,166 +256,15 @@ fn push_text(parts: &mut Vec<PromptPart>, text: Option<&str>) {
     }
 }
 
-/// The private-use characters of plane 16, which fonts of icons hardly use; taken from the end.
-const MARKS: (char, char) = ('\u{100000}', '\u{10FFFD}');
-
-/// A character that marks, and the ways it may be printed.
-#[derive(Debug)]
-struct Mark {
-    symbol: char,
-    spellings: [String; 3],
-}
-
-impl Mark {
-    fn new(symbol: char) -> Self {
-        Self { symbol, spellings: [symbol.to_string(), python_escape(symbol), json_escape(symbol)] }
-    }
-
-    /// Puts the mark behind the character at each of `starts`.
-    fn put(&self, text: &str, starts: &[usize]) -> String {
-        let mut marked = String::with_capacity(text.len() + 4 * starts.len());
-        for (index, symbol) in text.char_indices() {
-            marked.push(symbol);
-            if starts.binary_search(&index).is_ok() {
-                marked.push(self.symbol);
-            }
-        }
-        marked
-    }
-
-    /// Takes the marks out, and returns where the characters before them stand.
-    fn take(&self, marked: &str) -> (String, Vec<usize>) {
-        let places = self.spellings.iter().flat_map(|spelling| marked.match_indices(spelling.as_str()));
-        let mut places: Vec<_> = places.collect();
-        places.sort_unstable();
-        let (mut text, mut starts, mut done) = (String::with_capacity(marked.len()), Vec::new(), 0);
-        for (place, spelling) in places {
-            text += marked.get(done..place).unwrap_or_default();
-            starts.extend(text.char_indices().next_back().map(|(start, _)| start));
-            done = place + spelling.len();
-        }
-        text += marked.get(done..).unwrap_or_default();
-        (text, starts)
-    }
-}
-
-/// How Python's `repr` prints a character without a glyph beyond the first plane.
-fn python_escape(symbol: char) -> String {
-    format!("\\U{:08x}", u32::from(symbol))
-}
-
-/// How JSON in ASCII prints it: as two halves.
-fn json_escape(symbol: char) -> String {
-    symbol.encode_utf16(&mut [0; 2]).iter().map(|half| format!("\\u{half:04x}")).collect()
-}
-
-/// The characters beyond the first plane that `text` writes as either escape. Somebody who does so means its letters,
-/// so none of these can be the mark.
-fn escaped(text: &str) -> impl Iterator<Item = char> {
-    let number = |digits: Option<&str>| digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    text.match_indices("\\").filter_map(move |(start, _)| {
-        let escape = text.get(start..)?;
-        if escape.starts_with("\\U") {
-            return char::from_u32(number(escape.get(2..10))?);
-        }
-        let half = |place: usize| u16::try_from(number(escape.get(place..place + 4))?).ok();
-        let second = escape.get(6..).filter(|second| escape.starts_with("\\u") && second.starts_with("\\u"));
-        let halves = [half(2)?, second.and_then(|_| half(8))?];
-        char::decode_utf16(halves).next()?.ok()
-    })
-}
-
-type Visit<'a> = dyn FnMut(Voice, &mut String) + 'a;
-
-/// Visits every text that a template may print and that people, tools or the model wrote.
-fn each_text(input: &mut TemplateInput, visit: &mut Visit<'_>) {
-    for message in input.messages.iter_mut().filter_map(Value::as_object_mut) {
-        each_text_of_message(message, visit);
-    }
-    for value in input.tools.iter_mut().chain(&mut input.documents).flatten() {
-        each_text_of(value, Voice::Other, visit);
-    }
-    // A host that sets `bos_token` and the like means the token.
-    for (_, value) in input.extra.iter_mut().filter(|(key, _)| !key.ends_with("_token")) {
-        each_text_of(value, Voice::Other, visit);
-    }
-}
-
-fn each_text_of_message(message: &mut Map<String, Value>, visit: &mut Visit<'_>) {
-    let model = message.get("role").is_some_and(|role| role == "assistant");
-    let fields = mem::take(message).into_iter().map(|(mut key, value)| match key.as_str() {
-        "role" => (key, value),
-        "content" if model => with_value_visited(key, value, Voice::Model, visit),
-        _ => {
-            // Unknown fields stand here under whatever key; a template may print the whole message.
-            if !is_looked_for(&key, Voice::Other) {
-                visit(Voice::Other, &mut key);
-            }
-            with_value_visited(key, value, Voice::Other, visit)
-        }
-    });
-    *message = fields.collect();
-}
-
-fn each_text_of(value: &mut Value, voice: Voice, visit: &mut Visit<'_>) {
-    match value {
-        Value::String(text) => visit(voice, text),
-        Value::Array(values) => values.iter_mut().for_each(|value| each_text_of(value, voice, visit)),
-        Value::Object(fields) => {
-            let visited = mem::take(fields).into_iter().map(|field| visited(field, voice, visit));
-            *fields = visited.collect();
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// The words that templates look for; a vocabulary that has them as added tokens does not change them.
-#[rustfmt::skip]
-const KEYS: [&str; 15] = [
-    "content", "text", "title", "reasoning_content", "reasoning", "thinking", "tool_calls", "tool_call_id", "function",
-    "id", "arguments", "parameters", "image", "audio", "video",
-];
-#[rustfmt::skip]
-const SCHEMA_KEYS: [&str; 10] = [
-    "name", "type", "description", "properties", "required", "enum", "items", "default", "format", "return",
-];
-const KINDS: [&str; 5] = ["text", "image", "audio", "video", "function"];
-
-/// Templates print keys too, those of a tool's parameters for one.
-fn visited((mut key, value): (String, Value), voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
-    if !is_looked_for(&key, voice) {
-        visit(Voice::Name, &mut key);
-    }
-    with_value_visited(key, value, voice, visit)
-}
-
-fn is_looked_for(key: &str, voice: Voice) -> bool {
-    SCHEMA_KEYS.contains(&key) || voice != Voice::Schema && KEYS.contains(&key)
-}
-
-fn with_value_visited(key: String, mut value: Value, voice: Voice, visit: &mut Visit<'_>) -> (String, Value) {
-    let is_kind = key == "type" && value.as_str().is_some_and(|kind| KINDS.contains(&kind));
-    let voice = match key.as_str() {
-        "name" if value.is_string() => Voice::Name,
-        // Names of properties: templates compare them with the keys.
-        "required" if value.is_array() => Voice::Name,
-        "parameters" => Voice::Schema,
-        _ => voice,
-    };
-    if !is_kind {
-        each_text_of(&mut value, voice, visit);
-    }
-    (key, value)
-}
-
 #[cfg(test)]
 mod tests {
     use alloquy_core::{ModelInfo, PromptPart, SpecialToken, TemplateInput};
     use serde_json::json;
 
-    use super::{Literals, MARKS, json_escape, python_escape};
+    use super::{Literals, MARKS};
     use crate::families::FALLBACK;
     use crate::family::Family;
+    use crate::mark::{json_escape, python_escape};
 
     fn model(specials: &[&str]) -> ModelInfo {
         let mut model = ModelInfo::default();

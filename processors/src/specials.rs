@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 /// A set of texts to look for.
+#[derive(Clone)]
 pub(crate) struct Specials {
     texts: HashSet<String>,
     /// The texts without the difference between capitals and small letters.

@@ -1,11 +1,12 @@
-//! Which template a model's prompts are made with.
+//! Which template a model's prompts are made with: what was found, where, and what was passed over.
 
 use std::sync::Arc;
 
 use alloquy_core::{ModelInfo, PromptTemplate, Result};
 
+use crate::mlc::{ChatConfig, Warning};
 use crate::sources::{self, TemplateOrigin};
-use crate::{CompletionTemplate, JinjaTemplate};
+use crate::{Capabilities, CompletionTemplate, JinjaTemplate, JinjaTemplateBuilder};
 
 /// A template, and where it comes from.
 #[derive(Clone, Debug)]
@@ -15,31 +16,96 @@ pub struct Detected {
     pub template: Arc<dyn PromptTemplate>,
     /// Where it comes from; [`TemplateOrigin::Completion`] when the model brings none.
     pub origin: TemplateOrigin,
+    /// Where the model has templates too that did not count, in their order.
+    pub passed_over: Vec<TemplateOrigin>,
+    /// What a Jinja template can do, found by rendering small conversations now.
+    pub capabilities: Option<Capabilities>,
+    /// The texts that end a reply in the template's format; a Jinja template names none.
+    pub stop: Vec<String>,
+    /// What `mlc-chat-config.json` said that has no effect or not the expected one, where the template is from there.
+    pub warnings: Vec<Warning>,
 }
 
 /// Chooses the template for a model: its own if it has one, else [`CompletionTemplate`].
 ///
+/// The first of these that exists counts: `chat_template.jinja` together with `additional_chat_templates/`, the
+/// `chat_template` of `tokenizer_config.json`, that of `chat_template.json`, the conversation template of
+/// `mlc-chat-config.json`. A Jinja template comes first, for it is what the model was trained with.
+///
 /// # Errors
 /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when the model's files cannot be read,
-/// [`ErrorKind::Template`](alloquy_core::ErrorKind::Template) when its template is none.
+/// [`ErrorKind::Template`](alloquy_core::ErrorKind::Template) when its template is none or wants tokens that the
+/// model lacks, [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown conversation template.
 ///
 /// ```
 /// use alloquy_core::ModelInfo;
 /// use alloquy_templates::{TemplateOrigin, detect};
 ///
-/// let detected = detect(&ModelInfo::default())?;
-/// assert_eq!(detected.origin, TemplateOrigin::Completion);
+/// let mut model = ModelInfo::default();
+/// assert_eq!(detect(&model)?.origin, TemplateOrigin::Completion);
+/// model.files.insert("mlc-chat-config.json".into(), r#"{"conv_template": "redpajama_chat"}"#.into());
+/// let detected = detect(&model)?;
+/// assert_eq!(detected.origin.to_string(), "mlc-chat-config.json");
+/// assert_eq!(detected.stop, ["<human>"]);
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub fn detect(model: &ModelInfo) -> Result<Detected> {
-    match sources::find(model)? {
-        Some(source) => Ok(Detected {
-            template: Arc::new(JinjaTemplate::from_model(&source, model)?),
-            origin: source.origin,
-        }),
-        None => Ok(Detected {
-            template: Arc::new(CompletionTemplate::of(model)?),
-            origin: TemplateOrigin::Completion,
-        }),
+    detect_with(model, |builder| builder)
+}
+
+/// Chooses as [`detect`] does, and makes a Jinja template as `configure` says: in another dialect, with another
+/// polyfill, clock, or limits.
+///
+/// # Errors
+/// Those of [`detect`].
+///
+/// ```
+/// use alloquy_core::{ModelInfo, TemplateInput};
+/// use alloquy_templates::{Dialect, detect_with};
+///
+/// let mut model = ModelInfo::default();
+/// model.files.insert("chat_template.jinja".into(), "{{ messages }}".into());
+/// let detected = detect_with(&model, |builder| builder.dialect(Dialect::LiteRtLm))?;
+/// assert_eq!(detected.template.render(&TemplateInput::default())?, "[]");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+pub fn detect_with(
+    model: &ModelInfo,
+    configure: impl FnOnce(JinjaTemplateBuilder) -> JinjaTemplateBuilder,
+) -> Result<Detected> {
+    let detected = match sources::find(model)? {
+        Some(source) => {
+            let template = configure(JinjaTemplate::builder_from(&source, model)?).build()?.measured();
+            let capabilities = Some(template.capabilities().clone());
+            Detected { capabilities, ..Detected::new(template, source.origin) }
+        }
+        None => without_jinja(model)?,
+    };
+    let passed_over = sources::places(model).into_iter().filter(|place| *place != detected.origin);
+    Ok(Detected { passed_over: passed_over.collect(), ..detected })
+}
+
+fn without_jinja(model: &ModelInfo) -> Result<Detected> {
+    let config = ChatConfig::of(model)?.unwrap_or_default();
+    match config.template {
+        Some(template) => {
+            let stop = template.stop_strings().to_vec();
+            let detected = Detected::new(template, TemplateOrigin::MlcChatConfig);
+            Ok(Detected { stop, warnings: config.warnings, ..detected })
+        }
+        None => Ok(Detected::new(CompletionTemplate::of(model)?, TemplateOrigin::Completion)),
+    }
+}
+
+impl Detected {
+    fn new(template: impl PromptTemplate + 'static, origin: TemplateOrigin) -> Self {
+        Self {
+            template: Arc::new(template),
+            origin,
+            passed_over: Vec::new(),
+            capabilities: None,
+            stop: Vec::new(),
+            warnings: Vec::new(),
+        }
     }
 }

@@ -42,6 +42,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
@@ -107,14 +108,48 @@ impl JinjaTemplate {
         Self::builder(source).variables(variables).build()
     }
 
-    /// Compiles the template that a model brings, with the model's special tokens.
+    /// Compiles the template that a model brings, with the model's special tokens, and measures its
+    /// [`capabilities`](JinjaTemplate::capabilities).
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when it brings none, [`ErrorKind::Model`] when its files cannot be read,
     /// [`ErrorKind::Template`] when its template is none.
     pub fn of(model: &ModelInfo) -> Result<Self> {
+        Ok(Self::builder_of(model)?.build()?.measured())
+    }
+
+    /// Compiles the template that a model calls `name`, as [`JinjaTemplate::of`] its own.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when no template of the model's has that name, else as [`JinjaTemplate::of`].
+    pub fn named(model: &ModelInfo, name: &str) -> Result<Self> {
+        Ok(Self::builder_named(model, name)?.build()?.measured())
+    }
+
+    /// Starts with the template that a model brings and the model's special tokens, for another dialect, polyfill,
+    /// clock or other limits.
+    ///
+    /// # Errors
+    /// As [`JinjaTemplate::of`], but for what is found when it is compiled.
+    ///
+    /// ```
+    /// use alloquy_core::{ModelInfo, PromptTemplate, TemplateInput};
+    /// use alloquy_templates::{Dialect, JinjaTemplate};
+    /// use serde_json::json;
+    ///
+    /// let mut model = ModelInfo::default();
+    /// let source = "{{ messages[0].content }} {{ additional_special_tokens }}";
+    /// let config = json!({"chat_template": source, "additional_special_tokens": ["<a>"]});
+    /// model.files.insert("tokenizer_config.json".into(), config.to_string());
+    /// let template = JinjaTemplate::builder_of(&model)?.dialect(Dialect::HuggingFace4).build()?;
+    /// let mut input = TemplateInput::default();
+    /// input.messages.push(json!({"role": "user", "content": "Hello"}));
+    /// assert_eq!(template.render(&input)?, "Hello ['<a>']");
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn builder_of(model: &ModelInfo) -> Result<JinjaTemplateBuilder> {
         match sources::find(model)? {
-            Some(source) => Self::from_model(&source, model),
+            Some(source) => Self::builder_from(&source, model),
             None => {
                 let message =
                     format!("model {:?} has no chat template, looked in {}", model.name, sources::PLACES);
@@ -123,20 +158,24 @@ impl JinjaTemplate {
         }
     }
 
-    /// Compiles the template that a model calls `name`, with the model's special tokens.
+    /// Starts with the template that a model calls `name`, as [`JinjaTemplate::builder_of`] with its own.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when no template of the model's has that name, else as [`JinjaTemplate::of`].
-    pub fn named(model: &ModelInfo, name: &str) -> Result<Self> {
-        Self::from_model(&sources::named(model, name)?, model)
+    /// [`ErrorKind::NotFound`] when no template of the model's has that name, else as
+    /// [`JinjaTemplate::builder_of`].
+    pub fn builder_named(model: &ModelInfo, name: &str) -> Result<JinjaTemplateBuilder> {
+        Self::builder_from(&sources::named(model, name)?, model)
     }
 
-    pub(crate) fn from_model(source: &TemplateSource, model: &ModelInfo) -> Result<Self> {
+    pub(crate) fn builder_from(source: &TemplateSource, model: &ModelInfo) -> Result<JinjaTemplateBuilder> {
         let builder = Self::builder(source.default.clone()).variables(special_tokens::of(model)?);
-        match &source.tool_use {
-            Some(tool_use) => builder.tool_use(tool_use.clone()).build(),
-            None => builder.build(),
-        }
+        let tool_use = source.tool_use.clone().or(builder.tool_use);
+        Ok(JinjaTemplateBuilder { tool_use, additional: special_tokens::additional(model)?, ..builder })
+    }
+
+    pub(crate) fn measured(self) -> Self {
+        self.capabilities();
+        self
     }
 
     /// Starts a template with more choices than [`JinjaTemplate::from_source`].
@@ -145,6 +184,7 @@ impl JinjaTemplate {
             source: source.into(),
             tool_use: None,
             variables: Map::new(),
+            additional: Vec::new(),
             clock: Clock::default(),
             limits: Limits::default(),
             dialect: Dialect::default(),
@@ -161,7 +201,8 @@ impl JinjaTemplate {
         Ok(self.render_marked(input)?)
     }
 
-    /// Returns what the template can do: found by some twenty renders the first time, remembered from then on.
+    /// Returns what the template can do: found by some twenty renders, once. A model's template was measured when it
+    /// was loaded, by [`detect`](crate::detect), [`of`](Self::of) or [`named`](Self::named); another is at first use.
     pub fn capabilities(&self) -> &Capabilities {
         self.capabilities.get_or_init(|| {
             let bos = self.variables.get("bos_token").and_then(Value::as_str).filter(|bos| !bos.is_empty());
@@ -342,6 +383,8 @@ pub struct JinjaTemplateBuilder {
     source: String,
     tool_use: Option<String>,
     variables: Map<String, Value>,
+    /// The model's special tokens that have no name.
+    additional: Vec<Value>,
     clock: Clock,
     limits: Limits,
     dialect: Dialect,
@@ -393,7 +436,11 @@ impl JinjaTemplateBuilder {
         Ok(self.compile()?)
     }
 
-    fn compile(self) -> Result<JinjaTemplate, Fault> {
+    fn compile(mut self) -> Result<JinjaTemplate, Fault> {
+        if self.dialect == Dialect::HuggingFace4 && !self.additional.is_empty() {
+            let additional = Value::Array(mem::take(&mut self.additional));
+            self.variables.entry("additional_special_tokens").or_insert(additional);
+        }
         let digest = self.digest();
         let named = [(DEFAULT, Some(self.source)), (TOOL_USE, self.tool_use)];
         let mut environment = guarded(|| environment::new(self.clock, self.limits, self.dialect))?

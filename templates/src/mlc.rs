@@ -16,9 +16,11 @@ mod legacy_prompt;
 mod named;
 mod part;
 mod registry;
+mod relaxed;
 mod template;
 mod warning;
 
+pub(crate) use chat_config::has_template;
 pub use chat_config::{ChatConfig, MLC_CHAT_CONFIG, SpecialIds};
 pub use context_shift::{ContextShift, PartLength, Restart, Shift};
 pub use part::{Part, PartKind};

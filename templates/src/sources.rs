@@ -1,4 +1,4 @@
-//! Where a model's chat template comes from: Hugging Face's files, in Hugging Face's order.
+//! Where a model's chat template comes from: Hugging Face's files, in Hugging Face's order, then MLC's.
 //!
 //! Reference: `PreTrainedTokenizerBase._from_pretrained` and `get_chat_template` of transformers 5.23.0.
 
@@ -8,12 +8,14 @@ use std::fmt;
 use alloquy_core::{Error, ErrorKind, ModelInfo, Result};
 use serde_json::Value;
 
+use crate::mlc::{self, MLC_CHAT_CONFIG};
+
 pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 const CHAT_TEMPLATE_JINJA: &str = "chat_template.jinja";
 const ADDITIONAL: &str = "additional_chat_templates/";
 const CHAT_TEMPLATE_JSON: &str = "chat_template.json";
 
-/// Every place that is looked at, for messages.
+/// Every place that a Jinja template is looked for in, for messages.
 pub(crate) const PLACES: &str =
     "chat_template.jinja, additional_chat_templates/*.jinja, tokenizer_config.json, chat_template.json";
 
@@ -43,6 +45,8 @@ pub enum TemplateOrigin {
     TokenizerConfig,
     /// `chat_template.json` of a processor.
     ChatTemplateJson,
+    /// The conversation template of MLC that `mlc-chat-config.json` names or holds.
+    MlcChatConfig,
     /// The model has none: its prompts are [plain text](crate::CompletionTemplate).
     #[default]
     Completion,
@@ -55,12 +59,13 @@ impl fmt::Display for TemplateOrigin {
             Self::AdditionalTemplates => ADDITIONAL,
             Self::TokenizerConfig => TOKENIZER_CONFIG,
             Self::ChatTemplateJson => CHAT_TEMPLATE_JSON,
+            Self::MlcChatConfig => MLC_CHAT_CONFIG,
             Self::Completion => "plain text completion",
         })
     }
 }
 
-/// Finds the chat template that a model brings, or `None`.
+/// Finds the Jinja chat template that a model brings, or `None`; [`detect`](crate::detect) finds the others too.
 ///
 /// The first of these that exists counts: `chat_template.jinja` together with `additional_chat_templates/`,
 /// the `chat_template` of `tokenizer_config.json`, that of `chat_template.json`.
@@ -134,6 +139,35 @@ fn all(model: &ModelInfo) -> Result<Option<(BTreeMap<String, String>, TemplateOr
         }
     }
     Ok(None)
+}
+
+/// Lists the places in which a model has a template: the first one counts, and nothing is made of it.
+///
+/// A file that cannot be read has none here; where its turn comes, [`detect`](crate::detect) says what is wrong.
+///
+/// ```
+/// use alloquy_core::ModelInfo;
+/// use alloquy_templates::{TemplateOrigin, sources};
+///
+/// let mut model = ModelInfo::default();
+/// model.files.insert("mlc-chat-config.json".into(), r#"{"conv_template": "vicuna_v1.1"}"#.into());
+/// model.files.insert("tokenizer_config.json".into(), r#"{"chat_template": "{{ messages }}"}"#.into());
+/// assert_eq!(sources::places(&model), [TemplateOrigin::TokenizerConfig, TemplateOrigin::MlcChatConfig]);
+/// ```
+pub fn places(model: &ModelInfo) -> Vec<TemplateOrigin> {
+    let has_jinja = model.files.contains_key(CHAT_TEMPLATE_JINJA);
+    let named = |file: &str| matches!(in_json(model, file), Ok(Some(_)));
+    let of_mlc = model.files.get(MLC_CHAT_CONFIG).is_some_and(|json| mlc::has_template(json));
+    [
+        (TemplateOrigin::ChatTemplateJinja, has_jinja),
+        (TemplateOrigin::AdditionalTemplates, !has_jinja && !files(model).is_empty()),
+        (TemplateOrigin::TokenizerConfig, named(TOKENIZER_CONFIG)),
+        (TemplateOrigin::ChatTemplateJson, named(CHAT_TEMPLATE_JSON)),
+        (TemplateOrigin::MlcChatConfig, of_mlc),
+    ]
+    .into_iter()
+    .filter_map(|(origin, is_there)| is_there.then_some(origin))
+    .collect()
 }
 
 /// Templates in files of their own, by name.

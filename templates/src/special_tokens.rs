@@ -44,6 +44,26 @@ pub fn of(model: &ModelInfo) -> Result<Map<String, Value>> {
     Ok(tokens)
 }
 
+/// Returns what transformers 4.57 calls `additional_special_tokens`: the texts of that list in `tokenizer_config.json`,
+/// and where that file has no `added_tokens_decoder`, those in `special_tokens_map.json` behind them, each once.
+pub(crate) fn additional(model: &ModelInfo) -> Result<Vec<Value>> {
+    let config = model.json(TOKENIZER_CONFIG)?.unwrap_or_default();
+    let legacy = match config.get("added_tokens_decoder") {
+        Some(_) => None,
+        None => model.json(SPECIAL_TOKENS_MAP)?,
+    };
+    let mut additional = Vec::new();
+    for file in [Some(&config), legacy.as_ref()].into_iter().flatten() {
+        let listed = file.get("additional_special_tokens").and_then(Value::as_array);
+        for token in listed.into_iter().flatten().filter_map(text).map(Value::from) {
+            if !additional.contains(&token) {
+                additional.push(token);
+            }
+        }
+    }
+    Ok(additional)
+}
+
 /// Adds the tokens of `found` that `decided` does not mention.
 fn add(tokens: &mut Map<String, Value>, found: &Value, decided: Option<&Value>) {
     let own = found.as_object().into_iter().flatten().filter(|(name, _)| name.ends_with("_token"));

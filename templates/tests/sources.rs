@@ -3,9 +3,14 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
+use std::path::Path;
+
 use alloquy_core::{ErrorKind, ModelInfo, PromptTemplate, SpecialToken, TemplateInput};
 use alloquy_templates::sources::find;
-use alloquy_templates::{JinjaTemplate, TemplateOrigin, detect, special_tokens};
+use alloquy_templates::{
+    Detected, Dialect, JinjaTemplate, JinjaTemplateBuilder, TemplateOrigin, detect, detect_with,
+    special_tokens,
+};
 use serde_json::{Value, json};
 
 fn model(files: &[(&str, &str)]) -> ModelInfo {
@@ -28,6 +33,58 @@ const NAMED: (&str, &str) = (
     r#"{"chat_template": [{"name": "default", "template": "named"}, {"name": "tool_use", "template": "named tools"}, {"name": "rag", "template": "named rag"}]}"#,
 );
 const PROCESSOR: (&str, &str) = ("chat_template.json", r#"{"chat_template": "processor"}"#);
+
+/// A model from a folder of its files; its tokens are those of Llama.
+fn folder(path: &Path) -> ModelInfo {
+    let mut model = model(&[]);
+    for file in path.read_dir().unwrap().map(|file| file.unwrap().path()) {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        model.files.insert(name, std::fs::read_to_string(file).unwrap());
+    }
+    model.specials = vec![SpecialToken { text: "<s>".to_owned(), id: 1 }];
+    model
+}
+
+/// What was found, where, and what a prompt looks like.
+fn described(detected: &Detected) -> String {
+    let passed_over: Vec<_> = detected.passed_over.iter().map(ToString::to_string).collect();
+    let warnings: Vec<_> = detected.warnings.iter().map(ToString::to_string).collect();
+    let measured = detected.capabilities.as_ref().map(|can| (can.string_content, can.system));
+    format!(
+        "from {}\npassed over {passed_over:?}\nstops at {:?}\nwarnings {warnings:#?}\nprints texts, and system messages: {measured:?}\n{:?}",
+        detected.origin,
+        detected.stop,
+        detected.template.render(&hello()).unwrap()
+    )
+}
+
+#[test]
+fn folders_of_models() {
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models");
+    let mut folders: Vec<_> = folders.read_dir().unwrap().map(|folder| folder.unwrap().path()).collect();
+    folders.sort();
+    for path in folders {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let outcome = match detect(&folder(&path)) {
+            Ok(detected) => described(&detected),
+            Err(error) => format!("{:?}: {error}", error.kind()),
+        };
+        insta::assert_snapshot!(format!("folder_{name}"), outcome);
+    }
+}
+
+#[test]
+fn a_jinja_template_is_made_as_the_caller_says() {
+    let model = model(&[("chat_template.jinja", "{{ none is none }} {{ tools is defined }}"), ADDITIONAL]);
+    let litert = |builder: JinjaTemplateBuilder| builder.dialect(Dialect::LiteRtLm);
+    let detected = detect_with(&model, litert).unwrap();
+    assert_eq!(detected.template.render(&hello()).unwrap(), "false false");
+    assert_eq!(detect(&model).unwrap().template.render(&hello()).unwrap(), "True True");
+    for builder in [JinjaTemplate::builder_of(&model), JinjaTemplate::builder_named(&model, "default")] {
+        let template = litert(builder.unwrap()).build().unwrap();
+        assert_eq!(template.render(&hello()).unwrap(), "false false");
+    }
+}
 
 #[test]
 fn the_first_place_that_has_one_counts() {
@@ -146,4 +203,31 @@ fn special_tokens_come_from_the_tokenizers_files() {
     "#);
     assert_eq!(Value::from(special_tokens(&model(&[])).unwrap()), json!({"bos_token": "<s>"}));
     assert_eq!(Value::from(special_tokens(&model(&[CONFIG])).unwrap()), json!({}));
+}
+
+/// `additional_special_tokens` as a template of transformers 4.57 sees it.
+fn additional(dialect: Dialect, config: Value, map: Value) -> String {
+    let mut config = config;
+    config["chat_template"] = "{{ messages[0].content }} {{ additional_special_tokens }}".into();
+    let files = [("tokenizer_config.json", config.to_string()), ("special_tokens_map.json", map.to_string())];
+    let model = model(&files.each_ref().map(|(name, text)| (*name, text.as_str())));
+    let template = JinjaTemplate::builder_of(&model).unwrap().dialect(dialect).build().unwrap();
+    template.render(&hello()).unwrap()
+}
+
+#[test]
+fn special_tokens_without_a_name_are_a_list_in_transformers_4() {
+    let listed = json!({"additional_special_tokens": ["<a>", {"content": "<b>"}]});
+    let more = json!({"additional_special_tokens": ["<b>", "<c>"]});
+    let four = |config: &Value| additional(Dialect::HuggingFace4, config.clone(), more.clone());
+    assert_eq!(four(&listed), "Hello ['<a>', '<b>', '<c>']");
+    let mut decoded = listed.clone();
+    decoded["added_tokens_decoder"] = json!({});
+    assert_eq!(four(&decoded), "Hello ['<a>', '<b>']");
+    assert_eq!(four(&json!({"additional_special_tokens": null})), "Hello ['<b>', '<c>']");
+    assert_eq!(
+        additional(Dialect::HuggingFace4, json!({"additional_special_tokens": []}), json!({})),
+        "Hello "
+    );
+    assert_eq!(additional(Dialect::HuggingFace5, listed, more), "Hello ");
 }

@@ -61,6 +61,7 @@ pub(crate) fn model_info(
     info.bos = facts.bos();
     info.stop_tokens = facts.stop_tokens()?;
     info.specials = tokenizer.specials().to_vec();
+    info.normalizer = tokenizer.normalizer();
     info.vocabulary = vocabulary;
     Ok(info)
 }

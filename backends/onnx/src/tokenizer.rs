@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Detokenizer, Error, ErrorKind, Piece, Result, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::{
+    Detokenizer, Error, ErrorKind, Normalizer, Piece, Result, SpecialToken, TokenId, Tokenizer,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokenizers::{
@@ -11,8 +13,10 @@ use tokenizers::{
 };
 
 mod detokenizer;
+mod respelling;
 
 use detokenizer::{Decoding, StreamDetokenizer};
+use respelling::Respelling;
 
 /// A tokenizer read from a `tokenizer.json`.
 ///
@@ -42,6 +46,8 @@ struct Tables {
     tokenizer: tokenizers::Tokenizer,
     /// The normalizer and the pre-tokenizer without what they do at the start of a text.
     middle: Steps,
+    /// What other spellings can become an added token, where any can.
+    respelling: Option<Arc<Respelling>>,
     specials: Vec<SpecialToken>,
     /// What the model gives for characters that it cannot write.
     unknown: Option<TokenId>,
@@ -96,19 +102,26 @@ impl HuggingFaceTokenizer {
         tokenizer.with_truncation(None).map_err(unreadable)?;
         tokenizer.with_padding(None);
         let file: File = serde_json::from_slice(json).map_err(|error| unreadable(error.into()))?;
+        let space = respelling::space(&file.pre_tokenizer);
         let steps = json!({"normalizer": file.normalizer, "pre_tokenizer": file.pre_tokenizer});
         let middle = without_start(steps);
-        let middle = serde_json::from_value(middle).map_err(|error| unreadable(error.into()))?;
+        let middle: Steps = serde_json::from_value(middle).map_err(|error| unreadable(error.into()))?;
         let decoding = Decoding::read(&file.decoder)?;
         let unknown = file.model.unk_token.and_then(|text| tokenizer.token_to_id(&text));
         let tables = Tables {
             specials: added_tokens(&tokenizer),
             unknown: unknown.or(file.model.unk_id),
+            respelling: Respelling::of(&tokenizer, middle.normalizer.as_ref(), space).map(Arc::new),
             tokenizer,
             middle,
             decoding,
         };
         Ok(Self { tables: Arc::new(tables) })
+    }
+
+    /// Returns how text is rewritten before tokens are looked for, where other spellings can become an added token.
+    pub fn normalizer(&self) -> Option<Arc<dyn Normalizer>> {
+        self.tables.respelling.clone().map(|respelling| respelling as Arc<dyn Normalizer>)
     }
 
     /// Returns how many tokens there are, added ones included.
@@ -189,19 +202,25 @@ impl Tables {
         starts.next().filter(|&start| text.is_char_boundary(start)).unwrap_or(text.len())
     }
 
-    /// Text without added tokens. A model may still come upon one, because its vocabulary has it or because its
-    /// merges lead there: the text is then cut inside it, until none is left.
+    /// Text without added tokens.
     fn encode_literal(&self, text: &str, place: Place, tokens: &mut Vec<TokenId>) -> Result<()> {
+        let normalized = self.normalized(text, place)?;
+        self.encode_normalized(normalized.get(), place, tokens)
+    }
+
+    /// A model may come upon an added token by itself, because its vocabulary has it or because its merges lead there:
+    /// the text is then cut inside it, until none is left.
+    fn encode_normalized(&self, text: &str, place: Place, tokens: &mut Vec<TokenId>) -> Result<()> {
         if text.is_empty() {
             return Ok(());
         }
-        let encoding = self.plain(text, place)?;
+        let encoding = self.modelled(text.into(), place)?;
         match self.cut_inside_added(text, &encoding)? {
             None => tokens.extend(encoding.get_ids()),
             Some(cut) => {
                 let (left, right) = text.split_at(cut);
-                self.encode_literal(left, place, tokens)?;
-                self.encode_literal(right, Place::Middle, tokens)?;
+                self.encode_normalized(left, place, tokens)?;
+                self.encode_normalized(right, Place::Middle, tokens)?;
             }
         }
         Ok(())
@@ -233,19 +252,33 @@ impl Tables {
 
     /// Normalizer, pre-tokenizer and model, with no look at the added tokens.
     fn plain(&self, text: &str, place: Place) -> Result<Encoding> {
-        let (normalizer, pre_tokenizer) = match place {
-            Place::Start => (self.tokenizer.get_normalizer(), self.tokenizer.get_pre_tokenizer()),
-            Place::Middle => (self.middle.normalizer.as_ref(), self.middle.pre_tokenizer.as_ref()),
+        self.modelled(self.normalized(text, place)?, place)
+    }
+
+    fn normalized(&self, text: &str, place: Place) -> Result<NormalizedString> {
+        let normalizer = match place {
+            Place::Start => self.tokenizer.get_normalizer(),
+            Place::Middle => self.middle.normalizer.as_ref(),
         };
+        let mut normalized = NormalizedString::from(text);
+        let done = normalizer.map_or(Ok(()), |normalizer| normalizer.normalize(&mut normalized));
+        done.map(|()| normalized).map_err(|source| unencodable(text, source))
+    }
+
+    /// Pre-tokenizer and model.
+    fn modelled(&self, normalized: NormalizedString, place: Place) -> Result<Encoding> {
+        let pre_tokenizer = match place {
+            Place::Start => self.tokenizer.get_pre_tokenizer(),
+            Place::Middle => self.middle.pre_tokenizer.as_ref(),
+        };
+        let start: String = normalized.get().chars().take(40).collect();
+        let mut words = PreTokenizedString::from(normalized);
         let encode = || -> tokenizers::Result<Encoding> {
-            let mut normalized = NormalizedString::from(text);
-            normalizer.map_or(Ok(()), |normalizer| normalizer.normalize(&mut normalized))?;
-            let mut words = PreTokenizedString::from(normalized);
             pre_tokenizer.map_or(Ok(()), |pre_tokenizer| pre_tokenizer.pre_tokenize(&mut words))?;
             self.tokenizer.get_model().tokenize_in_pretokenized(&mut words, None)?;
             words.into_encoding(None, 0, OffsetType::Byte)
         };
-        encode().map_err(|source| unencodable(text, source))
+        encode().map_err(|source| unencodable(&start, source))
     }
 
     fn special(&self, token: TokenId) -> Option<&SpecialToken> {

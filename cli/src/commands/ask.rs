@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+    ModelArguments, PromptArguments, SamplingArguments, ShiftArguments, StoreArguments, SystemArguments,
+    WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::{Failure, finished};
@@ -46,6 +47,8 @@ pub(crate) struct Ask {
     #[command(flatten)]
     prompt: PromptArguments,
     #[command(flatten)]
+    shift: ShiftArguments,
+    #[command(flatten)]
     sampling: SamplingArguments,
     #[command(flatten)]
     form: FormArguments,
@@ -67,6 +70,7 @@ impl Ask {
         let id = self.which.find(&*store).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
+        let model = model.shifting(&settings.settle(&self.shift)?)?;
         let manager = model.manager(store)?;
         let preface = settings.settle(&self.system)?.preface();
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);

@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    HistoryArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments,
-    WhichConversation,
+    HistoryArguments, ModelArguments, PromptArguments, SamplingArguments, ShiftArguments, StoreArguments,
+    SystemArguments, WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::Failure;
@@ -50,6 +50,8 @@ pub(crate) struct Chat {
     #[command(flatten)]
     prompt: PromptArguments,
     #[command(flatten)]
+    shift: ShiftArguments,
+    #[command(flatten)]
     sampling: SamplingArguments,
 }
 
@@ -66,6 +68,7 @@ impl Chat {
         let id = self.which.find(&*store).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
+        let model = model.shifting(&settings.settle(&self.shift)?)?;
         let manager = model.manager(store)?;
         let preface = settings.settle(&self.system)?.preface();
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);

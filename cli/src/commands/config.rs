@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use crate::arguments::{SamplingArguments, Settable};
+use crate::arguments::{SamplingArguments, Settable, Shift};
 use crate::failure::Failure;
 use crate::open;
 use crate::settings::{HISTORY_FILE, Origin, data_folder, entries, keys};
@@ -82,6 +82,7 @@ fn defaults(settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
     defaults.insert("store".to_owned(), (open::default_store(&folder).into(), Origin::Default));
     defaults.insert("history-file".to_owned(), (history.into(), Origin::Default));
     defaults.insert("no-history".to_owned(), (false.into(), Origin::Default));
+    defaults.insert("context-shift".to_owned(), ("off".into(), Origin::Default));
     defaults.insert("provider".to_owned(), (open::PROVIDER.into(), Origin::Default));
     if let Some(model) = &settled.model.model {
         defaults.extend(said_by(model)?.into_iter().map(|(key, value)| (key, (value, Origin::Model))));
@@ -96,6 +97,9 @@ fn said_by(model: &Path) -> Result<Map<String, Value>> {
     said.retain(|_, value| !value.is_null());
     said.insert("family".to_owned(), description.family.into());
     said.insert("template".to_owned(), description.template.into());
+    if description.context_shift == Shift::On {
+        said.insert("context-shift".to_owned(), "on".into());
+    }
     Ok(said)
 }
 

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Context;
 use crate::failure::Failure;
+use crate::messages;
 use crate::piped::piped;
 
 const EXAMPLES: &str = "\
@@ -29,10 +30,10 @@ pub(crate) struct Convert {
     /// The document; read from standard input when absent
     file: Option<PathBuf>,
     /// The dialect of the document
-    #[arg(long, env = "ALLOQUY_FROM", value_name = "DIALECT", value_parser = dialect)]
+    #[arg(long, env = "ALLOQUY_FROM", value_name = "DIALECT", value_parser = messages::dialect)]
     from: Dialect,
     /// The dialect to print
-    #[arg(long, env = "ALLOQUY_TO", value_name = "DIALECT", value_parser = dialect)]
+    #[arg(long, env = "ALLOQUY_TO", value_name = "DIALECT", value_parser = messages::dialect)]
     to: Dialect,
 }
 
@@ -54,10 +55,6 @@ fn text(written: &Value) -> String {
         Value::String(text) => text.clone(),
         document => format!("{document:#}\n"),
     }
-}
-
-fn dialect(name: &str) -> Result<Dialect> {
-    name.parse()
 }
 
 fn read(file: &Path) -> Result<String> {

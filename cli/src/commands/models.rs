@@ -137,7 +137,7 @@ fn widths(rows: &[[String; 6]]) -> [usize; 6] {
 fn row(found: &Found) -> [String; 6] {
     let path = found.path.display().to_string();
     match &found.description {
-        Ok(Description { info, family, template, layout }) => {
+        Ok(Description { info, family, template, layout, .. }) => {
             let context = info.context_length.to_string();
             [info.name.clone(), family.clone(), context, (*layout).to_owned(), template.clone(), path]
         }
@@ -152,7 +152,7 @@ fn row(found: &Found) -> [String; 6] {
 fn value(found: &Found) -> Value {
     let path = found.path.display().to_string();
     match &found.description {
-        Ok(Description { info, family, template, layout }) => json!({
+        Ok(Description { info, family, template, layout, .. }) => json!({
             "name": info.name,
             "family": family,
             "context": info.context_length,

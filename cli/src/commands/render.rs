@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, stdout};
 
+use alloquy_core::formats::Dialect;
 use alloquy_core::{
     ConversationManager as _, Ending, Error, ErrorKind, InjectionPolicy, Message, PreparedPrompt, PromptPart,
     Request, Role, Unit,
@@ -11,9 +12,11 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::arguments::{ModelArguments, PromptArguments, StoreArguments, SystemArguments, WhichConversation};
+use crate::arguments::{
+    ModelArguments, PromptArguments, ShiftArguments, StoreArguments, SystemArguments, WhichConversation,
+};
 use crate::failure::Failure;
-use crate::messages::messages;
+use crate::messages;
 use crate::notes::Notes;
 use crate::open;
 use crate::piped::piped;
@@ -26,6 +29,7 @@ Examples:
   alloquy render --show parts \"Hello\"       what is control and what is text
   alloquy render -c                         what was said so far in the last conversation
   echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | alloquy render --json
+  alloquy render --from gemini < request.json  messages, instructions and tools of another dialect
 
 The prompt ends with the header of an answer, unless the last message is an answer already.";
 
@@ -33,8 +37,12 @@ The prompt ends with the header of an answer, unless the last message is an answ
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Render {
-    /// What is said; read as JSON messages from standard input when nothing else is named
+    /// What is said; messages are read from standard input when nothing else is named
     message: Vec<String>,
+    /// The dialect of the messages on standard input: openai, litert, gemini, aki or chatml; unless it is named, those
+    /// are openai's, or messages as conversations are stored
+    #[arg(long, env = "ALLOQUY_FROM", value_name = "DIALECT", value_parser = messages::dialect)]
+    from: Option<Dialect>,
     /// What to print: text, parts or ids
     #[arg(long, value_enum, value_name = "STAGE", default_value_t = Stage::Text, env = "ALLOQUY_SHOW", hide_possible_values = true)]
     show: Stage,
@@ -48,6 +56,8 @@ pub(crate) struct Render {
     system: SystemArguments,
     #[command(flatten)]
     prompt: PromptArguments,
+    #[command(flatten)]
+    shift: ShiftArguments,
 }
 
 /// A stage of a prompt: what the template prints, what that is cut into, and the tokens.
@@ -65,7 +75,8 @@ impl Render {
 
     async fn render(self, context: &Context) -> Result<(), Failure> {
         let model = open::model(&context.settings.settle(&self.model)?, context.notes)?;
-        let request = self.request(context, &model).await?;
+        let model = model.shifting(&context.settings.settle(&self.shift)?)?;
+        let request = model.fitted(self.request(context, &model).await?)?;
         let prepared = model.round.prepare(&request)?;
         let text = match self.show {
             Stage::Text => with_line_end(text(&prepared)),
@@ -97,7 +108,7 @@ impl Render {
             return Ok(manager.open(&id).await?.request().await?);
         }
         match self.message.is_empty() {
-            true => Ok(Request::new(preface, messages(&piped()?.ok_or_else(nothing)?)?)),
+            true => Ok(messages::request(self.from, &piped()?.ok_or_else(nothing)?, preface)?),
             false => Ok(Request::new(preface, Vec::new())),
         }
     }

@@ -188,6 +188,9 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
         Degradation::MaxTokensCapped { asked, room } => {
             format!("(--max-tokens {asked} is more than the context has room for: {room})")
         }
+        Degradation::HistoryShifted { dropped } => {
+            format!("(the model no longer sees the first {dropped} messages: they do not fit)")
+        }
         Degradation::BrokenText => "(the answer ends within a character, shown as \u{FFFD})".to_owned(),
         Degradation::ThinkingCut { tokens } => {
             format!("(the model was made to answer after {tokens} tokens of thinking)")

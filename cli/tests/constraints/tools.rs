@@ -121,7 +121,7 @@ fn replies(choice: &ToolChoice, parallel: ParallelCalls) -> impl Iterator<Item =
 /// Returns the names of the calls, after a look at their arguments.
 fn called(place: &str, reply: &Reply) -> Vec<String> {
     let known = tools();
-    let malformed = reply.message.parts.iter().any(|part| matches!(part, Part::Malformed(_)));
+    let malformed = reply.message.parts.iter().any(|part| matches!(part.content, Part::Malformed(_)));
     assert!(!malformed, "{place}: {:?}", reply.message);
     let check = |call: &alloquy_core::ToolCall| {
         let tool = known.iter().find(|tool| tool.name == call.name).expect(place);

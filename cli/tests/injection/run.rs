@@ -20,7 +20,8 @@ pub(crate) fn fuzz(templates: &[PublicTemplate], messages: usize) -> Tally {
     let (next, done, total) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Tally::new()));
     let work = || {
         while let Some(&pair) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let tally = of_pair(templates, pair, each);
+            // `tokenizers` keeps what it merged for each vocabulary, in each thread, until the thread ends: one for each.
+            let tally = thread::scope(|own| own.spawn(|| of_pair(templates, pair, each)).join().unwrap());
             progress(&done, tally.messages, messages);
             total.lock().unwrap().add(tally);
         }
@@ -48,7 +49,7 @@ fn pairs(templates: &[PublicTemplate]) -> Vec<Pair> {
 fn of_pair(templates: &[PublicTemplate], (place, kind): Pair, messages: usize) -> Tally {
     let public = &templates[place];
     let mut tally = Tally::new();
-    let Some(setting) = Setting::new(public, KINDS[kind]) else {
+    let Some(setting) = Setting::new(public, &KINDS[kind]) else {
         tally.uncompiled(&public.slug);
         return tally;
     };

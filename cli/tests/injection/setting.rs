@@ -1,7 +1,7 @@
 //! A template with a tokenizer of a kind: everything that stands between a conversation and token ids.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy_core::{
@@ -15,8 +15,55 @@ use serde_json::{Value, json};
 
 use crate::corpus::PublicTemplate;
 
-/// Vocabularies with the added tokens of the real families, by the name of their fixture.
-pub(crate) const KINDS: [&str; 3] = ["families_byte_level", "families_sentence_piece", "families_unigram"];
+/// A vocabulary with the added tokens of the real families, and what it does to text first.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    /// The name of the fixture.
+    vocabulary: &'static str,
+    /// Rewrites text; without one, the fixture's own does.
+    normalizer: Option<fn() -> Value>,
+    /// Writes a space as `▁` and reads one as a space.
+    sentence_piece: bool,
+}
+
+pub(crate) const KINDS: [Kind; 5] = [
+    Kind { name: "byte level", vocabulary: "families_byte_level", normalizer: None, sentence_piece: false },
+    Kind {
+        name: "SentencePiece",
+        vocabulary: "families_sentence_piece",
+        normalizer: None,
+        sentence_piece: true,
+    },
+    Kind { name: "Unigram", vocabulary: "families_unigram", normalizer: None, sentence_piece: true },
+    Kind {
+        name: "byte level, normalized",
+        vocabulary: "families_byte_level",
+        normalizer: Some(compatible_and_small),
+        sentence_piece: false,
+    },
+    Kind {
+        name: "Unigram, normalized",
+        vocabulary: "families_unigram",
+        normalizer: Some(charsmap),
+        sentence_piece: true,
+    },
+];
+
+fn compatible_and_small() -> Value {
+    let star = json!({"type": "Replace", "pattern": {"String": "★"}, "content": "<"});
+    json!({"type": "Sequence", "normalizers": [star, {"type": "NFKC"}, {"type": "Lowercase"}]})
+}
+
+/// SentencePiece's own, by a table of rules for brackets, ligatures and `★`, which is `<|im_end|>`.
+fn charsmap() -> Value {
+    let table = std::fs::read_to_string(fixtures().join("charsmap.txt")).unwrap();
+    json!({"type": "Precompiled", "precompiled_charsmap": table.trim()})
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../backends/onnx/tests/fixtures/tokenizers")
+}
 
 /// What a model of the family writes in its own replies, and may therefore write in its history.
 const SPOKEN: [(&str, &[&str]); 7] = [
@@ -79,7 +126,7 @@ const GEMMA_HTML: [&str; 5] = ["<table>", "</table>", "<b>", "<s>", "</s>"];
 
 #[derive(Debug)]
 pub(crate) struct Setting {
-    pub(crate) kind: &'static str,
+    pub(crate) kind: &'static Kind,
     pub(crate) template: JinjaTemplate,
     pub(crate) processor: Arc<dyn DataProcessor>,
     /// The same family for a model without control tokens: it has nothing to mark.
@@ -103,7 +150,7 @@ pub(crate) struct Prompted {
 
 impl Setting {
     /// Puts them together; `None` for a source that is no template.
-    pub(crate) fn new(public: &PublicTemplate, kind: &'static str) -> Option<Self> {
+    pub(crate) fn new(public: &PublicTemplate, kind: &'static Kind) -> Option<Self> {
         let now = jiff::civil::date(2026, 3, 4).at(15, 6, 7, 0);
         let template = JinjaTemplate::builder(public.source.clone()).variables(public.variables.clone());
         // What a template leaves out is no way in for anybody's text: render the rest.
@@ -149,6 +196,14 @@ impl Setting {
         self.control.contains_key(&token)
     }
 
+    /// What a literal's tokens read.
+    pub(crate) fn read_back(&self, literal: &str) -> String {
+        let normalizer = self.tokenizer.normalizer();
+        let text =
+            normalizer.map_or_else(|| literal.to_owned(), |normalizer| normalizer.normalize(literal).text);
+        if self.kind.sentence_piece { text.replace('▁', " ") } else { text }
+    }
+
     /// What `tokenizers` itself makes of a text.
     pub(crate) fn reference(&self, text: &str) -> Vec<TokenId> {
         self.reference.encode_fast(text, false).unwrap().get_ids().to_vec()
@@ -156,9 +211,8 @@ impl Setting {
 }
 
 /// The fixture, with the tokens that the template names added to it.
-fn vocabulary(kind: &str, named: &[String]) -> String {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../backends/onnx/tests/fixtures/tokenizers");
-    let text = std::fs::read_to_string(fixtures.join(format!("{kind}.json"))).unwrap();
+fn vocabulary(kind: &Kind, named: &[String]) -> String {
+    let text = std::fs::read_to_string(fixtures().join(format!("{}.json", kind.vocabulary))).unwrap();
     let mut vocabulary: Value = serde_json::from_str(&text).unwrap();
     let added = vocabulary["added_tokens"].as_array_mut().unwrap();
     let mut next = added.iter().filter_map(|token| token["id"].as_u64()).max().unwrap() + 1000;
@@ -173,6 +227,16 @@ fn vocabulary(kind: &str, named: &[String]) -> String {
         }));
         next += 1;
     }
+    if let Some(normalizer) = kind.normalizer {
+        let mut spelled = BTreeSet::new();
+        // Where two tokens are one once they are normalized, chance decides between them: the template's stays.
+        added.sort_by_key(|token| !named.iter().any(|text| token["content"] == text.as_str()));
+        added.retain(|token| {
+            spelled.insert(token["content"].as_str().unwrap().to_lowercase().replace('｜', "|"))
+        });
+        added.iter_mut().for_each(|token| token["normalized"] = true.into());
+        vocabulary["normalizer"] = normalizer();
+    }
     vocabulary.to_string()
 }
 
@@ -185,6 +249,7 @@ fn model(public: &PublicTemplate, tokenizer: &HuggingFaceTokenizer) -> ModelInfo
     model.files.insert("chat_template.jinja".to_owned(), public.source.clone());
     let token = |text: &String| tokenizer.token(text).map(|id| SpecialToken { text: text.clone(), id });
     model.specials = tokenizer.specials().to_vec();
+    model.normalizer = tokenizer.normalizer();
     model.bos = token(&public.tokens[0]);
     model.stop_tokens = token(&public.tokens[1]).into_iter().map(|special| special.id).collect();
     model

@@ -52,7 +52,7 @@ impl Tally {
                 Some(place) => *self.expected.entry(place).or_default() += 1,
                 None => {
                     self.control += if breach == Breach::Control { verdict.control.max(1) } else { 0 };
-                    let mut first = format!("{} {number}: {detail}", setting.kind);
+                    let mut first = format!("{} {number}: {detail}", setting.kind.name);
                     if std::env::var_os("ALLOQUY_FUZZ_TEMPLATE").is_some() {
                         first = format!("{first}\n  {}", verdict.said);
                     }

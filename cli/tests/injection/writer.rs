@@ -10,6 +10,7 @@ const BETWEEN: &[&str] = &[
     "\u{FEFF}",
     "\u{AD}",
     "\u{301}",
+    "\u{338}",
     " ",
     "\n",
     "\u{A0}",
@@ -201,11 +202,15 @@ impl<'a> Writer<'a> {
 
     fn disguised(&mut self) -> String {
         let token = self.token();
-        match self.draws.below(5) {
+        match self.draws.below(9) {
             0 => token.to_uppercase(),
             1 => token.to_lowercase(),
             2 => token.replace('<', "＜").replace('>', "＞"),
             3 => token.replace('|', "｜").replace('▁', " "),
+            4 => token.chars().map(wide).collect(),
+            5 => token.replace('<', "〈").replace('>', "〉").replace('K', "\u{212A}"),
+            6 => token.replace("fi", "ﬁ").replace("st", "ﬆ").replace('<', "★").to_uppercase(),
+            7 => "★".to_owned(),
             _ => token.replace('<', "\\u003c").replace('e', "е"),
         }
     }
@@ -227,4 +232,10 @@ fn benign(text: &str, kept: &[&str]) -> String {
         rest = &rest[symbol.len_utf8()..];
     }
     plain
+}
+
+/// As full-width letters, which NFKC undoes.
+fn wide(symbol: char) -> char {
+    let wide = symbol.is_ascii_graphic().then(|| char::from_u32(u32::from(symbol) + 0xFEE0));
+    wide.flatten().unwrap_or(symbol)
 }

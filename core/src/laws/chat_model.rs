@@ -3,7 +3,7 @@
 use futures::StreamExt;
 
 use crate::chat_model::{ChatModel, FinishReason, Reply, Request};
-use crate::message::{Message, Part};
+use crate::message::Part;
 use crate::processor::Delta;
 use crate::{ErrorKind, Score};
 
@@ -147,7 +147,7 @@ pub fn joined(deltas: &[Delta]) -> Vec<Part> {
     // An empty text is a message without words, however it is written.
     let empty = |part: &Part| matches!(part, Part::Text(text) if text.is_empty());
     if parts.is_empty() {
-        Message::assistant("").parts
+        vec![Part::Text(String::new())]
     } else {
         parts.into_iter().filter(|p| !empty(p)).collect()
     }

@@ -39,7 +39,7 @@ pub fn all(processor: &dyn DataProcessor, specials: &[SpecialToken], replies: &[
 pub fn deltas_join_to_the_message(processor: &dyn DataProcessor, reply: &str) {
     each_setting(|source| {
         let Reading { joined, message, .. } = read(processor, source, [reply]);
-        let parts: Vec<_> = message.parts.into_iter().filter(|part| !is_empty(part)).collect();
+        let parts: Vec<_> = message.parts.into_iter().filter(|part| !is_empty(&part.content)).collect();
         assert_eq!(joined, parts, "the deltas of {reply:?} do not join to its message");
         assert_eq!(message.role, Role::Assistant, "the message of {reply:?} is not the assistant's");
     });
@@ -79,7 +79,7 @@ pub fn nothing_is_lost(processor: &dyn DataProcessor, reply: &str) {
             let mut reply = reply.to_owned();
             reply.insert_str(border, WORD);
             let message = read(processor, source, [reply.as_str()]).message;
-            let kept = message.parts.iter().any(|part| said(part).contains(WORD));
+            let kept = message.parts.iter().any(|part| said(&part.content).contains(WORD));
             assert!(kept, "{WORD:?} of {reply:?} is not in {message:?}");
         }
     });

@@ -9,7 +9,7 @@
 //! | [`Dialect::ChatMl`] | `chatml` | marked text, a list of roles and texts | marked text |
 //!
 //! `docs/message-formats.md` says what each can express, what it tolerates and what it refuses. Three rules hold
-//! for all: an unknown field of a message stays in [`Message::extra`]; what a message cannot hold, or a dialect
+//! for all: an unknown field of a message or of a part stays in its `extra`; what a message cannot hold, or a dialect
 //! cannot express, is an error that names its place; and reading what was written gives the transcript back.
 //!
 //! ```
@@ -41,6 +41,7 @@ mod openai;
 mod arguments;
 mod calls;
 mod fields;
+mod further;
 mod layout;
 mod media;
 mod mime;

@@ -25,8 +25,8 @@ pub enum Dialect {
     /// both of the names that templates know.
     #[default]
     HuggingFace5,
-    /// `apply_chat_template` of transformers 4.57: messages reach the template as they are. Whoever needs
-    /// its variable `additional_special_tokens` passes it with the others.
+    /// `apply_chat_template` of transformers 4.57: messages reach the template as they are, and a model's special
+    /// tokens without a name are the list `additional_special_tokens`.
     HuggingFace4,
     /// LiteRT-LM 0.15: as 4.57, and further `none` is a value like others to `is none`, which an undefined one is
     /// not; lists and dicts print as JSON does, texts are no sequences, the source keeps its last line feed and its

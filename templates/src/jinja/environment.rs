@@ -57,17 +57,20 @@ fn add_filters(environment: &mut Environment<'_>, limits: Limits) {
     for name in NOT_JINJA2 {
         environment.remove_filter(name);
     }
-    environment.add_filter("tojson", json::tojson);
+    let measured = [
+        ("tojson", Value::from_function(json::tojson)),
+        ("string", Value::from_function(filters::string)),
+        ("pprint", Value::from_function(python::repr)),
+        ("trim", Value::from_function(filters::trim)),
+        ("int", Value::from_function(filters::int)),
+        ("float", Value::from_function(filters::float)),
+    ];
+    filters::add_measured(environment, limits, measured);
     environment.add_filter("length", lists::length);
     environment.add_filter("count", lists::length);
-    environment.add_filter("string", filters::string);
-    environment.add_filter("pprint", python::repr);
-    environment.add_filter("trim", filters::trim);
     environment.add_filter("default", filters::default);
     environment.add_filter("d", filters::default);
     environment.add_filter("attr", filters::attr);
-    environment.add_filter("int", filters::int);
-    environment.add_filter("float", filters::float);
     environment.add_filter(
         "replace",
         move |state: &mut State<'_, '_>, value: &Value, old: &Value, new: &Value, count: Option<Value>| {

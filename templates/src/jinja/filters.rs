@@ -4,13 +4,31 @@
 
 use std::borrow::Cow;
 
-use minijinja::value::{Kwargs, Rest, Value, ValueKind};
-use minijinja::{AutoEscape, Error, ErrorKind, Output, State};
+use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State};
 
 use super::arguments::Arguments;
 use super::ledger;
 use super::limits::Limits;
 use super::python;
+
+/// Adds filters that go through all of their value: the way is counted before they go it.
+pub(super) fn add_measured(
+    environment: &mut Environment<'_>,
+    limits: Limits,
+    filters: impl IntoIterator<Item = (&'static str, Value)>,
+) {
+    for (name, filter) in filters {
+        environment.add_filter(name, move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
+            let arguments = arguments.into_values();
+            if let Some(value) = arguments.first() {
+                ledger::go_through(state, limits, value)?;
+            }
+            let made = filter.call(state, &arguments)?;
+            ledger::made(state, limits, made)
+        });
+    }
+}
 
 /// `string`: as Python's `str`.
 pub(super) fn string(value: &Value) -> Result<Value, Error> {

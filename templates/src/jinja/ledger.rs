@@ -115,6 +115,15 @@ pub(super) fn search(state: &mut State<'_, '_>, limits: Limits, bytes: usize) ->
     work(state, limits, bytes.saturating_mul(4))
 }
 
+/// Counts a way through all that a value holds.
+pub(super) fn go_through(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<(), Error> {
+    let bytes = match value.as_str() {
+        Some(text) => text.len(),
+        None => weigh(state, limits, value)?,
+    };
+    search(state, limits, bytes)
+}
+
 fn spend(state: &mut State<'_, '_>, limits: Limits, steps: u64) -> Result<(), Error> {
     let ledger = ledger(state);
     ledger.worked = ledger.worked.saturating_add(steps);

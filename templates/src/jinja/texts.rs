@@ -8,7 +8,7 @@ use minijinja::{Environment, Error, ErrorKind, State};
 use super::arguments::Arguments;
 use super::ledger::{made, refusal, room};
 use super::limits::Limits;
-use super::{percent, python};
+use super::{filters, percent, python};
 
 pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
     environment.add_filter(
@@ -36,13 +36,16 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         room(state, limits, text.len())?;
         made(state, limits, Value::from(text))
     });
-    environment.add_filter("truncate", truncate);
-    environment.add_filter("wordcount", wordcount);
-    environment.add_filter("wordwrap", wordwrap);
-    environment.add_filter("center", center);
     environment.add_filter("filesizeformat", filesizeformat);
-    environment.add_filter("xmlattr", xmlattr);
-    environment.add_filter("striptags", striptags);
+    let others = [
+        ("truncate", Value::from_function(truncate)),
+        ("wordcount", Value::from_function(wordcount)),
+        ("wordwrap", Value::from_function(wordwrap)),
+        ("center", Value::from_function(center)),
+        ("xmlattr", Value::from_function(xmlattr)),
+        ("striptags", Value::from_function(striptags)),
+    ];
+    filters::add_measured(environment, limits, others);
 }
 
 fn escape(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Value, Error> {

@@ -3,12 +3,15 @@
 //! References: `ChatConfig` in `python/mlc_chat/chat_module.py` and `LoadJSONOverride` in `cpp/llm_chat.cc` for the
 //! older files, `MLCChatConfig` in `python/mlc_llm/protocol/mlc_chat_config.py` for today's.
 
-use alloquy_core::{Error, ErrorKind, ModelInfo, PenaltyScope, Result, SamplingOptions, TokenId};
+use alloquy_core::{
+    Error, ErrorKind, ModelInfo, PenaltyScope, Result, SamplingOptions, ShiftPolicy, TokenId,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::context_shift::ContextShift;
+use super::context_shift::{ContextShift, MEAN_GEN_LEN, SHIFT_FILL_FACTOR};
 use super::registry::Generation;
+use super::relaxed;
 use super::template::{ConversationTemplate, generation_of};
 use super::warning::Warning;
 
@@ -105,22 +108,30 @@ const OF_THE_COMPILER: [&str; 20] = [
     "kv_state_kind",
 ];
 
+/// Says whether the text of such a file names or holds a template.
+pub(crate) fn has_template(json: &str) -> bool {
+    let has = |fields: &Map<String, Value>, field| fields.get(field).is_some_and(|value| !value.is_null());
+    relaxed::object(json)
+        .is_ok_and(|(fields, _)| has(&fields, "conv_template") || has(&fields, "conv_config"))
+}
+
 impl ChatConfig {
     /// Reads a file.
     ///
     /// `conv_template` may be a name or an object. A name means the legacy template, or, where there is none, today's:
     /// names were written to files while templates were legacy. With a `conv_config`, a name's template is changed by
-    /// it; a `conv_config` alone is a whole template. Every field may be absent.
+    /// it; a `conv_config` alone is a whole template. Every field may be absent. Comments and commas behind a last item
+    /// are passed over, with a warning.
     ///
     /// # Errors
     /// [`ErrorKind::Model`] when it is not a JSON object, or a field is not of its type; [`ErrorKind::NotFound`] for
     /// an unknown name; [`ErrorKind::Template`] for an invalid template; [`ErrorKind::Invalid`] for a value out of
     /// range.
     pub fn from_json(json: &str) -> Result<Self> {
-        let fields = serde_json::from_str(json).map_err(|error| {
+        let (fields, warnings) = relaxed::object(json).map_err(|error| {
             Error::new(ErrorKind::Model, format!("{MLC_CHAT_CONFIG} cannot be read: {error}"))
         })?;
-        Reader { fields, warnings: Vec::new() }.read()
+        Reader { fields, warnings }.read()
     }
 
     /// Reads a model's own file, or returns `None` when it has none. The template knows the model's tokens.
@@ -133,6 +144,37 @@ impl ChatConfig {
         let mut config = Self::from_json(json)?;
         config.template = config.template.map(|template| template.with_tokens_of(model)).transpose()?;
         Ok(Some(config))
+    }
+}
+
+impl ChatConfig {
+    /// Returns the policy for a model of so many units of context whose conversations are to be shortened when they
+    /// outgrow it; `None` where the file names neither `mean_gen_len` nor `shift_fill_factor`, or the window slides.
+    ///
+    /// The window is the smaller of the file's and the model's; a file need not name one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when a value is out of its range for that window.
+    ///
+    /// ```
+    /// use alloquy_templates::mlc::ChatConfig;
+    ///
+    /// let config = ChatConfig::from_json(r#"{"max_window_size": 2048, "mean_gen_len": 64}"#)?;
+    /// let policy = config.shift_policy(4096)?.unwrap();
+    /// assert_eq!((policy.window, policy.reply, policy.fill), (2048, 64, 0.3));
+    /// assert!(ChatConfig::from_json(r#"{"context_window_size": 2048}"#)?.shift_policy(4096)?.is_none());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn shift_policy(&self, context: usize) -> Result<Option<ShiftPolicy>> {
+        let names_none = self.mean_gen_len.is_none() && self.shift_fill_factor.is_none();
+        if names_none || self.sliding_window.is_some() {
+            return Ok(None);
+        }
+        let shift = ContextShift::new(self.context_window.map_or(context, |window| window.min(context)));
+        let shift = shift.with_mean_gen_len(self.mean_gen_len.unwrap_or(MEAN_GEN_LEN));
+        let shift = shift.with_fill_factor(self.shift_fill_factor.unwrap_or(SHIFT_FILL_FACTOR));
+        shift.validate().map_err(|error| error.context(MLC_CHAT_CONFIG))?;
+        Ok(Some(shift.policy()))
     }
 }
 
@@ -284,9 +326,9 @@ impl Reader {
             (Some(_), _) => "a sliding window never shifts",
             (None, None) => "the size of the window is not given",
             (None, Some(window)) => {
-                let mut shift = ContextShift::new(window);
-                shift.mean_gen_len = reply.unwrap_or(shift.mean_gen_len);
-                shift.shift_fill_factor = share.unwrap_or(shift.shift_fill_factor);
+                let shift = ContextShift::new(window);
+                let shift = shift.with_mean_gen_len(reply.unwrap_or(MEAN_GEN_LEN));
+                let shift = shift.with_fill_factor(share.unwrap_or(SHIFT_FILL_FACTOR));
                 shift.validate().map_err(|error| error.context(MLC_CHAT_CONFIG))?;
                 return Ok(Some(shift));
             }

@@ -4,14 +4,15 @@
 
 use std::ops::Range;
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::{Error, ErrorKind, Result, ShiftPolicy};
 
 use super::part::{Part, PartKind};
 
 /// When a conversation outgrows its window, and what it goes on with.
 ///
 /// A prompt that leaves no room for a reply is made anew from its front, its system text and its last messages, as
-/// many as fill a share of the window.
+/// many as fill a share of the window. This is MLC's arithmetic on the parts of one prompt; what applies it to
+/// conversations, with any template, is [`HistoryShift`](alloquy_core::HistoryShift) with its [`policy`](Self::policy).
 ///
 /// ```
 /// use alloquy_templates::mlc::{ContextShift, PartKind, PartLength};
@@ -78,10 +79,10 @@ pub struct Shift {
 }
 
 /// MLC's own `mean_gen_len`.
-const MEAN_GEN_LEN: usize = 128;
+pub(super) const MEAN_GEN_LEN: usize = 128;
 
 /// MLC's own `shift_fill_factor`.
-const SHIFT_FILL_FACTOR: f64 = 0.3;
+pub(super) const SHIFT_FILL_FACTOR: f64 = 0.3;
 
 impl ContextShift {
     /// Returns MLC's policy for a window: replies of 128 tokens, and 0.3 of the window to fill again.
@@ -129,6 +130,12 @@ impl ContextShift {
             return invalid(format!("mean_gen_len {reply} is not below the window of {window} tokens"));
         }
         Ok(())
+    }
+
+    /// Returns the policy that [`HistoryShift`](alloquy_core::HistoryShift) goes by in a conversation: this one's
+    /// window, reply and share. It goes on with a message of the user whatever [`restart`](Self::restart) says.
+    pub fn policy(&self) -> ShiftPolicy {
+        ShiftPolicy::new(self.window).reply(self.mean_gen_len).fill(self.shift_fill_factor)
     }
 
     /// Says whether a session that holds so many tokens must shift before it takes `new` ones.

@@ -11,6 +11,7 @@ use super::legacy::{self, ConvConfig};
 use super::legacy_prompt;
 use super::part::{Part, PartKind};
 use super::registry::Generation;
+use super::relaxed;
 use super::warning::Warning;
 
 /// A conversation template of MLC: a system text, a text for each role, and what stands between them.
@@ -97,7 +98,7 @@ impl ConversationTemplate {
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     pub fn named_in(generation: Generation, name: &str) -> Result<Self> {
-        let mut template = Self::read(generation, object_of(generation.get(name)?)?)?;
+        let mut template = Self::from_json_in(generation, generation.get(name)?)?;
         template.warnings.extend(generation.defects(name));
         Ok(template)
     }
@@ -110,6 +111,8 @@ impl ConversationTemplate {
     /// Reads an object of either generation: today's when its `roles` are an object or it has a field that only
     /// today's has.
     ///
+    /// The text may have comments and commas behind a last item, with a [warning](Warning::RelaxedJson).
+    ///
     /// Every field of a `conv_config` may be absent. Then there is no system text and no earlier message, the roles
     /// are `USER` and `ASSISTANT`, `seps` is one line feed, `role_msg_sep` is `": "`, `role_empty_sep` is `":"`,
     /// nothing stops a reply, nothing stands before the prompt, and `offset` keeps all of `messages`. Of today's
@@ -120,8 +123,8 @@ impl ConversationTemplate {
     /// [`ErrorKind::Template`] when it is not such an object, has no or more than two separators, an unknown
     /// separator style, no role `user` or `assistant`, or an earlier message of an unknown role.
     pub fn from_json(json: &str) -> Result<Self> {
-        let fields = object_of(json)?;
-        Self::read(generation_of(&fields), fields)
+        let (fields, warnings) = object_of(json)?;
+        Ok(Self::read(generation_of(&fields), fields)?.warned(warnings))
     }
 
     /// Reads an object of a generation.
@@ -129,7 +132,8 @@ impl ConversationTemplate {
     /// # Errors
     /// As [`ConversationTemplate::from_json`].
     pub fn from_json_in(generation: Generation, json: &str) -> Result<Self> {
-        Self::read(generation, object_of(json)?)
+        let (fields, warnings) = object_of(json)?;
+        Ok(Self::read(generation, fields)?.warned(warnings))
     }
 
     /// Returns this template with the fields of another object in place of its own.
@@ -146,7 +150,13 @@ impl ConversationTemplate {
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     pub fn overridden(&self, json: &str) -> Result<Self> {
-        self.merged(object_of(json)?)
+        let (changes, warnings) = object_of(json)?;
+        Ok(self.merged(changes)?.warned(warnings))
+    }
+
+    fn warned(mut self, warnings: Vec<Warning>) -> Self {
+        self.warnings.extend(warnings);
+        self
     }
 
     pub(super) fn merged(&self, changes: Map<String, Value>) -> Result<Self> {
@@ -304,8 +314,8 @@ impl PromptTemplate for ConversationTemplate {
     }
 }
 
-fn object_of(json: &str) -> Result<Map<String, Value>> {
-    serde_json::from_str(json).map_err(|error| {
+fn object_of(json: &str) -> Result<(Map<String, Value>, Vec<Warning>)> {
+    relaxed::object(json).map_err(|error| {
         Error::new(ErrorKind::Template, format!("a conversation template cannot be read: {error}"))
     })
 }

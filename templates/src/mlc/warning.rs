@@ -60,6 +60,9 @@ pub enum Warning {
         /// What is wrong.
         sentence: &'static str,
     },
+    /// The text has comments, or commas behind a last item, and is no JSON; it was read without them. MLC refuses
+    /// such a file, though its documentation shows some.
+    RelaxedJson,
     /// Both generations know the name.
     NameInBoth {
         /// The name.
@@ -102,6 +105,8 @@ impl fmt::Display for Warning {
             Self::KnownDefect { name, sentence } => {
                 write!(formatter, "conversation template {name:?} {sentence}")
             }
+            Self::RelaxedJson => formatter
+                .write_str("comments and commas behind a last item were passed over: JSON has neither"),
             Self::NameInBoth { name, taken } => {
                 write!(
                     formatter,

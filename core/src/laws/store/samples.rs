@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{must, name};
 use crate::{
-    ConversationRecord, Malformed, Media, Message, Node, NodeId, NodeStatus, Part, Preface, Role, ToolCall,
-    ToolResult, ToolSpec,
+    ConversationRecord, Malformed, Media, Message, MessagePart, Node, NodeId, NodeStatus, Part, Preface,
+    Role, ToolCall, ToolResult, ToolSpec,
 };
 
 pub(super) fn chain(parent: Option<NodeId>, length: usize) -> Vec<Node> {
@@ -43,7 +43,7 @@ fn object(value: Value) -> Map<String, Value> {
 pub(super) fn rich_record() -> ConversationRecord {
     let tool = ToolSpec::new("clock", "Tells the time", json!({"type": "object", "properties": {}}));
     let preface = Preface::system("Sei knapp. 🦀\u{2028}\0")
-        .message(Message::new(Role::User, Vec::new()))
+        .message(Message::new(Role::User, Vec::<Part>::new()))
         .tool(ToolSpec { extra: object(json!({"strict": true, "a": null})), ..tool })
         .extra("zeta", json!({"b": 1, "a": [2, {}]}))
         .extra("alpha", false);
@@ -58,7 +58,7 @@ pub(super) fn rich_record() -> ConversationRecord {
 
 pub(super) fn rich_nodes() -> Vec<Node> {
     let call = ToolCall::new("call_1", "weather", json!({"zone": "Oslo", "at": [1, 2.5, -3e-9, null]}));
-    let silent = Node::new(None, Message::new(Role::User, Vec::new()));
+    let silent = Node::new(None, Message::new(Role::User, Vec::<Part>::new()));
     let mut question = Node::new(None, Message::user("Why?\r\n\t\u{0}\u{7f}\u{feff} 日本語 👩‍👩‍👧 \"\\"));
     question.message.name = Some("Zoë".to_owned());
     question.message.extra = object(json!({"zebra": 1, "apple": {"d": [], "c": ""}, "": null}));
@@ -76,10 +76,12 @@ pub(super) fn rich_nodes() -> Vec<Node> {
     let result = Node::new(Some(answer.id), Message::tool(results));
     let picture = Media::new("image/png", b"picture".to_vec());
     let media = vec![
-        Part::Image(picture.clone()),
-        Part::Audio(picture.clone()),
-        Part::Video(vec![picture]),
-        Part::Video(vec![]),
+        MessagePart::from(Part::Image(picture.clone()))
+            .with_field("image_url", json!({"detail": "low"}))
+            .with_field("cache", Value::Null),
+        Part::Audio(picture.clone()).into(),
+        Part::Video(vec![picture]).into(),
+        Part::Video(vec![]).into(),
     ];
     let shown = Node::new(Some(result.id), Message::new(Role::User, media));
     vec![silent, question, answer, result, shown]

@@ -3,14 +3,16 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list, string};
+use super::further::{self, Shape};
 use super::layout;
 use super::media::{MediaKind, Outgoing};
 use super::place::Place;
 use super::{Reader, Transcript};
-use crate::{Message, Part, Result, Role};
+use crate::{Message, MessagePart, Part, Result, Role};
 
 const ROLES: [&str; 3] = ["system", "user", "assistant"];
 const ITEMS: [&str; 4] = ["text", "image", "audio", "video"];
+const ITEM: Shape = Shape::flat(&["type", "text", "image", "audio", "video"]);
 const MESSAGE: [&str; 3] = ["role", "content", "name"];
 
 /// Reads the list, or the JSON string in which it travels.
@@ -38,9 +40,9 @@ fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
     Ok(Message { name, extra: fields.rest(), ..Message::new(role, parts) })
 }
 
-fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<Part>> {
+fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<MessagePart>> {
     match value {
-        Value::String(text) => Ok(vec![Part::Text(text.clone())]),
+        Value::String(text) => Ok(vec![Part::Text(text.clone()).into()]),
         Value::Array(items) => {
             let one = |(index, item)| read_item(item, &place.index(index), reader);
             items.iter().enumerate().map(one).collect()
@@ -50,7 +52,7 @@ fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
 }
 
 /// Reads `{text}`, `{image}`, `{audio}` or `{video}`; `type` may stand beside it and names the same.
-fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
     let mut fields = Fields::of(item, place)?;
     let said = fields.take_str("type")?;
     let keys: Vec<_> = ITEMS.into_iter().filter(|name| fields.has(name)).collect();
@@ -62,11 +64,11 @@ fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result
     }
     let place = place.field(name);
     let text = string(fields.need(name)?, &place)?;
-    fields.finish()?;
-    match MediaKind::ALL.into_iter().find(|kind| kind.as_str() == *name) {
-        Some(kind) => reader.media.address(kind, text, &place),
-        None => Ok(Part::Text(text.to_owned())),
-    }
+    let part = match MediaKind::ALL.into_iter().find(|kind| kind.as_str() == *name) {
+        Some(kind) => reader.media.address(kind, text, &place)?,
+        None => Part::Text(text.to_owned()),
+    };
+    Ok(further::beside(part.into(), fields.rest()))
 }
 
 /// Writes the list.
@@ -90,21 +92,22 @@ fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
     Ok(Value::Object(object))
 }
 
-fn write_content(parts: &[Part], place: &Place<'_>) -> Result<Value> {
-    match parts {
-        [Part::Text(text)] => Ok(text.clone().into()),
-        _ => parts.iter().enumerate().map(|(index, part)| write_item(part, &place.index(index))).collect(),
+fn write_content(parts: &[MessagePart], place: &Place<'_>) -> Result<Value> {
+    match layout::bare_text(parts) {
+        Some(text) => Ok(text.into()),
+        None => parts.iter().enumerate().map(|(index, part)| write_item(part, &place.index(index))).collect(),
     }
 }
 
-fn write_item(part: &Part, place: &Place<'_>) -> Result<Value> {
-    match part {
-        Part::Text(text) => Ok(json!({"text": text})),
-        Part::Image(media) => Ok(json!({"image": Outgoing::of(MediaKind::Image, media, place)?.data_uri()})),
-        Part::Audio(media) => Ok(json!({"audio": Outgoing::of(MediaKind::Audio, media, place)?.data_uri()})),
-        Part::Video(frames) => Ok(json!({"video": Outgoing::film(frames, place)?.data_uri()})),
+fn write_item(MessagePart { content, extra }: &MessagePart, place: &Place<'_>) -> Result<Value> {
+    let written = match content {
+        Part::Text(text) => json!({"text": text}),
+        Part::Image(media) => json!({"image": Outgoing::of(MediaKind::Image, media, place)?.data_uri()}),
+        Part::Audio(media) => json!({"audio": Outgoing::of(MediaKind::Audio, media, place)?.data_uri()}),
+        Part::Video(frames) => json!({"video": Outgoing::film(frames, place)?.data_uri()}),
         Part::Thinking(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Malformed(_) => {
-            Err(layout::inexpressible(part, place))
+            return Err(layout::inexpressible(content, place));
         }
-    }
+    };
+    ITEM.add(written, extra, place)
 }

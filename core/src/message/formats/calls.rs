@@ -5,8 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, list};
+use super::further::{self, Shape};
+use super::layout::Placed;
 use super::place::Place;
-use crate::{Part, Result, ToolCall};
+use crate::{MessagePart, Part, Result, ToolCall};
+
+const CALL: Shape = Shape::nested(&["id", "type", FUNCTION], FUNCTION, &["name", "arguments"]);
+const FUNCTION: &str = "function";
 
 /// The calls of a document so far, for the answers that follow.
 ///
@@ -73,7 +78,7 @@ pub(super) fn read(
     place: &Place<'_>,
     calls: &mut Calls,
     arguments: fn(&Value) -> Value,
-) -> Result<Vec<Part>> {
+) -> Result<Vec<MessagePart>> {
     let one = |(index, call)| read_one(call, &place.index(index), calls, arguments);
     list(value, place)?.iter().enumerate().map(one).collect()
 }
@@ -83,16 +88,16 @@ fn read_one(
     place: &Place<'_>,
     calls: &mut Calls,
     arguments: fn(&Value) -> Value,
-) -> Result<Part> {
+) -> Result<MessagePart> {
     let mut fields = Fields::of(value, place)?;
     let id = fields.take_str("id")?;
     match fields.take_str("type")? {
-        None | Some("function") => {}
-        Some(other) => return Err(place.field("type").unknown("type of call", other, &["function"])),
+        None | Some(FUNCTION) => {}
+        Some(other) => return Err(place.field("type").unknown("type of call", other, &[FUNCTION])),
     }
-    let function = fields.need("function")?;
-    fields.finish()?;
-    read_function(function, id, &place.field("function"), calls, arguments)
+    let function = fields.need(FUNCTION)?;
+    let part = read_function(function, id, &place.field(FUNCTION), calls, arguments)?;
+    Ok(further::beside(part, fields.rest()))
 }
 
 /// Reads `{name, arguments}`; missing arguments are an empty object.
@@ -102,18 +107,24 @@ pub(super) fn read_function(
     place: &Place<'_>,
     calls: &mut Calls,
     arguments: fn(&Value) -> Value,
-) -> Result<Part> {
+) -> Result<MessagePart> {
     let mut fields = Fields::of(value, place)?;
     let name = fields.need_str("name")?;
     let given = match fields.has("arguments") {
         true => arguments(fields.take("arguments").unwrap_or(&Value::Null)),
         false => Value::Object(Map::new()),
     };
-    fields.finish()?;
-    Ok(Part::ToolCall(ToolCall::new(calls.call(id, name), name, given)))
+    let call = ToolCall::new(calls.call(id, name), name, given);
+    Ok(further::inside(Part::ToolCall(call), FUNCTION, fields.rest()))
 }
 
 /// Writes a call in the form that [`read`] takes.
-pub(super) fn write(call: &ToolCall, arguments: &Value) -> Value {
-    json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
+pub(super) fn write(
+    Placed { index, said: call, extra }: &Placed<'_, ToolCall>,
+    arguments: &Value,
+    message: &Place<'_>,
+) -> Result<Value> {
+    let function = json!({"name": call.name, "arguments": arguments});
+    let written = json!({"id": call.id, "type": FUNCTION, FUNCTION: function});
+    CALL.add(written, extra, &message.field("parts").index(*index))
 }

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Transcript;
 use super::fields::{Fields, list};
-use super::layout;
 use super::place::{Place, quoted};
+use super::{further, layout};
 use crate::{Message, Part, Result, Role};
 
 const START: &str = "<|im_start|>";
@@ -106,9 +106,10 @@ fn write_marked(message: &Message, place: &Place<'_>) -> Result<String> {
         return Err(place.field("parts").unsupported(sentence));
     };
     let part_place = place.field("parts");
-    let Part::Text(text) = part else {
-        return Err(layout::inexpressible(part, &part_place.index(0)));
+    let Part::Text(text) = &part.content else {
+        return Err(layout::inexpressible(&part.content, &part_place.index(0)));
     };
+    further::none(&part.extra, &part_place.index(0))?;
     if let Some(field) = super::extra(message).keys().next() {
         return Err(place.field("extra").field(field).unsupported("the dialect has no further fields"));
     }

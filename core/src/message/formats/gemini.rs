@@ -3,16 +3,38 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list};
+use super::further::{self, Shape};
 use super::layout;
 use super::media::{MediaKind, MediaReference, Outgoing};
 use super::place::{Place, quoted};
 use super::{Reader, Transcript, mime, tools};
-use crate::{Media, Message, Part, Result, Role, ToolCall, ToolResult, ToolSpec};
+use crate::{Media, Message, MessagePart, Part, Result, Role, ToolCall, ToolResult, ToolSpec};
 
 const ROLES: [&str; 5] = ["user", "model", "system", "tool", "function"];
 const CONTENT: [&str; 3] = ["role", "parts", "name"];
 const DOCUMENT: [&str; 4] = ["contents", "systemInstruction", "system_instruction", "tools"];
-const PARTS: [&str; 5] = ["text", "inlineData", "fileData", "functionCall", "functionResponse"];
+const PARTS: [&str; 5] = ["text", INLINE, "fileData", CALL, RESPONSE];
+const INLINE: &str = "inlineData";
+const CALL: &str = "functionCall";
+const RESPONSE: &str = "functionResponse";
+
+/// Every name that says what a part is, in both spellings.
+const PART: &[&str] = &[
+    "thought",
+    "text",
+    INLINE,
+    "inline_data",
+    "fileData",
+    "file_data",
+    CALL,
+    "function_call",
+    RESPONSE,
+    "function_response",
+];
+const TEXT_PART: Shape = Shape::flat(PART);
+const INLINE_PART: Shape = Shape::nested(PART, INLINE, &["mimeType", "mime_type", "data"]);
+const CALL_PART: Shape = Shape::nested(PART, CALL, &["id", "name", "args"]);
+const RESPONSE_PART: Shape = Shape::nested(PART, RESPONSE, &["id", "name", "response"]);
 
 /// Reads a list of contents, or a request with `contents`, `systemInstruction` and `tools`.
 pub(super) fn read(document: &Value, reader: &mut Reader<'_>) -> Result<Transcript> {
@@ -74,29 +96,28 @@ pub(super) fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader
     Ok(Message { name, extra: fields.rest(), ..Message::new(role, parts) })
 }
 
-fn only_results(parts: &[Part]) -> bool {
-    !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::ToolResult(_)))
+fn only_results(parts: &[MessagePart]) -> bool {
+    !parts.is_empty() && parts.iter().all(|part| matches!(part.content, Part::ToolResult(_)))
 }
 
-fn read_part(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+fn read_part(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
     let mut fields = Fields::of(value, place)?;
     let thought = fields.take_flag("thought")?;
-    let data = fields.take_any(&["text", "inlineData", "inline_data", "fileData", "file_data"])?;
-    let call =
-        fields.take_any(&["functionCall", "function_call", "functionResponse", "function_response"])?;
+    let data = fields.take_any(&["text", INLINE, "inline_data", "fileData", "file_data"])?;
+    let call = fields.take_any(&[CALL, "function_call", RESPONSE, "function_response"])?;
     let Some((name, value)) = data.xor(call) else {
         return Err(place.invalid(format_args!("a part has one of: {}", PARTS.join(", "))));
     };
-    fields.finish()?;
     let place = place.field(name);
-    match name {
-        "text" => read_text(value, thought, &place),
-        _ if thought => Err(place.unsupported("only text can be a thought")),
-        "inlineData" | "inline_data" => read_inline(value, &place, reader),
-        "fileData" | "file_data" => read_file(value, &place, reader),
-        "functionCall" | "function_call" => read_call(value, &place, reader),
-        _ => read_response(value, &place, reader),
-    }
+    let part = match name {
+        "text" => read_text(value, thought, &place)?.into(),
+        _ if thought => return Err(place.unsupported("only text can be a thought")),
+        INLINE | "inline_data" => read_inline(value, &place, reader)?,
+        "fileData" | "file_data" => read_file(value, &place, reader)?,
+        CALL | "function_call" => read_call(value, &place, reader)?,
+        _ => read_response(value, &place, reader)?,
+    };
+    Ok(further::beside(part, fields.rest()))
 }
 
 fn read_text(value: &Value, thought: bool, place: &Place<'_>) -> Result<Part> {
@@ -104,23 +125,25 @@ fn read_text(value: &Value, thought: bool, place: &Place<'_>) -> Result<Part> {
     Ok(if thought { Part::Thinking(text) } else { Part::Text(text) })
 }
 
-fn read_inline(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+fn read_inline(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
     let mut fields = Fields::of(value, place)?;
     let (kind, media_type) = take_kind(&mut fields, place)?;
     let data = fields.need_str("data")?;
-    fields.finish()?;
-    reader.media.base64(kind, media_type, data, &place.field("data"))
+    let part = reader.media.base64(kind, media_type, data, &place.field("data"))?;
+    Ok(further::inside(part, INLINE, fields.rest()))
 }
 
-fn read_file(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+fn read_file(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
     let mut fields = Fields::of(value, place)?;
     let (kind, _) = take_kind(&mut fields, place)?;
     let Some((name, uri)) = fields.take_any(&["fileUri", "file_uri"])? else {
         return Err(place.invalid("lacks the field \"fileUri\""));
     };
-    fields.finish()?;
     let place = place.field(name);
-    reader.media.fetched(kind, MediaReference::Url(super::fields::string(uri, &place)?), &place)
+    let part =
+        reader.media.fetched(kind, MediaReference::Url(super::fields::string(uri, &place)?), &place)?;
+    // It is written with its bytes.
+    Ok(further::inside(part, INLINE, fields.rest()))
 }
 
 fn take_kind<'a>(fields: &mut Fields<'a>, place: &Place<'_>) -> Result<(MediaKind, &'a str)> {
@@ -135,7 +158,7 @@ fn take_kind<'a>(fields: &mut Fields<'a>, place: &Place<'_>) -> Result<(MediaKin
     Ok((kind, media_type))
 }
 
-fn read_call(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+fn read_call(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
     let mut fields = Fields::of(value, place)?;
     let (id, name) = (fields.take_str("id")?, fields.need_str("name")?);
     let arguments = match fields.take("args") {
@@ -143,20 +166,20 @@ fn read_call(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Resul
         Some(arguments @ Value::Object(_)) => arguments.clone(),
         Some(other) => return Err(place.field("args").expected("an object", other)),
     };
-    fields.finish()?;
-    Ok(Part::ToolCall(ToolCall::new(reader.calls.call(id, name), name, arguments)))
+    let call = ToolCall::new(reader.calls.call(id, name), name, arguments);
+    Ok(further::inside(Part::ToolCall(call), CALL, fields.rest()))
 }
 
-fn read_response(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+fn read_response(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
     let mut fields = Fields::of(value, place)?;
     let (id, name) = (fields.take_str("id")?, fields.need_str("name")?);
     let (content, is_error) = match fields.take("response") {
         None => (Value::Null, false),
         Some(response) => open_response(response),
     };
-    fields.finish()?;
     let (id, _) = reader.calls.answer(id, Some(name));
-    Ok(Part::ToolResult(ToolResult { id, name: name.to_owned(), content, is_error }))
+    let result = ToolResult { id, name: name.to_owned(), content, is_error };
+    Ok(further::inside(Part::ToolResult(result), RESPONSE, fields.rest()))
 }
 
 /// The API's convention: an object whose one key is `output` or `error` holds the answer or the failure.
@@ -228,17 +251,18 @@ fn write_role(message: &Message, index: usize, place: &Place<'_>) -> Result<Opti
     }
 }
 
-fn write_part(part: &Part, place: &Place<'_>) -> Result<Value> {
-    match part {
-        Part::Text(text) => Ok(json!({"text": text})),
-        Part::Thinking(text) => Ok(json!({"text": text, "thought": true})),
-        Part::Image(media) => write_media(MediaKind::Image, media, place),
-        Part::Audio(media) => write_media(MediaKind::Audio, media, place),
-        Part::Video(frames) => Outgoing::film(frames, place).map(|film| write_inline(&film)),
-        Part::ToolCall(call) => write_call(call, place),
-        Part::ToolResult(result) => Ok(write_response(result)),
-        Part::Malformed(_) => Err(layout::inexpressible(part, place)),
-    }
+fn write_part(MessagePart { content, extra }: &MessagePart, place: &Place<'_>) -> Result<Value> {
+    let (written, shape) = match content {
+        Part::Text(text) => (json!({"text": text}), TEXT_PART),
+        Part::Thinking(text) => (json!({"text": text, "thought": true}), TEXT_PART),
+        Part::Image(media) => (write_media(MediaKind::Image, media, place)?, INLINE_PART),
+        Part::Audio(media) => (write_media(MediaKind::Audio, media, place)?, INLINE_PART),
+        Part::Video(frames) => (write_inline(&Outgoing::film(frames, place)?), INLINE_PART),
+        Part::ToolCall(call) => (write_call(call, place)?, CALL_PART),
+        Part::ToolResult(result) => (write_response(result), RESPONSE_PART),
+        Part::Malformed(_) => return Err(layout::inexpressible(content, place)),
+    };
+    shape.add(written, extra, place)
 }
 
 fn write_media(kind: MediaKind, media: &Media, place: &Place<'_>) -> Result<Value> {
@@ -246,14 +270,14 @@ fn write_media(kind: MediaKind, media: &Media, place: &Place<'_>) -> Result<Valu
 }
 
 fn write_inline(media: &Outgoing<'_>) -> Value {
-    json!({"inlineData": {"mimeType": media.media_type, "data": media.base64()}})
+    json!({INLINE: {"mimeType": media.media_type, "data": media.base64()}})
 }
 
 fn write_call(call: &ToolCall, place: &Place<'_>) -> Result<Value> {
     if !call.arguments.is_object() {
         return Err(place.field("arguments").unsupported("the arguments are not an object"));
     }
-    Ok(json!({"functionCall": {"id": call.id, "name": call.name, "args": call.arguments}}))
+    Ok(json!({CALL: {"id": call.id, "name": call.name, "args": call.arguments}}))
 }
 
 fn write_response(result: &ToolResult) -> Value {
@@ -263,5 +287,5 @@ fn write_response(result: &ToolResult) -> Value {
         false if content.is_object() && open_response(content) == (content.clone(), false) => content.clone(),
         false => json!({"output": content}),
     };
-    json!({"functionResponse": {"id": result.id, "name": result.name, "response": response}})
+    json!({RESPONSE: {"id": result.id, "name": result.name, "response": response}})
 }

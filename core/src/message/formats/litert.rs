@@ -3,16 +3,19 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list, string};
+use super::further::{self, Shape};
 use super::layout::{self, Layout};
 use super::media::{MediaKind, MediaReference, Outgoing};
 use super::place::Place;
 use super::{Reader, Transcript, calls, gemini, tools};
-use crate::{Malformed, Media, Message, Part, Result, Role, ToolCall};
+use crate::{Malformed, Media, Message, MessagePart, Part, Result, Role};
 
 mod answer;
 
 const ROLES: [&str; 5] = ["system", "user", "assistant", "model", "tool"];
 const ITEMS: [&str; 5] = ["text", "image", "audio", "tool_response", "response"];
+const TEXT: Shape = Shape::flat(&["type", "text", "error"]);
+const MEDIA: Shape = Shape::flat(&["type", "path", "blob", "mime_type"]);
 const MESSAGE: [&str; 6] = ["role", "content", "parts", "name", "channels", "tool_calls"];
 
 /// The channel that thoughts are written to.
@@ -70,7 +73,7 @@ fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
         other => return Err(place.field("role").unknown("role", other, &ROLES)),
     };
     let (thought, channels) = read_channels(&mut fields, place)?;
-    let mut message = Message::new(role, thought.into_iter().collect());
+    let mut message = Message::new(role, Vec::from_iter(thought));
     if let Some(content) = fields.take("content") {
         message.parts.extend(read_content(content, role, &place.field("content"), reader)?);
     }
@@ -102,20 +105,25 @@ fn read_channels(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<(Option<P
     Ok((thought, channels.rest()))
 }
 
-fn read_content(value: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<Part>> {
+fn read_content(
+    value: &Value,
+    role: Role,
+    place: &Place<'_>,
+    reader: &mut Reader<'_>,
+) -> Result<Vec<MessagePart>> {
     match (value, role) {
         (Value::Array(items), _) => {
             let one = |(index, item)| read_item(item, role, &place.index(index), reader);
             items.iter().enumerate().map(one).collect()
         }
-        (Value::String(text), Role::Tool) => Ok(vec![answer::of_text(text, &mut reader.calls)]),
-        (Value::String(text), _) => Ok(vec![Part::Text(text.clone())]),
+        (Value::String(text), Role::Tool) => Ok(vec![answer::of_text(text, &mut reader.calls).into()]),
+        (Value::String(text), _) => Ok(vec![Part::Text(text.clone()).into()]),
         (Value::Object(_), Role::Tool) => Ok(vec![answer::read(value, place, &mut reader.calls)?]),
         (other, _) => Err(place.expected("a string or a list of items", other)),
     }
 }
 
-fn read_item(item: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+fn read_item(item: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
     let mut fields = Fields::of(item, place)?;
     if role == Role::Tool && !fields.has("type") {
         return answer::read(item, place, &mut reader.calls);
@@ -127,8 +135,7 @@ fn read_item(item: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_
         "tool_response" | "response" => return answer::read(item, place, &mut reader.calls),
         other => return Err(place.field("type").unknown("type of item", other, &ITEMS)),
     };
-    fields.finish()?;
-    Ok(part)
+    Ok(further::beside(part.into(), fields.rest()))
 }
 
 /// Reads text. LiteRT-LM puts a call that it could not parse into a text with an `error`.
@@ -189,8 +196,8 @@ fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
         object.insert("channels".into(), channels);
     }
     if !layout.calls.is_empty() {
-        let one = |call: &&ToolCall| calls::write(call, &call.arguments);
-        object.insert("tool_calls".into(), layout.calls.iter().map(one).collect());
+        let calls = layout.calls.iter().map(|call| calls::write(call, &call.said.arguments, place));
+        object.insert("tool_calls".into(), calls.collect::<Result<_>>()?);
     }
     if let Some(name) = &message.name {
         object.insert("name".into(), name.clone().into());
@@ -216,9 +223,9 @@ fn write_channels(thought: Option<&str>, others: Option<&Value>, place: &Place<'
 
 /// Writes no content as no field, one text as a string, anything else as items.
 fn write_content(role: Role, layout: &Layout<'_>, place: &Place<'_>) -> Result<Option<Value>> {
-    match (layout.content, role) {
+    match (layout.content, layout::bare_text(layout.content)) {
         ([], _) => Ok(None),
-        ([Part::Text(text)], Role::System | Role::User | Role::Assistant) => Ok(Some(text.clone().into())),
+        (_, Some(text)) if role != Role::Tool => Ok(Some(text.into())),
         (parts, _) => {
             let place = place.field("parts");
             let one = |(index, part)| write_item(part, role, &place.index(layout.start + index));
@@ -227,17 +234,19 @@ fn write_content(role: Role, layout: &Layout<'_>, place: &Place<'_>) -> Result<O
     }
 }
 
-fn write_item(part: &Part, role: Role, place: &Place<'_>) -> Result<Value> {
-    match part {
-        Part::Text(text) if role != Role::Tool => Ok(json!({"type": "text", "text": text})),
-        Part::Malformed(Malformed { raw, reason }) => {
-            Ok(json!({"type": "text", "text": raw, "error": reason}))
+fn write_item(MessagePart { content, extra }: &MessagePart, role: Role, place: &Place<'_>) -> Result<Value> {
+    match content {
+        Part::Text(text) if role != Role::Tool => {
+            TEXT.add(json!({"type": "text", "text": text}), extra, place)
         }
-        Part::Image(media) => write_media(MediaKind::Image, media, place),
-        Part::Audio(media) => write_media(MediaKind::Audio, media, place),
-        Part::ToolResult(result) => Ok(answer::write(result)),
+        Part::Malformed(Malformed { raw, reason }) => {
+            TEXT.add(json!({"type": "text", "text": raw, "error": reason}), extra, place)
+        }
+        Part::Image(media) => MEDIA.add(write_media(MediaKind::Image, media, place)?, extra, place),
+        Part::Audio(media) => MEDIA.add(write_media(MediaKind::Audio, media, place)?, extra, place),
+        Part::ToolResult(result) => answer::write(result, extra, place),
         Part::Text(_) | Part::Video(_) | Part::Thinking(_) | Part::ToolCall(_) => {
-            Err(layout::inexpressible(part, place))
+            Err(layout::inexpressible(content, place))
         }
     }
 }

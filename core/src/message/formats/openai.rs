@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list};
-use super::layout::{self, Layout};
+use super::layout::{self, Layout, Placed};
 use super::place::{Place, quoted};
 use super::{OPENAI_ROLE, Reader, Transcript, arguments, calls, tools};
-use crate::{Message, Part, Result, Role, ToolResult};
+use crate::{Message, MessagePart, Part, Result, Role, ToolCall, ToolResult};
 
 mod content;
 
@@ -87,8 +87,7 @@ fn read_spoken(
     if fields.take(OPENAI_ROLE).is_some() {
         return Err(place.field(OPENAI_ROLE).unsupported("the name of this field is taken"));
     }
-    let mut message = Message::new(role, Vec::new());
-    message.parts.extend(read_thought(&mut fields, place)?);
+    let mut message = Message::new(role, Vec::from_iter(read_thought(&mut fields, place)?));
     let content = content::read(&mut fields, place, reader)?;
     message.parts.extend(content.parts);
     message.parts.extend(read_calls(&mut fields, place, reader)?);
@@ -111,7 +110,11 @@ fn read_thought(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<Option<Par
     Ok(long.or(short).map(|thought| Part::Thinking(thought.to_owned())))
 }
 
-fn read_calls(fields: &mut Fields<'_>, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<Part>> {
+fn read_calls(
+    fields: &mut Fields<'_>,
+    place: &Place<'_>,
+    reader: &mut Reader<'_>,
+) -> Result<Vec<MessagePart>> {
     match fields.take_any(&["tool_calls", "function_call"])? {
         None => Ok(Vec::new()),
         Some((name @ "tool_calls", value)) => {
@@ -143,10 +146,11 @@ fn read_legacy_answer(mut fields: Fields<'_>, place: &Place<'_>, reader: &mut Re
 }
 
 fn finish_answer(id: String, name: String, mut fields: Fields<'_>, place: &Place<'_>) -> Result<Message> {
-    let content = content::read_text(fields.need("content")?, &place.field("content"))?;
+    let (content, further) = content::read_text(fields.need("content")?, &place.field("content"))?;
     let is_error = fields.take_flag("is_error")?;
-    let result = ToolResult { id, name, content: content.into(), is_error };
-    Ok(Message { extra: fields.rest(), ..Message::tool(vec![result]) })
+    let result = Part::ToolResult(ToolResult { id, name, content: content.into(), is_error });
+    let part = MessagePart { content: result, extra: further };
+    Ok(Message { extra: fields.rest(), ..Message::new(Role::Tool, vec![part]) })
 }
 
 /// Writes a request with `messages` and, when there are any, `tools`.
@@ -207,23 +211,28 @@ fn write_refusal(
     object: &mut Map<String, Value>,
     place: &Place<'_>,
 ) -> Result<()> {
-    let (Value::Bool(true), [Part::Text(text)]) = (mark, layout.content) else {
+    let (Value::Bool(true), [MessagePart { content: Part::Text(text), extra }]) = (mark, layout.content)
+    else {
         let sentence = "a refusal is true, in a message of one text";
         return Err(place.field("extra").field(REFUSAL).unsupported(sentence));
     };
-    object.insert("content".into(), Value::Null);
-    object.insert(REFUSAL.into(), text.clone().into());
+    if extra.is_empty() {
+        object.insert("content".into(), Value::Null);
+        object.insert(REFUSAL.into(), text.clone().into());
+        return Ok(());
+    }
+    let part = content::write_refusal(text, extra, &place.field("parts").index(layout.start))?;
+    object.insert("content".into(), vec![part].into());
     Ok(())
 }
 
 fn write_calls(layout: &Layout<'_>, place: &Place<'_>) -> Result<Value> {
-    let first = layout.start + layout.content.len();
-    let one = |(index, call): (usize, &&crate::ToolCall)| {
+    let one = |call: &Placed<'_, ToolCall>| {
         let parts = place.field("parts");
-        let written = arguments::write(&call.arguments, &parts.index(first + index).field("arguments"))?;
-        Ok(calls::write(call, &written))
+        let written = arguments::write(&call.said.arguments, &parts.index(call.index).field("arguments"))?;
+        calls::write(call, &written, place)
     };
-    layout.calls.iter().enumerate().map(one).collect()
+    layout.calls.iter().map(one).collect()
 }
 
 fn write_answers(message: &Message, place: &Place<'_>, messages: &mut Vec<Value>) -> Result<()> {
@@ -235,10 +244,10 @@ fn write_answers(message: &Message, place: &Place<'_>, messages: &mut Vec<Value>
         let sentence = "several answers are several messages, which have no fields in common";
         return Err(place.field("extra").unsupported(sentence));
     }
-    for result in results {
-        let mut answer = json!({
-            "role": "tool", "tool_call_id": result.id, "name": result.name, "content": result.text()
-        });
+    for Placed { index, said: result, extra } in results {
+        let content = content::write_text(result.text(), extra, &place.field("parts").index(index))?;
+        let mut answer =
+            json!({"role": "tool", "tool_call_id": result.id, "name": result.name, "content": content});
         if let Value::Object(object) = &mut answer {
             if result.is_error {
                 object.insert("is_error".into(), true.into());

@@ -1,11 +1,18 @@
 //! The answers of tools in LiteRT-LM's messages, in every spelling that its model families take.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::message::formats::calls::Calls;
 use crate::message::formats::fields::{Fields, string};
+use crate::message::formats::further::{self, Shape};
 use crate::message::formats::place::Place;
-use crate::{Part, Result, ToolResult};
+use crate::{MessagePart, Part, Result, ToolResult};
+
+/// The object that holds an answer with further fields, which the fields of the answer cannot be taken for.
+const INNER: &str = "tool_response";
+/// An answer inside an object of its own.
+const WRAPPED: Shape =
+    Shape::nested(&["type", INNER], INNER, &["id", "name", "tool_name", "response", "is_error"]);
 
 /// The fields beside a payload that has a name of its own.
 const BESIDE: [&str; 5] = ["type", "id", "name", "tool_name", "is_error"];
@@ -16,32 +23,38 @@ pub(super) fn of_text(text: &str, calls: &mut Calls) -> Part {
 }
 
 /// Reads an answer: the item itself, or what it holds under `tool_response`.
-pub(super) fn read(item: &Value, place: &Place<'_>, calls: &mut Calls) -> Result<Part> {
+pub(super) fn read(item: &Value, place: &Place<'_>, calls: &mut Calls) -> Result<MessagePart> {
     let mut fields = Fields::of(item, place)?;
     fields.take("type");
-    let Some(inner) = fields.take("tool_response") else {
-        return read_fields(item, fields, place, calls);
+    let Some(inner) = fields.take(INNER) else {
+        let (part, rest) = read_fields(item, fields, place, calls)?;
+        return Ok(further::beside(part.into(), rest));
     };
-    fields.finish()?;
-    let place = place.field("tool_response");
-    match inner {
-        Value::Object(_) => read_fields(inner, Fields::of(inner, &place)?, &place, calls),
-        plain => Ok(result(None, None, plain.clone(), calls)),
-    }
+    let place = place.field(INNER);
+    let (part, inside) = match inner {
+        Value::Object(_) => read_fields(inner, Fields::of(inner, &place)?, &place, calls)?,
+        plain => (result(None, None, plain.clone(), calls), Map::new()),
+    };
+    Ok(further::beside(further::inside(part, INNER, inside), fields.rest()))
 }
 
-fn read_fields(item: &Value, mut fields: Fields<'_>, place: &Place<'_>, calls: &mut Calls) -> Result<Part> {
+/// Reads the answer, and returns the fields beside it that nobody knows.
+fn read_fields(
+    item: &Value,
+    mut fields: Fields<'_>,
+    place: &Place<'_>,
+    calls: &mut Calls,
+) -> Result<(Part, Map<String, Value>)> {
     let name = match fields.take_any(&["name", "tool_name"])? {
         Some((field, name)) => Some(string(name, &place.field(field))?),
         None => None,
     };
     let Some(payload) = payload(item) else {
-        return Ok(result(None, name, Value::Object(fields.rest()), calls));
+        return Ok((result(None, name, Value::Object(fields.rest()), calls), Map::new()));
     };
     let content = fields.take(payload).cloned().unwrap_or_default();
     let (id, is_error) = (fields.take_str("id")?, fields.take_flag("is_error")?);
-    fields.finish()?;
-    Ok(with_error(result(id, name, content, calls), is_error))
+    Ok((with_error(result(id, name, content, calls), is_error), fields.rest()))
 }
 
 /// Names the field that holds the payload: an object, or a value that nothing else stands beside.
@@ -68,14 +81,23 @@ fn with_error(part: Part, is_error: bool) -> Part {
 }
 
 /// Writes an answer. LiteRT-LM knows no ids and no failures; both are fields that it passes over.
-pub(super) fn write(result: &ToolResult) -> Value {
-    let mut item = json!({
-        "type": "tool_response", "id": result.id, "name": result.name, "response": result.content
-    });
-    if let Value::Object(fields) = &mut item
-        && result.is_error
-    {
-        fields.insert("is_error".into(), true.into());
+///
+/// With further fields it stands inside an object: beside a response that is no object they would be the response.
+pub(super) fn write(result: &ToolResult, extra: &Map<String, Value>, place: &Place<'_>) -> Result<Value> {
+    let mut answer = Map::new();
+    answer.insert("id".into(), result.id.clone().into());
+    answer.insert("name".into(), result.name.clone().into());
+    answer.insert("response".into(), result.content.clone());
+    if result.is_error {
+        answer.insert("is_error".into(), true.into());
     }
-    item
+    if extra.is_empty() {
+        let kind = ("type".to_owned(), INNER.into());
+        return Ok(Value::Object([kind].into_iter().chain(answer).collect()));
+    }
+    if extra.contains_key(INNER) && !result.content.is_object() {
+        let sentence = "beside a response that is no object, further fields would be the response";
+        return Err(place.field("extra").field(INNER).unsupported(sentence));
+    }
+    WRAPPED.add(json!({"type": INNER, INNER: answer}), extra, place)
 }

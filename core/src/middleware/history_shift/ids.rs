@@ -1,0 +1,46 @@
+//! Ids of tool calls in a conversation of which the model sees a part: a new one must not repeat one that is out of
+//! its sight.
+
+use std::collections::HashSet;
+
+use futures::StreamExt;
+
+use crate::chat_model::{Degradation, ReplyStream};
+use crate::message::{Message, Part, ToolCall};
+use crate::processor::Delta;
+use crate::stream::Run;
+
+/// The ids of a path's calls.
+pub(super) fn of(path: &[Message]) -> HashSet<String> {
+    path.iter().flat_map(Message::tool_calls).map(|call| call.id.clone()).collect()
+}
+
+/// A reply that says what was not as asked, and whose calls have ids that nobody else has.
+pub(super) fn told(mut stream: ReplyStream, taken: HashSet<String>, degradation: Degradation) -> ReplyStream {
+    Run::new(move |mut emit| async move {
+        while let Some(mut delta) = stream.next().await {
+            if let Delta::ToolCall(call) = &mut delta {
+                make_unique(call, &taken);
+            }
+            emit.send(delta).await;
+        }
+        let mut reply = stream.finish().await?;
+        for part in &mut reply.message.parts {
+            if let Part::ToolCall(call) = &mut part.content {
+                make_unique(call, &taken);
+            }
+        }
+        reply.degradations.insert(0, degradation);
+        Ok(reply)
+    })
+}
+
+/// The same call gets the same id, in the deltas and in the message.
+fn make_unique(call: &mut ToolCall, taken: &HashSet<String>) {
+    if taken.contains(&call.id) {
+        let mut others = (2..u64::MAX).map(|number| format!("{}_{number}", call.id));
+        if let Some(id) = others.find(|id| !taken.contains(id)) {
+            call.id = id;
+        }
+    }
+}

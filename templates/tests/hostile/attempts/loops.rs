@@ -1,0 +1,136 @@
+//! Work that is done again and again: little by little, by recursion, or on something long.
+
+use super::{Attempt, attempt};
+
+pub(super) fn attempts() -> Vec<Attempt> {
+    [little_by_little(), recursive(), on_something_long()].concat()
+}
+
+fn little_by_little() -> Vec<Attempt> {
+    let grown = |piece: &str| {
+        format!(
+            "{{% set ns = namespace(x='', l=[], d={{}}) %}}{{% for i in range(100000) %}}{{% set {piece} %}}{{% endfor %}}"
+        )
+    };
+    vec![
+        attempt("a text that grows by a letter", &grown("ns.x = ns.x ~ 'a'")),
+        attempt("a text that grows by a letter in front", &grown("ns.x = 'a' + ns.x")),
+        attempt("a list that grows by an item", &grown("ns.l = ns.l + [i]")),
+        attempt("a list that grows by an item in a list", &grown("ns.l = (ns.l, [i]) | sum(start=[])")),
+        attempt("a dict that grows by a key", &grown("ns.d = dict(ns.d, **{'k' ~ i: i})")),
+        attempt("a text that grows by joining", &grown("ns.x = [ns.x, i] | join")),
+        attempt("namespaces in namespaces", &grown("ns.l = namespace(x=ns.l)")),
+        attempt(
+            "a text whose first letter goes",
+            "{% set ns = namespace(x='ab' * 1000000) %}{% for i in range(100000) %}{% set ns.x = ns.x[1:] %}{% endfor %}",
+        ),
+    ]
+}
+
+fn recursive() -> Vec<Attempt> {
+    vec![
+        attempt(
+            "a loop that calls itself twice",
+            "{% for x in [1, 2] recursive %}{{ loop([1, 2]) }}{{ loop([1, 2]) }}{% endfor %}",
+        ),
+        attempt(
+            "a loop that calls itself with more",
+            "{% for x in [[1]] recursive %}{{ loop([x + x]) }}{% endfor %}",
+        ),
+        attempt(
+            "a macro that calls itself as its caller",
+            "{% macro f(n) %}{% call f(n) %}{{ caller }}{% endcall %}{% endmacro %}{{ f(1) }}",
+        ),
+        attempt(
+            "callers that call callers",
+            "{% macro f() %}{{ caller() }}{{ caller() }}{% endmacro %}CALLS"
+                .replace("CALLS", &("{% call f() %}".repeat(40) + "x" + &"{% endcall %}".repeat(40)))
+                .as_str(),
+        ),
+        attempt("a block that prints itself", "{% block a %}{{ self.a() }}{{ self.a() }}{% endblock %}"),
+        attempt(
+            "two macros that call each other",
+            "{% macro f(n) %}{{ g(n) }}{% endmacro %}{% macro g(n) %}{{ f(n) }}{{ f(n) }}{% endmacro %}{{ f(1) }}",
+        ),
+        attempt("a template that includes itself", "{% include 'default' %}"),
+        attempt(
+            "a template that includes itself twice",
+            "{% include ['x', 'default'] %}{% include ['x', 'default'] ignore missing %}",
+        ),
+        attempt(
+            "a template that extends itself",
+            "{% extends 'default' %}{% block a %}{{ super() }}{% endblock %}",
+        ),
+        attempt(
+            "a template that imports itself",
+            "{% import 'default' as x %}{{ x.f() }}{% macro f() %}{{ f() }}{% endmacro %}",
+        ),
+    ]
+}
+
+fn on_something_long() -> Vec<Attempt> {
+    let again = |piece: &str| {
+        format!(
+            "{{% set x = 'ab' * 2000000 %}}{{% for i in range(100000) %}}{{% set y = ({piece}) | length %}}{{% endfor %}}"
+        )
+    };
+    let on_text = [
+        ("sliced", "x[i:]"),
+        ("sliced in steps", "x[::2]"),
+        ("turned around", "x[::-1]"),
+        ("turned around by a filter", "x | reverse"),
+        ("stripped", "x.strip('a')"),
+        ("trimmed", "x | trim"),
+        ("split", "x.split('c')"),
+        ("split at the last", "x.rsplit('a', 1)"),
+        ("partitioned", "x.split('b', 1)"),
+        ("replaced", "x.replace('c', 'd')"),
+        ("titled", "x.title()"),
+        ("capitalized", "x | capitalize"),
+        ("escaped", "x | e"),
+        ("written as JSON", "x | tojson"),
+        ("cut short", "x | truncate(10, true)"),
+        ("wrapped", "x | wordwrap(1000)"),
+        ("counted", "[x.count('c')]"),
+        ("found", "[x.find('c')]"),
+        ("begun", "[x.startswith(x)]"),
+        ("counted in words", "[x | wordcount]"),
+        ("quoted for the web", "x | urlencode"),
+        ("without tags", "x | striptags"),
+        ("made a number", "[x | int(0)]"),
+        ("formatted", "'%s' % x"),
+        ("formatted the other way", "'{}'.format(x)"),
+        ("a key", "{x: 1}"),
+        ("listed", "[x in [x ~ 'a']]"),
+    ];
+    let mut attempts: Vec<Attempt> =
+        on_text.iter().map(|(name, piece)| (leaked("a long text", name), again(piece))).collect();
+    let on_list = [
+        ("joined", "l | join"),
+        ("unique", "l | unique | list"),
+        ("grouped", "l | groupby('x') | list"),
+        ("summed", "[l | sum]"),
+        ("mapped", "l | map('string') | list"),
+        ("selected", "l | select('odd') | list"),
+        ("at its greatest", "[l | max]"),
+        ("turned around", "l | reverse | list"),
+        ("sliced", "l[1:]"),
+        ("batched", "l | batch(2) | list"),
+        ("cut to slices", "l | slice(2) | list"),
+        ("searched", "[-1 in l]"),
+        ("compared", "[l == l + []]"),
+        ("printed", "l | string"),
+        ("written as JSON", "l | tojson"),
+        ("sorted", "l | sort(reverse=true)"),
+        ("made a dict", "dict(l | map('string') | map('list'))"),
+    ];
+    let again =
+        |piece: &str| again(piece).replace("'ab' * 2000000 %}", "'' %}{% set l = range(100000) | list %}");
+    attempts.extend(on_list.iter().map(|(name, piece)| (leaked("a long list", name), again(piece))));
+    attempts
+}
+
+/// A name made of two; there are few.
+fn leaked(what: &str, name: &str) -> &'static str {
+    format!("{what} {name} in a loop").leak()
+}
