@@ -2,7 +2,6 @@
 
 mod calls;
 mod loops;
-mod sources;
 
 /// What a template tries, and the source that tries it.
 pub(crate) type Attempt = (&'static str, String);
