@@ -56,7 +56,12 @@ fn bounded(
             lists::joined(state, limits, list, string).map(|text| Some(Value::from(text)))
         }
         "format" => {
-            check_widths(string)?;
+            let mut longest = widest(string)?;
+            for argument in arguments {
+                longest = longest.max(ledger::weigh(state, limits, argument)?);
+            }
+            let places = string.matches('{').count();
+            room(state, limits, string.len().saturating_add(places.saturating_mul(longest)))?;
             Ok(None)
         }
         "split" | "rsplit" | "splitlines" => {
@@ -70,14 +75,16 @@ fn bounded(
 /// The largest number that may stand in a format.
 const MAX_WIDTH: usize = 1 << 10;
 
-/// Refuses formats that fill up without end, and those whose width is another value.
-fn check_widths(format: &str) -> Result<(), Error> {
+/// Returns the largest number in a format; refuses those that fill up without end, and those whose width is another
+/// value.
+fn widest(format: &str) -> Result<usize, Error> {
+    let mut widest = 0;
     let is_digit = |character: char| character.is_ascii_digit();
     let numbers = format.split(|character| !is_digit(character)).filter(|digits| !digits.is_empty());
     for digits in numbers {
-        if digits.parse().map_or(true, |width: usize| width > MAX_WIDTH) {
-            return Err(refusal(format!("width {digits} is more than {MAX_WIDTH}")));
-        }
+        let width = digits.parse().ok().filter(|width: &usize| *width <= MAX_WIDTH);
+        widest =
+            widest.max(width.ok_or_else(|| refusal(format!("width {digits} is more than {MAX_WIDTH}")))?);
     }
     let is_nested = |piece: &str| piece.split('}').next().is_some_and(|place| place.contains(':'));
     let mut pieces = format.split('{').peekable();
@@ -86,7 +93,7 @@ fn check_widths(format: &str) -> Result<(), Error> {
             return Err(refusal("a format within a format is not supported".to_owned()));
         }
     }
-    Ok(())
+    Ok(widest)
 }
 
 /// At least as many pieces as there are to split a text into.

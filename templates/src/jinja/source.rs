@@ -59,11 +59,13 @@ struct Block<'a> {
     /// Which of the counts the text in it goes to: that of the innermost body that is counted.
     count: Option<usize>,
     branches: usize,
+    /// Its text, or that of a block around it, may become a value.
+    is_captured: bool,
 }
 
 impl<'a> Block<'a> {
     fn new(name: &'a str, code: &'a str) -> Self {
-        Self { name, code, count: None, branches: 0 }
+        Self { name, code, count: None, branches: 0, is_captured: false }
     }
 
     fn is_recursive_loop(&self) -> bool {
@@ -237,7 +239,7 @@ impl<'a> Rewriter<'a> {
 
     fn open(&mut self, code: &'a str, name: &'a str, written: &str) {
         let block = Block::new(name, code);
-        let is_counted = block.captures() || (name == "for" && self.open.iter().any(Block::captures));
+        let is_counted = block.captures() || (name == "for" && self.is_captured());
         match is_counted {
             true => self.check(written, &[]),
             false => self.written.push_str(written),
@@ -245,10 +247,15 @@ impl<'a> Rewriter<'a> {
         self.push(block, is_counted);
     }
 
+    fn is_captured(&self) -> bool {
+        self.open.last().is_some_and(|block| block.is_captured)
+    }
+
     fn push(&mut self, block: Block<'a>, is_counted: bool) {
         let around = self.open.last().and_then(|block| block.count);
         let own = self.counts.len().checked_sub(1).filter(|_| is_counted);
-        self.open.push(Block { count: own.or(around), ..block });
+        let is_captured = block.captures() || self.is_captured();
+        self.open.push(Block { count: own.or(around), is_captured, ..block });
     }
 
     fn close(&mut self, name: &str, written: &str) {

@@ -7,7 +7,7 @@ use minijinja::{Environment, Error, ErrorKind, State};
 
 use super::arguments::Arguments;
 use super::ledger::{made, refusal, room};
-use super::limits::Limits;
+use super::limits::{Limits, TEXT_BYTES};
 use super::{filters, percent, python};
 
 pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
@@ -128,6 +128,10 @@ fn wordwrap(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Val
     arguments.get(3, "break_on_hyphens")?;
     arguments.finish(4)?;
     let text = python::text(value)?;
+    let most = text.len().saturating_mul(wrap.len().saturating_add(1));
+    if most > TEXT_BYTES && wrap.len() > 1 {
+        return Err(refusal(format!("a wrapped text may take {most} bytes, more than {TEXT_BYTES}")));
+    }
     let lines = python::lines(&text).into_iter().map(|line| wrapped(line, width, breaks).join(&wrap));
     Ok(Value::from(lines.collect::<Vec<_>>().join(&wrap)))
 }

@@ -100,7 +100,6 @@ fn on_something_long() -> Vec<Attempt> {
         ("made a number", "[x | int(0)]"),
         ("formatted", "'%s' % x"),
         ("formatted the other way", "'{}'.format(x)"),
-        ("a key", "{x: 1}"),
         ("listed", "[x in [x ~ 'a']]"),
     ];
     let mut attempts: Vec<Attempt> =
