@@ -27,6 +27,9 @@ const GENERIC: &str = "generic";
 /// Where MLC's descriptions name a conversation template.
 const CONVERSATION_CONFIG: &str = "mlc-chat-config.json";
 
+/// Where a model's own chat template stands, and a family looks for it.
+const TEMPLATE_FILE: &str = "chat_template.jinja";
+
 /// A loaded model with its template and its processor.
 #[derive(Debug)]
 pub(crate) struct Model {
@@ -44,6 +47,8 @@ struct Template {
     missing: bool,
     /// Texts that end a reply in this template's format.
     stop: Vec<String>,
+    /// What the template is written as, where that is not the model's own: a family looks for what it reads.
+    source: Option<String>,
 }
 
 /// A processor and how it was chosen.
@@ -87,7 +92,12 @@ impl Model {
 pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     let engine = engine(arguments, notes)?;
     let template = template(arguments.template.as_deref(), engine.model())?;
-    let family = family(arguments.family.as_deref(), engine.model())?;
+    let mut family = family(arguments.family.as_deref(), engine.model())?;
+    if let Some(source) = &template.source {
+        let mut info = engine.model().clone();
+        info.files.insert(TEMPLATE_FILE.to_owned(), source.clone());
+        family.processor = alloquy_processors::named(family.processor.name(), &info)?;
+    }
     assemble(engine, template, family)
 }
 
@@ -95,7 +105,8 @@ pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
 pub(crate) fn completion_model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     let engine = engine(arguments, notes)?;
     let template = Arc::new(CompletionTemplate::of(engine.model())?);
-    let template = Template { template, origin: "completion".to_owned(), missing: false, stop: Vec::new() };
+    let origin = "completion".to_owned();
+    let template = Template { template, origin, missing: false, stop: Vec::new(), source: None };
     let family = family(Some(GENERIC), engine.model())?;
     assemble(engine, template, family)
 }
@@ -163,6 +174,7 @@ fn own_template(model: &ModelInfo) -> Result<Template> {
         origin: detected.origin.to_string(),
         missing,
         stop: Vec::new(),
+        source: None,
     })
 }
 
@@ -170,8 +182,14 @@ fn template_file(path: &str, model: &ModelInfo) -> Result<Template> {
     let source = std::fs::read_to_string(path).map_err(|source| {
         Error::new(ErrorKind::Template, format!("template {path:?} cannot be read")).with_source(source)
     })?;
-    let template = JinjaTemplate::from_source(source, alloquy_templates::special_tokens(model)?)?;
-    Ok(Template { template: Arc::new(template), origin: path.to_owned(), missing: false, stop: Vec::new() })
+    let template = JinjaTemplate::from_source(source.clone(), alloquy_templates::special_tokens(model)?)?;
+    Ok(Template {
+        template: Arc::new(template),
+        origin: path.to_owned(),
+        missing: false,
+        stop: Vec::new(),
+        source: Some(source),
+    })
 }
 
 fn named_template(name: &str, model: &ModelInfo) -> Result<Template> {
@@ -186,7 +204,9 @@ fn named_template(name: &str, model: &ModelInfo) -> Result<Template> {
 fn conversation(template: ConversationTemplate, model: &ModelInfo, origin: &str) -> Result<Template> {
     let template = template.with_tokens_of(model)?;
     let stop = template.stop_strings().to_vec();
-    Ok(Template { template: Arc::new(template), origin: origin.to_owned(), missing: false, stop })
+    // It is no Jinja, so a family finds nothing in it that would want another shape.
+    let (template, origin, source) = (Arc::new(template), origin.to_owned(), Some(String::new()));
+    Ok(Template { template, origin, missing: false, stop, source })
 }
 
 /// The template that an MLC description names, with the fields that it changes.

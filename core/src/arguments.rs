@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::message::Role;
 
 /// The variables by which chat templates let a model think, or not: Qwen's and GLM's, then DeepSeek's and Kimi's.
-const SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
+pub(crate) const SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
 
 /// What a call, a conversation or a preface tells the processor beside its messages.
 ///

@@ -179,6 +179,8 @@ pub enum Degradation {
         /// How often it stands in the texts that the template was given.
         times: usize,
     },
+    /// Thinking was switched on or off, and the template has no such switch.
+    ThinkingSwitchIgnored,
     /// Thoughts of earlier replies were to be kept, and the template does not print all of them.
     ThinkingLeftOut {
         /// How many messages have thoughts that the prompt has not.

@@ -119,7 +119,8 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name.
     pub name: String,
-    /// The arguments, usually an object; numbers keep the form the model gave them.
+    /// The arguments, usually an object. A whole number beyond 64 bits, and a number beyond the range of a double, is
+    /// the string of its digits; other numbers with a fraction or an exponent are the nearest double.
     pub arguments: Value,
 }
 
@@ -269,6 +270,32 @@ impl Message {
             Part::ToolCall(call) => Some(call),
             _ => None,
         })
+    }
+
+    /// Returns what could not be read of a reply, in order.
+    pub fn malformed(&self) -> impl Iterator<Item = &Malformed> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Malformed(malformed) => Some(malformed),
+            _ => None,
+        })
+    }
+
+    /// Returns the message if all of it could be read, for a caller to whom an unreadable call is an error.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] with the reason and the text of the first part that could not be read.
+    ///
+    /// ```
+    /// use alloquy_core::{Malformed, Message, Part, Role};
+    ///
+    /// let part = Malformed { raw: "<tool_call>{".to_owned(), reason: "the reply ended inside a call".to_owned() };
+    /// let message = Message::new(Role::Assistant, vec![Part::Malformed(part)]);
+    /// let error = message.readable().unwrap_err();
+    /// assert_eq!(error.to_string(), "the reply ended inside a call: \"<tool_call>{\"");
+    /// ```
+    pub fn readable(self) -> Result<Self> {
+        let error = self.malformed().next().map(|part| format!("{}: {:?}", part.reason, part.raw));
+        error.map_or(Ok(self), |message| Err(Error::new(ErrorKind::Invalid, message)))
     }
 
     /// Returns the tool results, in order.

@@ -53,7 +53,8 @@ impl<'a> PromptSource<'a> {
 /// # Contract
 /// A processor is pure: no clock, no I/O, no state between calls. `prompt_parts` undoes whatever marks
 /// `template_input` put into texts, so that joining the parts' texts gives the unmarked prompt. Text of users,
-/// systems, tools and documents that spells a control token comes out as [`PromptPart::Literal`].
+/// systems, tools and documents that spells a control token comes out as [`PromptPart::Literal`], unless the source's
+/// [injection policy](crate::InjectionPolicy) lets it through, which `degradations` then tells.
 /// [`laws::processor`](crate::laws::processor) checks all of it. An `Arc` of a processor is a processor.
 pub trait DataProcessor: Send + Sync + Debug {
     /// Returns the family's name, such as `qwen3`.

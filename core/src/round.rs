@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::StreamExt;
 
-use crate::arguments::ProcessorArguments;
+use crate::arguments::{ProcessorArguments, SWITCHES};
 use crate::chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage,
 };
@@ -20,7 +20,7 @@ use crate::sampling::{SampledLogprobs, Sampler, SamplingOptions};
 use crate::scoring::Score;
 use crate::stop::{StopSignal, StopStrings, StopTokens};
 use crate::stream::{Emit, Run};
-use crate::template::PromptTemplate;
+use crate::template::{PromptTemplate, TemplateInput};
 use crate::tokenizer::{Detokenizer, TokenId};
 use crate::{Error, ErrorKind, Result};
 
@@ -156,9 +156,23 @@ impl Round {
             parts,
             template: self.template.digest(),
             template_name: self.template.name_for(&input).map(str::to_owned),
-            degradations: self.processor.degradations(&rendered, source),
+            degradations: self.degradations(&input, &rendered, source),
             rendered,
         })
+    }
+
+    fn degradations(
+        &self,
+        input: &TemplateInput,
+        rendered: &str,
+        source: PromptSource<'_>,
+    ) -> Vec<Degradation> {
+        // A processor that has switched thinking in its own way left no variable for the template.
+        let mut given = SWITCHES.iter().filter(|name| input.extra.contains_key(**name)).peekable();
+        let switched = source.arguments.thinking.is_some() && given.peek().is_some();
+        let ignored = switched && !given.any(|name| self.template.reads(input, name));
+        let ignored = ignored.then_some(Degradation::ThinkingSwitchIgnored);
+        ignored.into_iter().chain(self.processor.degradations(rendered, source)).collect()
     }
 
     fn options(&self, request: &Request) -> SamplingOptions {

@@ -63,6 +63,13 @@ pub trait PromptTemplate: Send + Sync + Debug {
         let _ = input;
         None
     }
+
+    /// Says whether the template that renders `input` looks at a variable at all; a template that cannot tell says
+    /// yes.
+    fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
+        let _ = (input, variable);
+        true
+    }
 }
 
 impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
@@ -76,5 +83,9 @@ impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
 
     fn name_for(&self, input: &TemplateInput) -> Option<&str> {
         (**self).name_for(input)
+    }
+
+    fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
+        (**self).reads(input, variable)
     }
 }

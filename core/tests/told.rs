@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
-    Ask, Conversation, DataProcessor, Degradation, InjectionPolicy, Manager, Preface, ProcessorArguments,
-    PromptPart, PromptSource, ReplyParser, Request, Result, Round, TemplateInput, TextSource,
-    ThinkingHistory, ThinkingSwitch,
+    Ask, Conversation, DataProcessor, Degradation, Digest, InjectionPolicy, Manager, Preface,
+    ProcessorArguments, PromptPart, PromptSource, PromptTemplate, ReplyParser, Request, Result, Round,
+    TemplateInput, TextSource, ThinkingHistory, ThinkingSwitch,
 };
 use pollster::block_on;
 
@@ -129,4 +129,37 @@ fn what_the_processor_tells_stands_with_the_reply_and_its_node() {
         let node = chat.history().await.unwrap().pop().unwrap();
         assert_eq!(node.metadata["degradations"][0]["thinking_left_out"]["messages"], prompt);
     });
+}
+
+/// Prints nothing but the switch that it looks at.
+#[derive(Debug)]
+struct Switched(&'static [&'static str]);
+
+impl PromptTemplate for Switched {
+    fn render(&self, input: &TemplateInput) -> Result<String> {
+        Ok(format!("{:?}", self.0.iter().map(|name| input.extra.get(*name)).collect::<Vec<_>>()))
+    }
+
+    fn digest(&self) -> Digest {
+        Digest::of(b"switched")
+    }
+
+    fn reads(&self, _: &TemplateInput, variable: &str) -> bool {
+        self.0.contains(&variable)
+    }
+}
+
+#[test]
+fn a_switch_that_the_template_does_not_look_at_is_told_to_be_ignored() {
+    let told = |switches, arguments: ProcessorArguments| {
+        let engine = Arc::new(ScriptedEngine::new([]));
+        let round = Round::builder(engine).template(Switched(switches)).processor(TaggedProcessor).build();
+        let request = Request::new(Preface::default(), vec!["Hi".into()]).arguments(arguments);
+        round.unwrap().prepare(&request).unwrap().degradations
+    };
+    let off = || ProcessorArguments::default().thinking(ThinkingSwitch::Off);
+    assert_eq!(told(&[], off()), [Degradation::ThinkingSwitchIgnored]);
+    assert_eq!(told(&["enable_thinking"], off()), []);
+    assert_eq!(told(&["thinking"], off()), []);
+    assert_eq!(told(&[], ProcessorArguments::default()), []);
 }

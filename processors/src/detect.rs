@@ -42,6 +42,9 @@ pub fn detect(model: &ModelInfo) -> Detected {
 
 /// Takes a family by its name, whatever the model says of itself.
 ///
+/// Some families give their templates what these look for. They look into the model's own, so whoever renders with
+/// another puts its source into `model.files` as `chat_template.jinja`.
+///
 /// # Errors
 /// [`ErrorKind::NotFound`] for an unknown name; the sentence lists the known ones.
 ///

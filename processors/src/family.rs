@@ -61,6 +61,8 @@ pub(crate) struct Span {
     pub(crate) open: &'static str,
     /// The text that ends it; empty where the calls themselves tell.
     pub(crate) close: &'static str,
+    /// How many bytes at the end of `open` belong to what stands between.
+    pub(crate) kept: usize,
     /// What stands between.
     pub(crate) holds: Holds,
 }
@@ -76,12 +78,12 @@ pub(crate) enum Holds {
 
 /// A span of thinking.
 pub(crate) const fn thinking(open: &'static str, close: &'static str) -> Span {
-    Span { open, close, holds: Holds::Thinking }
+    Span { open, close, kept: 0, holds: Holds::Thinking }
 }
 
 /// A span of tool calls.
 pub(crate) const fn calls(open: &'static str, close: &'static str, syntax: &'static Syntax) -> Span {
-    Span { open, close, holds: Holds::Calls(syntax) }
+    Span { open, close, kept: 0, holds: Holds::Calls(syntax) }
 }
 
 /// Says whether a model calls itself one of `architectures` or one of `model_types`.

@@ -21,7 +21,7 @@ const KEEPING: [(&str, bool); 4] = [
 pub(crate) fn messages(source: PromptSource<'_>) -> impl Iterator<Item = Cow<'_, Message>> {
     let hidden = hidden(source);
     let messages = source.preface.messages.iter().chain(source.path).enumerate();
-    messages.map(move |(index, message)| match index < hidden && has_thoughts(message) {
+    messages.map(move |(index, message)| match index < hidden && thoughts(message).is_some() {
         true => Cow::Owned(without_thoughts(message)),
         false => Cow::Borrowed(message),
     })
@@ -42,7 +42,7 @@ pub(crate) fn variables(source: PromptSource<'_>) -> Map<String, Value> {
 pub(crate) fn left_out(prompt: &str, source: PromptSource<'_>) -> usize {
     let messages = source.preface.messages.iter().chain(source.path);
     let mut rest = prompt;
-    let missing = messages.filter_map(Message::thinking).filter(|thoughts| {
+    let missing = messages.filter_map(thoughts).filter(|thoughts| {
         // In their order, so that one that is printed does not count for two.
         let thoughts = thoughts.trim();
         let behind = rest.find(thoughts).and_then(|start| rest.get(start + thoughts.len()..));
@@ -69,9 +69,13 @@ fn hidden(source: PromptSource<'_>) -> usize {
     }
 }
 
-fn has_thoughts(message: &Message) -> bool {
-    message.role == Role::Assistant
-        && (message.thinking().is_some() || THOUGHTS.iter().any(|name| message.extra.contains_key(*name)))
+/// What the model thought for this message.
+fn thoughts(message: &Message) -> Option<String> {
+    let field = || THOUGHTS.iter().find_map(|name| message.extra.get(*name)?.as_str().map(str::to_owned));
+    match message.role {
+        Role::Assistant => message.thinking().or_else(field),
+        Role::System | Role::User | Role::Tool => None,
+    }
 }
 
 fn without_thoughts(message: &Message) -> Message {

@@ -6,6 +6,7 @@ use alloquy_core::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::calls;
 use crate::history;
 
 /// Puts a conversation into the shape that templates read.
@@ -121,7 +122,7 @@ fn call(call: &ToolCall) -> Value {
 /// Arguments that came as the text of a JSON object are that object to a template; here already, because escapes
 /// in the text must not hide a control token.
 fn with_object(arguments: &Value) -> Value {
-    let parsed = arguments.as_str().and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok());
+    let parsed = arguments.as_str().and_then(calls::object);
     parsed.map_or_else(|| arguments.clone(), Value::Object)
 }
 
@@ -142,9 +143,27 @@ fn function(tool: &ToolSpec) -> Result<Value> {
     fields.insert("name".to_owned(), tool.name.as_str().into());
     fields.insert("description".to_owned(), tool.description.as_str().into());
     if !tool.parameters.is_null() {
-        fields.insert("parameters".to_owned(), tool.parameters.clone());
+        fields.insert("parameters".to_owned(), in_small_letters(&tool.parameters));
     }
     Ok(json!({"type": "function", "function": with_extra(fields, &tool.extra)?}))
+}
+
+/// Writes the types of a schema as JSON Schema does; Gemini's function declarations have them in capitals.
+fn in_small_letters(schema: &Value) -> Value {
+    const TYPES: [&str; 7] = ["STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"];
+    match schema {
+        Value::Object(fields) => {
+            let field = |(key, value): (&String, &Value)| match value.as_str() {
+                Some(kind) if key == "type" && TYPES.contains(&kind) => {
+                    (key.clone(), kind.to_lowercase().into())
+                }
+                _ => (key.clone(), in_small_letters(value)),
+            };
+            fields.iter().map(field).collect()
+        }
+        Value::Array(values) => values.iter().map(in_small_letters).collect(),
+        other => other.clone(),
+    }
 }
 
 fn with_extra(mut fields: Map<String, Value>, extra: &Map<String, Value>) -> Result<Value> {

@@ -16,12 +16,9 @@ pub(crate) fn protect(
     policy: &InjectionPolicy,
     input: &mut TemplateInput,
 ) -> Result<()> {
-    if policy.is_strict() {
-        return literals.protect(input);
-    }
-    let unmarked = input.clone();
-    literals.without(policy).protect(input)?;
-    restore(input, unmarked, policy);
+    let unmarked = policy.sources().next().map(|_| input.clone());
+    among(literals, policy, |literals| literals.protect(input))?;
+    unmarked.into_iter().for_each(|unmarked| restore(input, unmarked, policy));
     Ok(())
 }
 
@@ -35,9 +32,15 @@ pub(crate) fn cut(
     rendered: &str,
     input: &mut TemplateInput,
 ) -> Result<Vec<PromptPart>> {
-    match policy.is_strict() {
-        true => literals.cut(rendered, input),
-        false => literals.without(policy).cut(rendered, input),
+    among(literals, policy, |literals| literals.cut(rendered, input))
+}
+
+/// Works with the control tokens that are not let through whoever writes them. A set of others is made only where
+/// there are such, for large vocabularies have thousands.
+fn among<T>(literals: &Literals, policy: &InjectionPolicy, work: impl FnOnce(&Literals) -> T) -> T {
+    match policy.tokens().next() {
+        None => work(literals),
+        Some(_) => work(&literals.without(policy)),
     }
 }
 
@@ -99,8 +102,10 @@ type Visit<'v, 'i> = dyn FnMut(Place, &'i str) + 'v;
 /// Visits every text that a template may print, and keys, which templates print too.
 fn each_text<'i>(input: &'i TemplateInput, visit: &mut Visit<'_, 'i>) {
     for message in &input.messages {
-        let (Some(source), Some(fields)) = (source_of(message), message.as_object()) else { continue };
-        for (name, value) in fields.iter().filter(|(name, _)| *name != "role") {
+        // A role that is none of ours is trusted by nobody, but what it writes is told of.
+        let source = source_of(message).unwrap_or(TextSource::User);
+        let fields = message.as_object().into_iter().flatten();
+        for (name, value) in fields.filter(|(name, _)| *name != "role") {
             let is_said_by_model = source == TextSource::Assistant && name == "content";
             visit(Place { source, is_said_by_model: false }, name);
             each_text_of(value, Place { source, is_said_by_model }, visit);

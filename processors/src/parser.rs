@@ -137,8 +137,9 @@ impl FamilyParser {
             return false;
         };
         let text = self.take(at);
-        self.held.drain(..open.len());
-        match self.spans.iter().copied().find(|span| span.open == open) {
+        let span = self.spans.iter().copied().find(|span| span.open == open);
+        self.held.drain(..open.len() - span.map_or(0, |span| span.kept));
+        match span {
             Some(span) => self.open(span, &text, before),
             None if text.is_empty() => {}
             None => self.settle_text(&text, before),
@@ -196,7 +197,8 @@ impl FamilyParser {
                 let words = if breaks_only { "" } else { text.strip_suffix('\n').unwrap_or(text) };
                 self.transcript.text(words);
                 let separator = text.get(words.len()..).unwrap_or_default().to_owned();
-                State::Call(OpenCall::new(span.open, span.close, syntax, &separator))
+                let open = span.open.get(..span.open.len() - span.kept).unwrap_or_default();
+                State::Call(OpenCall::new(open, span.close, syntax, &separator))
             }
         };
     }
@@ -228,7 +230,7 @@ impl FamilyParser {
             Some(end) => self.close(call, end),
             None if self.ended => return self.end_inside(call),
             None => {
-                let settled = self.hold_from([call.close]);
+                let settled = call.syntax.settled(&self.held, call.close);
                 if settled > call.shown + call.shown / SHOWN_AT_ONCE {
                     self.show_arguments(&mut call, settled);
                 }
@@ -278,6 +280,7 @@ impl FamilyParser {
 
     /// Ends a call at the closing marker `end` bytes on.
     fn close(&mut self, mut call: OpenCall, end: usize) {
+        self.show_arguments(&mut call, end);
         let body = |end: usize| self.held.get(..end).unwrap_or_default();
         let (end, read) = match call.syntax.read(body(end), &self.tools) {
             Ok(calls) => (end, Ok(calls)),
@@ -288,7 +291,6 @@ impl FamilyParser {
                 (first, call.syntax.read(body(first), &self.tools))
             }
         };
-        self.show_arguments(&mut call, end);
         let body = self.take(end);
         self.held.drain(..call.close.len());
         match read {
@@ -303,6 +305,9 @@ impl FamilyParser {
 
     /// The reply ended inside a call: it may be whole, or a quotation that never ended hid its closing marker.
     fn end_inside(&mut self, mut call: OpenCall) -> bool {
+        // As far as any chunking would have handed them out.
+        let settled = call.syntax.settled(&self.held, call.close);
+        self.show_arguments(&mut call, settled);
         let read = call.syntax.read(&self.held, &self.tools);
         let end = self.held.find(call.close).filter(|_| read.is_err() && !call.close.is_empty());
         if let Some(end) = end {

@@ -4,13 +4,13 @@
 use alloquy_core::TemplateInput;
 use serde_json::{Map, Value, json};
 
-use crate::calls::{Call, GemmaCalls, Syntax, literal, object};
+use crate::calls::{Call, GemmaCalls, Syntax, literal, object, spaced};
 
 /// Gives old calls their arguments as the text of a JSON object.
 pub(crate) fn arguments_as_text(input: &mut TemplateInput) {
     each_function(input, |function| {
         if let Some(arguments) = function.get_mut("arguments").filter(|arguments| !arguments.is_string()) {
-            *arguments = arguments.to_string().into();
+            *arguments = spaced(arguments).into();
         }
     });
 }
@@ -21,7 +21,7 @@ pub(crate) fn calls_in_content(input: &mut TemplateInput, [open, close]: [&str; 
         let Some(Value::Array(calls)) = message.shift_remove("tool_calls") else {
             continue;
         };
-        let calls: Vec<Call> = calls.iter().filter_map(|call| read(call)).collect();
+        let calls: Vec<Call> = calls.iter().filter_map(read).collect();
         let list = matches!(syntax, Syntax::Json(json) if json.list) || matches!(syntax, Syntax::Python(_));
         let written: Vec<String> = match list {
             true => vec![syntax.write(&calls)],
@@ -30,6 +30,21 @@ pub(crate) fn calls_in_content(input: &mut TemplateInput, [open, close]: [&str; 
         let written =
             written.iter().map(|calls| format!("{open}{calls}{close}")).collect::<Vec<_>>().join("\n");
         append_text(message, &written);
+    }
+}
+
+/// Writes old thoughts before the text of their message, as the model writes them.
+pub(crate) fn thoughts_in_content(input: &mut TemplateInput, [open, close]: [&str; 2]) {
+    for message in messages_of(input, "assistant") {
+        let Some(Value::String(thoughts)) = message.shift_remove("reasoning_content") else {
+            continue;
+        };
+        let thoughts = format!("{open}{thoughts}{close}");
+        match message.entry("content").or_insert_with(|| "".into()) {
+            Value::String(said) => *said = thoughts + said,
+            Value::Array(parts) => parts.insert(0, json!({"type": "text", "text": thoughts})),
+            other => *other = thoughts.into(),
+        }
     }
 }
 
@@ -66,12 +81,12 @@ pub(crate) fn one_call_a_message(input: &mut TemplateInput) {
         while let Some(result) = rest.next_if(|next| next.get("role").is_some_and(|role| role == "tool")) {
             results.push(result);
         }
-        input.messages.extend(alone(message, calls, results));
+        input.messages.extend(alone(&message, calls, results));
     }
 }
 
 /// Takes calls apart; results that answer none of them follow at the end.
-fn alone(first: Value, calls: Vec<Value>, mut results: Vec<Value>) -> Vec<Value> {
+fn alone(first: &Value, calls: Vec<Value>, mut results: Vec<Value>) -> Vec<Value> {
     let mut messages = Vec::new();
     for (index, call) in calls.into_iter().enumerate() {
         let id = call.get("id").cloned();
@@ -133,20 +148,43 @@ pub(crate) fn tools_in_system(input: &mut TemplateInput) {
     let bare: Vec<Value> =
         tools.into_iter().map(|tool| tool.get("function").cloned().unwrap_or(tool)).collect();
     if let Some(system) = input.messages.first_mut().and_then(Value::as_object_mut) {
-        system.entry("tools").or_insert_with(|| Value::from(bare).to_string().into());
+        system.entry("tools").or_insert_with(|| spaced(&bare.into()).into());
     }
 }
 
-/// Gives the template the tools as a variable of another name.
+/// Gives the template the tools as a variable of another name, and under that alone.
 pub(crate) fn tools_as_variable(input: &mut TemplateInput, name: &str) {
-    if let Some(tools) = &input.tools {
-        input.extra.entry(name).or_insert_with(|| tools.clone().into());
+    if let Some(tools) = input.tools.take() {
+        input.extra.entry(name).or_insert_with(|| tools.into());
     }
 }
 
-/// Gives results that are JSON objects as objects.
-pub(crate) fn results_as_objects(input: &mut TemplateInput) {
-    each_result(input, |_, content| object(&content).map_or(content.into(), Value::Object));
+/// Moves results into the message whose calls they answer, those that are JSON objects as objects.
+pub(crate) fn results_with_calls(input: &mut TemplateInput) {
+    let mut messages: Vec<Value> = Vec::new();
+    for message in std::mem::take(&mut input.messages) {
+        let called = messages.last_mut().filter(|last| last.get("tool_calls").is_some());
+        match called.and_then(Value::as_object_mut).filter(|_| is_result(&message)) {
+            Some(called) => add_response(called, &message),
+            None => messages.push(message),
+        }
+    }
+    input.messages = messages;
+}
+
+fn is_result(message: &Value) -> bool {
+    let text = message.get("content").is_some_and(Value::is_string);
+    text && message.get("role").is_some_and(|role| role == "tool")
+}
+
+fn add_response(called: &mut Map<String, Value>, result: &Value) {
+    let text = result.get("content").and_then(Value::as_str).unwrap_or_default();
+    let response = object(text).map_or_else(|| text.into(), Value::Object);
+    let name = result.get("name").cloned().unwrap_or_default();
+    let responses = called.entry("tool_responses").or_insert_with(|| json!([]));
+    if let Some(responses) = responses.as_array_mut() {
+        responses.push(json!({"name": name, "response": response}));
+    }
 }
 
 /// Gives results as objects of a name and a response.
@@ -191,7 +229,8 @@ fn with_capitals(schema: &Value) -> Value {
     }
 }
 
-/// Gives tools as the heads of Python functions, arguments as literals, and results as text in a list.
+/// Gives tools as the heads of Python functions, arguments as literals, and the results of one message as a list of
+/// texts.
 pub(crate) fn python(input: &mut TemplateInput) {
     for tool in input.tools.iter_mut().flatten() {
         *tool = head(tool).into();
@@ -200,6 +239,16 @@ pub(crate) fn python(input: &mut TemplateInput) {
     each_result(input, |_, content| {
         let text = object(&content).map_or(content, |fields| literal(&fields.into()));
         json!([{"type": "text", "text": text}])
+    });
+    let is_tool = |message: &Value| message.get("role").is_some_and(|role| role == "tool");
+    input.messages.dedup_by(|next, before| {
+        let both = is_tool(next) && is_tool(before);
+        let (more, texts) = (next.get("content"), before.get_mut("content"));
+        match (more.and_then(Value::as_array), texts.and_then(Value::as_array_mut)) {
+            (Some(more), Some(texts)) if both => texts.extend(more.iter().cloned()),
+            _ => return false,
+        }
+        true
     });
 }
 

@@ -81,6 +81,20 @@ fn tools_choose_the_template_of_their_own() {
 }
 
 #[test]
+fn the_variables_that_a_template_looks_at_are_known() {
+    let default = "{% if not thinking is defined %}{% set thinking = false %}{% endif %}{% set kept = kept | default(1) %}";
+    let tool_use = "{{ tools }}{{ messages[0].thinking }}{{ messages[0]['kept'] }}{{ enable_thinking }}";
+    let template = JinjaTemplate::builder(default).tool_use(tool_use).build().unwrap();
+    let mut input = input(Ending::Answer);
+    let read = |input: &TemplateInput| {
+        ["thinking", "kept", "tools", "enable_thinking"].map(|name| template.reads(input, name))
+    };
+    assert_eq!(read(&input), [false, false, true, true]);
+    input.tools = None;
+    assert_eq!(read(&input), [true, true, false, false]);
+}
+
+#[test]
 fn the_digest_is_the_sources() {
     let template = compile("{{ messages }}").unwrap();
     assert_eq!(template.digest(), alloquy_core::Digest::of(b"{{ messages }}"));

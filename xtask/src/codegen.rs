@@ -1,6 +1,7 @@
 //! Texts that are written by a program: they are checked in, and say what made them.
 
 mod between;
+mod differences;
 mod examples;
 mod families;
 mod layers;
@@ -10,16 +11,17 @@ use std::fs;
 
 use crate::{Error, File, Result, Tree, root};
 
+pub use differences::page_with_differences;
 pub use examples::readme_with_examples;
 pub use families::families_page;
 pub use layers::architecture_with_layers;
 pub use templates::{conversation_templates, page_with_template_names};
 
-/// Writes what is generated: the page of families, the tables of layers, the examples in the README, and the tables
-/// of conversation templates.
+/// Writes what is generated: the page of families, the tables of layers, the examples in the README, the tables of
+/// conversation templates, and the differences from LiteRT-LM.
 #[derive(Debug, clap::Args)]
 pub struct Codegen {
-    /// Only this: examples, families, layers or templates.
+    /// Only this: differences, examples, families, layers or templates.
     name: Option<String>,
     /// Compares instead of writing.
     #[arg(long)]
@@ -43,7 +45,8 @@ impl Codegen {
 type Page = fn(&Tree) -> Result<File>;
 
 /// Whatever is generated, each from the tree of files.
-const PAGES: [(&str, Page); 5] = [
+const PAGES: [(&str, Page); 6] = [
+    ("differences", page_with_differences),
     ("examples", readme_with_examples),
     ("families", families_page),
     ("layers", architecture_with_layers),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result, Totals, command, metadata};
 
-/// Runs a suite of cases and ends with `N passed, M failed`.
+/// Runs a suite of cases and ends with `N passed, M failed`, and `, K skipped` where rows are.
 #[derive(Debug, clap::Args)]
 pub struct Conformance {
     /// The suite; without one, lists them.
@@ -37,6 +37,12 @@ const SUITES: &[Suite] = &[
         package: "alloquy-templates",
         test: "mlc_fastchat",
         about: "conversation styles of FastChat that MLC has too, compared with what FastChat prints",
+    },
+    Suite {
+        name: "litert",
+        package: "alloquy",
+        test: "litert",
+        about: "LiteRT-LM's tests: calls, replies, prompts, conversations, sampling, grammars",
     },
     Suite {
         name: "mlc",
@@ -86,7 +92,7 @@ impl Suite {
         let totals = Totals::of_last_line(&printed).unwrap_or_else(|| Totals::of_cargo_test(&printed));
         println!("{totals}");
         match totals {
-            Totals { passed: 0, failed: 0 } => Err(Error::new("no case was run")),
+            Totals { passed: 0, failed: 0, .. } => Err(Error::new("no case was run")),
             Totals { failed: 0, .. } => ended,
             _ => Err(Error::new(format!("{} of {} failed", totals.failed, totals.count()))),
         }

@@ -23,13 +23,22 @@ struct Target {
 }
 
 /// Every fuzz test, sorted by name.
-const TARGETS: &[Target] = &[Target {
-    name: "injection",
-    package: "alloquy",
-    test: "injection",
-    variable: "ALLOQUY_FUZZ_MESSAGES",
-    about: "hostile text through public chat templates never becomes a control token",
-}];
+const TARGETS: &[Target] = &[
+    Target {
+        name: "injection",
+        package: "alloquy",
+        test: "injection",
+        variable: "ALLOQUY_FUZZ_MESSAGES",
+        about: "hostile text through public chat templates never becomes a control token",
+    },
+    Target {
+        name: "replies",
+        package: "alloquy-processors",
+        test: "replies",
+        variable: "ALLOQUY_FUZZ_REPLIES",
+        about: "mutated replies never make a parser panic, read differently in pieces, or lose a word",
+    },
+];
 
 impl Fuzz {
     /// Runs the test and ends with the figures that it prints.

@@ -17,6 +17,8 @@ pub struct Totals {
     pub passed: usize,
     /// Those that did not.
     pub failed: usize,
+    /// Those that were not run, where the runner counts them.
+    pub skipped: Option<usize>,
 }
 
 impl Totals {
@@ -27,19 +29,21 @@ impl Totals {
             totals += Self {
                 passed: number_before(line, " passed").unwrap_or_default(),
                 failed: number_before(line, " failed").unwrap_or_default(),
+                skipped: None,
             };
         }
         totals
     }
 
-    /// Reads the last line of the form `N passed, M failed`.
+    /// Reads the last line of the form `N passed, M failed`, with or without `, K skipped` behind it.
     pub fn of_last_line(printed: &str) -> Option<Self> {
         printed.lines().rev().find_map(|line| {
-            let (passed, failed) = line.trim().split_once(", ")?;
-            Some(Self {
-                passed: passed.strip_suffix(" passed")?.parse().ok()?,
-                failed: failed.strip_suffix(" failed")?.parse().ok()?,
-            })
+            let (passed, rest) = line.trim().split_once(", ")?;
+            let (failed, skipped) = match rest.split_once(", ") {
+                Some((failed, skipped)) => (failed, Some(number(skipped, " skipped")?)),
+                None => (rest, None),
+            };
+            Some(Self { passed: number(passed, " passed")?, failed: number(failed, " failed")?, skipped })
         })
     }
 
@@ -53,18 +57,25 @@ impl AddAssign for Totals {
     fn add_assign(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
+        self.skipped =
+            self.skipped.map(|skipped| skipped + other.skipped.unwrap_or_default()).or(other.skipped);
     }
 }
 
 impl fmt::Display for Totals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} passed, {} failed", self.passed, self.failed)
+        write!(formatter, "{} passed, {} failed", self.passed, self.failed)?;
+        self.skipped.map_or(Ok(()), |skipped| write!(formatter, ", {skipped} skipped"))
     }
 }
 
 /// The lines in which cargo test sums up a test program.
 pub(crate) fn result_lines(printed: &str) -> impl Iterator<Item = &str> {
     printed.lines().filter(|line| line.starts_with("test result: "))
+}
+
+fn number(text: &str, word: &str) -> Option<usize> {
+    text.strip_suffix(word)?.parse().ok()
 }
 
 fn number_before(line: &str, word: &str) -> Option<usize> {

@@ -32,7 +32,7 @@ fn each_command_is_its_own() {
 fn totals_are_what_the_runner_says() {
     let printed = "running 3 tests\ntest a ... ok\n\ntest result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 \
 filtered out; finished in 0.00s\ntest result: FAILED. 5 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out\n";
-    assert_eq!(Totals::of_cargo_test(printed), Totals { passed: 7, failed: 3 });
+    assert_eq!(Totals::of_cargo_test(printed), Totals { passed: 7, failed: 3, skipped: None });
     assert_eq!(Totals::of_cargo_test("100 passed; 1 failed"), Totals::default());
 }
 
@@ -40,6 +40,9 @@ filtered out; finished in 0.00s\ntest result: FAILED. 5 passed; 3 failed; 0 igno
 fn the_last_line_of_a_suite_counts() {
     let printed =
         "1 passed, 2 failed\ncase a: wrong\n 12 passed, 0 failed\n\ntest result: ok. 1 passed; 0 failed\n";
-    assert_eq!(Totals::of_last_line(printed), Some(Totals { passed: 12, failed: 0 }));
+    assert_eq!(Totals::of_last_line(printed), Some(Totals { passed: 12, failed: 0, skipped: None }));
+    let with_skipped = Totals { passed: 12, failed: 0, skipped: Some(3) };
+    assert_eq!(Totals::of_last_line("12 passed, 0 failed, 3 skipped\n"), Some(with_skipped));
+    assert_eq!(with_skipped.to_string(), "12 passed, 0 failed, 3 skipped");
     assert_eq!(Totals::of_last_line("ok\n"), None);
 }

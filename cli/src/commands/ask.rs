@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+    ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::{Failure, finished};
@@ -44,6 +44,8 @@ pub(crate) struct Ask {
     #[command(flatten)]
     system: SystemArguments,
     #[command(flatten)]
+    prompt: PromptArguments,
+    #[command(flatten)]
     sampling: SamplingArguments,
     #[command(flatten)]
     form: FormArguments,
@@ -67,9 +69,10 @@ impl Ask {
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager(store)?;
         let preface = settings.settle(&self.system)?.preface();
-        let mut current = Current::open(&manager, id, preface, *notes).await?;
-        let ask = alloquy_core::Ask::from(question.as_str()).sampling(sampling).guidance(guidance);
-        let turn = current.begin(&question).await?.send(ask);
+        let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
+        let chat = current.begin(&question).await?;
+        let turn = chat.send(alloquy_core::Ask::from(question).sampling(sampling).guidance(guidance));
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
         match finished(&reply.reply)? {

@@ -29,6 +29,9 @@ impl<O: Write> Printer for Events<O> {
         self.write(&match delta {
             Delta::Text(text) => json!({"event": "text", "text": text}),
             Delta::Thinking(text) => json!({"event": "thinking", "text": text}),
+            Delta::Arguments(piece) => {
+                json!({"event": "arguments", "id": piece.id, "name": piece.name, "text": piece.text})
+            }
             Delta::ToolCall(call) => json!({"event": "tool_call", "call": call}),
             Delta::Malformed(malformed) => json!({"event": "malformed", "malformed": malformed}),
             other => json!({"event": "other", "debug": format!("{other:?}")}),

@@ -13,6 +13,9 @@ use crate::visible::visible;
 /// How many characters of a tool's answer are shown.
 const WIDTH: usize = 100;
 
+/// How many characters of a digest are shown.
+const DIGEST: usize = 13;
+
 /// What stands behind the last character of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineEnd {
@@ -113,6 +116,8 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
                 self.think(text);
                 Ok(())
             }
+            // The whole call follows.
+            Delta::Arguments(_) => Ok(()),
             Delta::ToolCall(call) => {
                 self.aside(&format!("calls {}({})", call.name, shortened(&call.arguments.to_string(), WIDTH)))
             }
@@ -177,7 +182,8 @@ fn remarks(reply: &Reply) -> Vec<String> {
     finish.into_iter().chain(reply.degradations.iter().map(degradation)).collect()
 }
 
-fn degradation(degradation: &Degradation) -> String {
+/// What was not done as asked, in words.
+pub(crate) fn degradation(degradation: &Degradation) -> String {
     match degradation {
         Degradation::MaxTokensCapped { asked, room } => {
             format!("(--max-tokens {asked} is more than the context has room for: {room})")
@@ -187,6 +193,20 @@ fn degradation(degradation: &Degradation) -> String {
             format!("(the model was made to answer after {tokens} tokens of thinking)")
         }
         Degradation::ConstraintCut => "(the answer ends before its form is complete)".to_owned(),
+        Degradation::ControlTokenLetThrough { token, source, times } => {
+            let source = source.as_str();
+            format!("(a control token was let through: {token:?} from {source}, times {times})")
+        }
+        Degradation::ThinkingSwitchIgnored => {
+            "(the template has no switch for thinking: --thinking changes nothing)".to_owned()
+        }
+        Degradation::ThinkingLeftOut { messages } => {
+            format!("(the template leaves out thoughts that were to be kept, of {messages} earlier answers)")
+        }
+        Degradation::TemplateChanged { before, now } => {
+            let [before, now] = [before, now].map(|digest| shortened(&digest.to_string(), DIGEST));
+            format!("(another template than for the answer before: {now}, it was {before})")
+        }
         other => format!("({other:?})"),
     }
 }

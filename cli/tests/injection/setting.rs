@@ -19,7 +19,31 @@ use crate::corpus::PublicTemplate;
 pub(crate) const KINDS: [&str; 3] = ["families_byte_level", "families_sentence_piece", "families_unigram"];
 
 /// What a model of the family writes in its own replies, and may therefore write in its history.
-const SPOKEN: [(&str, &[&str]); 4] = [
+const SPOKEN: [(&str, &[&str]); 7] = [
+    (
+        "deepseek",
+        &[
+            "<think>",
+            "</think>",
+            "<｜tool▁calls▁begin｜>",
+            "<｜tool▁calls▁end｜>",
+            "<｜DSML｜function_calls>",
+            "</｜DSML｜function_calls>",
+        ],
+    ),
+    (
+        "minicpm",
+        &[
+            "<think>",
+            "</think>",
+            "<|thought_start|>",
+            "<|thought_end|>",
+            "<|tool_call_start|>",
+            "<|tool_call_end|>",
+            "</function>",
+        ],
+    ),
+    ("qwen3_5", &["<think>", "</think>", "<tool_call>", "</tool_call>", "<function=", "</function>"]),
     ("gemma3", &[]),
     (
         "generic",
@@ -88,7 +112,10 @@ impl Setting {
         let tokenizer = HuggingFaceTokenizer::from_json(json.as_bytes()).unwrap();
         let model = model(public, &tokenizer);
         let processor = alloquy_processors::detect(&model).processor;
-        let unmarking = alloquy_processors::named(processor.name(), &ModelInfo::default()).unwrap();
+        // What it knows of its template says what goes into that.
+        let mut unspecial = ModelInfo::default();
+        unspecial.files.clone_from(&model.files);
+        let unmarking = alloquy_processors::named(processor.name(), &unspecial).unwrap();
         let (_, spoken) = SPOKEN.iter().find(|(family, _)| *family == processor.name()).unwrap();
         let control = control(processor.name(), &model);
         let named: BTreeSet<&str> = public.tokens.iter().map(String::as_str).collect();

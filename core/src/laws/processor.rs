@@ -350,7 +350,7 @@ fn is_empty(part: &Part) -> bool {
 fn said(part: &Part) -> String {
     match part {
         Part::Text(text) | Part::Thinking(text) => text.clone(),
-        Part::ToolCall(call) => format!("{}{}", call.name, call.arguments),
+        Part::ToolCall(call) => format!("{}{}{}", call.id, call.name, call.arguments),
         Part::Malformed(malformed) => malformed.raw.clone(),
         other => panic!("{other:?} stands in a reply"),
     }

@@ -41,6 +41,7 @@ fn fresh_seed() -> u64 {
 ///
 /// Each platform's mathematics library rounds in its own way, and a draw must come out the same everywhere; this is
 /// plain arithmetic. The method and the polynomial are those of the Cephes library (`expf.c`).
+#[inline]
 pub(super) fn exp(x: f32) -> f32 {
     const LOG2_E: f32 = std::f32::consts::LOG2_E;
     /// The logarithm of 2 in two parts, the first of which has few bits.

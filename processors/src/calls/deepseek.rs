@@ -3,7 +3,7 @@
 //! V3.1 writes `<｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`; V3 and R1 write the type before the mark in
 //! the middle, and behind it the name, a line break and the JSON in a fence of Markdown.
 
-use super::json::object;
+use super::json::{object, spaced};
 use super::value;
 use super::{Begun, Call};
 
@@ -86,7 +86,7 @@ fn begun_call(text: &str) -> Option<Begun> {
 
 pub(crate) fn write(calls: &[Call]) -> String {
     let one = |call: &Call| {
-        let arguments = serde_json::Value::Object(call.arguments.clone());
+        let arguments = spaced(&call.arguments.clone().into());
         format!("{BEGIN}{}{MIDDLE}{arguments}{END}", call.name)
     };
     calls.iter().map(one).collect()

@@ -1,4 +1,5 @@
-//! Tool calls as Gemma's own notation: `call:name{key:value,…}`, strings between two marks and without escapes.
+//! Tool calls as Gemma's own notation: `call:name{key:value,…}`, strings between two marks and without escapes. Each
+//! generation has a mark of its own and reads those of the others.
 
 use serde_json::Value;
 
@@ -15,12 +16,22 @@ pub(crate) struct GemmaCalls {
 const WORDS: &[(&str, Word)] = &[("true", Word::True), ("false", Word::False), ("null", Word::Null)];
 
 /// FunctionGemma's values.
-pub(crate) static ESCAPE: Notation =
-    Notation { name: "call", quotes: &["<escape>"], escapes: Escapes::None, words: WORDS, bare_keys: true };
+pub(crate) static ESCAPE: Notation = Notation {
+    name: "call",
+    quotes: &["<escape>", "<|\"|>", "<ctrl46>"],
+    escapes: Escapes::None,
+    words: WORDS,
+    bare_keys: true,
+};
 
 /// Gemma 4's values.
-pub(crate) static QUOTE: Notation =
-    Notation { name: "call", quotes: &["<|\"|>"], escapes: Escapes::None, words: WORDS, bare_keys: true };
+pub(crate) static QUOTE: Notation = Notation {
+    name: "call",
+    quotes: &["<|\"|>", "<escape>", "<ctrl46>"],
+    escapes: Escapes::None,
+    words: WORDS,
+    bare_keys: true,
+};
 
 impl GemmaCalls {
     pub(crate) fn read(&self, text: &str) -> Result<Vec<Call>, String> {

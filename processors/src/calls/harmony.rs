@@ -2,7 +2,7 @@
 //!
 //! Between the recipient and the message may stand a channel and the type of the content, in either order.
 
-use super::json::object;
+use super::json::{object, spaced};
 use super::{Begun, Call};
 
 const MESSAGE: &str = "<|message|>";
@@ -53,7 +53,7 @@ pub(crate) fn begun(text: &str) -> Vec<Begun> {
 
 pub(crate) fn write(calls: &[Call]) -> String {
     let one = |call: &Call| {
-        let arguments = serde_json::Value::Object(call.arguments.clone());
+        let arguments = spaced(&call.arguments.clone().into());
         format!("{NAMESPACE}{}{CHANNEL}commentary json{MESSAGE}{arguments}", call.name)
     };
     calls.iter().map(one).collect()

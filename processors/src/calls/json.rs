@@ -30,7 +30,7 @@ impl JsonCalls {
         while !reader.is_done() {
             match reader.value()? {
                 Value::Array(values) => {
-                    calls.extend(values.into_iter().map(call).collect::<Result<Vec<_>, _>>()?)
+                    calls.extend(values.into_iter().map(call).collect::<Result<Vec<_>, _>>()?);
                 }
                 value => calls.push(call(value)?),
             }
@@ -55,7 +55,7 @@ impl JsonCalls {
 
     /// Writes calls as [`JsonCalls::read`] reads them.
     pub(crate) fn write(&self, calls: &[Call]) -> String {
-        let one = |call: &Call| json!({"name": call.name, self.arguments: call.arguments}).to_string();
+        let one = |call: &Call| spaced(&json!({"name": call.name, self.arguments: call.arguments}));
         let all: Vec<_> = calls.iter().map(one).collect();
         if self.list { format!("[{}]", all.join(", ")) } else { all.join("\n") }
     }
@@ -144,6 +144,20 @@ fn only_known(fields: &Map<String, Value>) -> Result<(), String> {
     match fields.keys().find(|key| !ASIDES.contains(&key.as_str())) {
         Some(key) => Err(format!("a call has a name and arguments, not {key:?}")),
         None => Ok(()),
+    }
+}
+
+/// Writes JSON with the spaces that Python puts into it, as in what models were trained on.
+pub(crate) fn spaced(value: &Value) -> String {
+    let join = |values: Vec<String>| values.join(", ");
+    match value {
+        Value::Array(values) => format!("[{}]", join(values.iter().map(spaced).collect())),
+        Value::Object(fields) => {
+            let field =
+                |(key, value): (&String, &Value)| format!("{}: {}", Value::from(key.as_str()), spaced(value));
+            format!("{{{}}}", join(fields.iter().map(field).collect()))
+        }
+        other => other.to_string(),
     }
 }
 

@@ -1,12 +1,13 @@
 //! Tool calls as Mistral writes them, behind the mark that begins them: a JSON list, or a name, `[ARGS]` and JSON.
 
-use super::json::{JsonCalls, object};
+use super::json::{JsonCalls, object, spaced};
 use super::value;
 use super::{Begun, Call};
 
 const ID: &str = "[CALL_ID]";
 const ARGUMENTS: &str = "[ARGS]";
-const NEXT: &str = "[TOOL_CALLS]";
+/// What begins the next call.
+pub(super) const NEXT: &str = "[TOOL_CALLS]";
 
 pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
     if is_list(text) {
@@ -73,7 +74,7 @@ pub(crate) fn begun(text: &str) -> Vec<Begun> {
 
 pub(crate) fn write(calls: &[Call]) -> String {
     let one = |call: &Call| {
-        let arguments = serde_json::Value::Object(call.arguments.clone());
+        let arguments = spaced(&call.arguments.clone().into());
         format!("{}{ARGUMENTS}{arguments}", call.name)
     };
     calls.iter().map(one).collect::<Vec<_>>().join(NEXT)

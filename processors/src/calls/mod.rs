@@ -16,8 +16,10 @@ use std::ops::Range;
 use alloquy_core::ToolSpec;
 use serde_json::{Map, Value};
 
+use crate::parser::hold_from;
+
 pub(crate) use gemma::{ESCAPE, GemmaCalls, QUOTE};
-pub(crate) use json::{JsonCalls, object};
+pub(crate) use json::{JsonCalls, object, spaced};
 pub(crate) use python::{PythonCalls, literal};
 pub(crate) use xml::{ValueKind, XmlCalls};
 
@@ -162,6 +164,17 @@ impl Syntax {
         }
     }
 
+    /// Returns how much of calls that may go on is theirs, whatever follows: `close`, or what else may end them, may
+    /// have begun.
+    pub(crate) fn settled(&self, text: &str, close: &str) -> usize {
+        match self {
+            Syntax::Mistral if close.is_empty() => hold_from(text, [mistral::NEXT]),
+            Syntax::Json(_) if close.is_empty() => settled_objects(text),
+            Syntax::Llama if close.is_empty() && is_json(text) => settled_objects(text),
+            _ => hold_from(text, [close]),
+        }
+    }
+
     /// Says whether `text`, which no marker announces, is a call of one of `tools`.
     pub(crate) fn guess(&self, text: &str, tools: &[ToolSpec]) -> Guess {
         if text.trim().is_empty() {
@@ -196,13 +209,25 @@ fn end_of_objects(text: &str) -> Option<usize> {
         let rest = text.get(end..).unwrap_or_default();
         end += value::balanced(rest, &value::JSON)?;
         let after = text.get(end..).unwrap_or_default().trim_start();
-        match after.chars().next() {
-            // What follows may be a semicolon yet.
+        // A semicolon, and another call behind it, may be yet to come.
+        let next = after.strip_prefix(';').map_or(after, str::trim_start);
+        match next.chars().next() {
             None => return None,
-            Some(';') => {}
+            Some('{') if after.starts_with(';') => {}
             Some(_) => return Some(end),
         }
     }
+}
+
+/// How much of objects that may go on is theirs: what stands behind the last may be text.
+fn settled_objects(text: &str) -> usize {
+    let mut end = 0;
+    while let Some(length) = value::balanced(text.get(end..).unwrap_or_default(), &value::JSON) {
+        end += length;
+    }
+    let rest = text.get(end..).unwrap_or_default();
+    let is_between = |symbol: char| symbol.is_whitespace() || symbol == ';';
+    if end > 0 && rest.chars().all(is_between) { end } else { text.len() }
 }
 
 /// The beginnings of a JSON call, up to its name.
@@ -236,4 +261,65 @@ fn guess_name(text: &str, end: &str, tools: &[ToolSpec]) -> Guess {
         None => tools.iter().any(|tool| tool.name.starts_with(text.trim_end())),
     };
     if known { Guess::Maybe } else { Guess::No }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{
+        Call, ESCAPE, GemmaCalls, JSON, JSON_LIST, JSON_PARAMETERS, PYTHON_LINES, PYTHON_LIST, QUOTE, Syntax,
+    };
+
+    fn call(name: &str, arguments: &Value) -> Call {
+        Call { name: name.to_owned(), arguments: arguments.as_object().cloned().unwrap() }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let gemma =
+            [Syntax::Gemma(GemmaCalls { notation: &ESCAPE }), Syntax::Gemma(GemmaCalls { notation: &QUOTE })];
+        let others = [&Syntax::DeepSeek, &Syntax::Llama];
+        let json = [&JSON, &JSON_LIST, &JSON_PARAMETERS, &PYTHON_LINES, &PYTHON_LIST];
+        let calls = || {
+            let first = json!({"a": [1, -2.5, null, true], "b": {"c": "é\n\"x\" \\ ] }"}, "d": u64::MAX});
+            vec![call("weather", &first), call("add.all", &json!({})), call("say", &json!({"text": "x"}))]
+        };
+        for syntax in gemma.iter().chain(others).chain(json) {
+            let written = syntax.write(&calls());
+            assert_eq!(syntax.read(&written, &[]), Ok(calls()), "{written}");
+            let begun: Vec<_> = syntax.begun(&written).into_iter().map(|begun| begun.name).collect();
+            assert_eq!(begun, ["weather", "add.all", "say"], "{written}");
+            assert!(!syntax.quotes(&written), "{written}");
+        }
+        for syntax in [Syntax::Mistral, Syntax::Harmony] {
+            let written = syntax.write(&calls()[..1]);
+            assert_eq!(syntax.read(&written, &[]).as_deref(), Ok(&calls()[..1]), "{written}");
+        }
+    }
+
+    #[test]
+    fn what_begins_stays_as_more_arrives() {
+        let calls = [
+            call("weather", &json!({"city": "Oslo", "days": [1, {"x": "}"}]})),
+            call("add", &json!({"a": 1})),
+        ];
+        let gemma = Syntax::Gemma(GemmaCalls { notation: &QUOTE });
+        for syntax in [&gemma, &Syntax::DeepSeek, &JSON, &JSON_LIST, &PYTHON_LIST, &PYTHON_LINES] {
+            let written = syntax.write(&calls);
+            let shown = |length: usize| -> Vec<String> {
+                let text = &written[..length];
+                let part = |begun: super::Begun| {
+                    begun.arguments.map_or("", |part| &text[part.start..part.end.min(length)])
+                };
+                syntax.begun(text).into_iter().map(|begun| part(begun).to_owned()).collect()
+            };
+            let whole = shown(written.len());
+            for length in (0..written.len()).filter(|length| written.is_char_boundary(*length)) {
+                for (before, after) in shown(length).iter().zip(&whole) {
+                    assert!(after.starts_with(before.as_str()), "{before:?} is not how {after:?} begins");
+                }
+            }
+        }
+    }
 }

@@ -50,7 +50,7 @@ impl PythonCalls {
                 return begun;
             }
             let start = reader.at();
-            let ended = parameters(&mut reader);
+            let ended = reader.parameters(Map::new());
             let end = if ended.is_ok() { offset + reader.at() - 1 } else { usize::MAX };
             begun.push(Begun { id: None, name, arguments: Some(offset + start..end) });
             if ended.is_err() {
@@ -90,10 +90,13 @@ pub(crate) fn literal(value: &Value) -> String {
 
 /// Takes a fence of Markdown off: its first line, and its last.
 fn without_fence(text: &str) -> &str {
-    let Some((_, body)) = text.trim_start().strip_prefix("```").and_then(|rest| rest.split_once('\n')) else {
-        return text;
-    };
-    body.trim_end().strip_suffix("```").unwrap_or(body)
+    let opened = text.trim_start().strip_prefix("```").and_then(|rest| rest.split_once('\n'));
+    match opened {
+        Some((language, body)) if ["", "python", "tool_code"].contains(&language.trim()) => {
+            body.trim_end().strip_suffix("```").unwrap_or(body)
+        }
+        _ => text,
+    }
 }
 
 fn statement(reader: &mut Reader<'_>) -> Result<Call, String> {
@@ -111,29 +114,11 @@ fn call(reader: &mut Reader<'_>) -> Result<Call, String> {
         return reader.expected("a call");
     }
     reader.take("(")?;
-    Ok(Call { name, arguments: parameters(reader)? })
+    Ok(Call { name, arguments: reader.parameters(Map::new())? })
 }
 
 fn name(reader: &mut Reader<'_>) -> String {
     reader.space();
     let name = reader.word(value::is_name);
     name.strip_prefix(MODULE).unwrap_or(name).to_owned()
-}
-
-/// Reads `a=1, b=2)`.
-fn parameters(reader: &mut Reader<'_>) -> Result<Map<String, Value>, String> {
-    let mut arguments = Map::new();
-    while !reader.takes(")") {
-        reader.space();
-        let name = reader.word(value::is_name).to_owned();
-        if name.is_empty() || !reader.takes("=") {
-            return reader.expected("an argument with a name");
-        }
-        let value = reader.value()?;
-        if arguments.insert(name.clone(), value).is_some() {
-            return Err(format!("{name:?} comes twice"));
-        }
-        reader.comma(")")?;
-    }
-    Ok(arguments)
 }

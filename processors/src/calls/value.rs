@@ -224,8 +224,39 @@ impl<'t> Reader<'t> {
                     Word::Null => Value::Null,
                 })
             }
+            None if self.notation.escapes == Escapes::Python && ahead.rest().starts_with('(') => {
+                self.at = ahead.at;
+                self.object_of(word).map(Value::Object)
+            }
             None => self.expected("a value"),
         }
+    }
+
+    /// Reads what a type is called with: an object, with the type's name as `__type__`, as LiteRT-LM has it.
+    fn object_of(&mut self, name: &str) -> Result<Map<String, Value>, String> {
+        let fields = Map::from_iter([("__type__".to_owned(), name.into())]);
+        self.take("(")?;
+        self.parameters(fields)
+    }
+
+    /// Reads `a=1, b=2)` into `fields`; a name that comes twice is an error.
+    pub(crate) fn parameters(
+        &mut self,
+        mut fields: Map<String, Value>,
+    ) -> Result<Map<String, Value>, String> {
+        while !self.takes(")") {
+            self.space();
+            let name = self.word(is_name).to_owned();
+            if name.is_empty() || !self.takes("=") {
+                return self.expected("an argument with a name");
+            }
+            let value = self.value()?;
+            if fields.insert(name.clone(), value).is_some() {
+                return Err(format!("{name:?} comes twice"));
+            }
+            self.comma(")")?;
+        }
+        Ok(fields)
     }
 
     fn number(&mut self) -> Result<Value, String> {

@@ -4,6 +4,7 @@
 use alloquy_core::ToolSpec;
 use serde_json::{Map, Value};
 
+use super::json::spaced;
 use super::value::{self, Reader};
 use super::{Begun, Call};
 use crate::parser::hold_from;
@@ -121,7 +122,7 @@ impl XmlCalls {
             let parameter = |(name, value): (&String, &Value)| {
                 let (text, kinds) = match value {
                     Value::String(text) => (text.clone(), [ValueKind::Text, ValueKind::Schema]),
-                    other => (other.to_string(), [ValueKind::Json, ValueKind::Schema]),
+                    other => (spaced(other), [ValueKind::Json, ValueKind::Schema]),
                 };
                 let behind = self
                     .kinds

@@ -1,9 +1,9 @@
 //! Family: Gemma 4
 //! Models: Gemma 4, as far as text goes
 //! Replies: `<|channel>thought…<channel|>`, then text, then `<|tool_call>call:name{key:<|"|>value<|"|>}<tool_call|>`,
-//! any number of them.
+//!   any number of them.
 //!
-//! The template prints the fields of a result that is an object, and puts any other into a field of its own.
+//! The template prints the fields of a result that is an object only where it stands with the call it answers.
 
 use crate::calls::{GemmaCalls, QUOTE, Syntax};
 use crate::family::{self, Family, is_one_of, thinking};
@@ -20,8 +20,8 @@ pub(crate) static FAMILY: Family = Family {
         family::calls("<|tool_call>", "<tool_call|>", &Syntax::Gemma(GemmaCalls { notation: &QUOTE })),
     ],
     shape: |template, input| {
-        if template.contains("format_tool_response_block") {
-            shape::results_as_objects(input);
+        if template.contains("tool_responses") {
+            shape::results_with_calls(input);
         }
     },
     ..Family::PLAIN

@@ -1,7 +1,7 @@
 //! Family: gpt-oss
 //! Models: gpt-oss 20B and 120B
 //! Replies: messages in OpenAI's harmony format: `<|channel|>analysis<|message|>…<|end|>` is thinking,
-//! `<|channel|>final<|message|>…` text, and a message to `functions.name` a call.
+//!   `<|channel|>final<|message|>…` text, and a message to `functions.name` a call.
 //!
 //! A comment before a call (`<|channel|>commentary<|message|>`) is text. Templates take thoughts under `thinking`, and
 //! the first call of a message; of a message with both text and thoughts before a call, they take neither.

@@ -2,7 +2,8 @@
 //! Models: LFM2 and LFM2.5, their mixtures of experts, LFM2-VL as far as text goes
 //! Replies: `<think>…</think>` in models that think, then text, then `<|tool_call_start|>[f(a=1)]<|tool_call_end|>`.
 //!
-//! Most templates know no calls: those of the history are written into the text as the model writes them.
+//! Most templates know no calls: those of the history are written into the text as the model writes them. They look
+//! for old thoughts in the text, to leave out all but the last; so that is where thoughts go.
 
 use crate::calls;
 use crate::family::{self, Family, is_one_of, thinking};
@@ -19,6 +20,9 @@ pub(crate) static FAMILY: Family = Family {
         family::calls("<|tool_call_start|>", "<|tool_call_end|>", &calls::PYTHON_LIST),
     ],
     shape: |template, input| {
+        if template.contains("</think>") && !template.contains("reasoning_content") {
+            shape::thoughts_in_content(input, ["<think>", "</think>"]);
+        }
         if !template.is_empty() && !template.contains("tool_calls") {
             shape::calls_in_content(input, ["<|tool_call_start|>", "<|tool_call_end|>"], &calls::PYTHON_LIST);
         }

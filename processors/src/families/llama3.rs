@@ -1,7 +1,7 @@
 //! Family: Llama 3
 //! Models: Llama 3, 3.1, 3.2, 3.3 and 4
 //! Replies: text, or calls and nothing else: `{"name": …, "parameters": …}` as it is or behind `<|python_tag|>`, or
-//! `[f(a=1), g()]`.
+//!   `[f(a=1), g()]`.
 //!
 //! No marker announces most calls, so a reply that begins like one is held until its name tells whether that is a tool
 //! that was offered. Behind the tag may also stand a built-in tool, `name.call(…)`. Templates of 3.1 take one call a

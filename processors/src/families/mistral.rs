@@ -1,7 +1,7 @@
 //! Family: Mistral
 //! Models: Mistral 7B from v0.3 on, Nemo, Small, Large, Mixtral 8x22B, Devstral, Magistral
 //! Replies: `[THINK]…[/THINK]` in models that think, then text, then `[TOOL_CALLS]` and either a JSON list or
-//! `name[ARGS]{json}`; any number of the latter.
+//!   `name[ARGS]{json}`; any number of the latter.
 //!
 //! Templates want ids of nine letters or digits; those of other shape are replaced, in calls and results alike.
 

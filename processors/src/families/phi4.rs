@@ -1,14 +1,14 @@
 //! Family: Phi-4
 //! Models: Phi-4, Phi-4-mini and Phi-4-multimodal as far as text goes, Phi-4-reasoning
 //! Replies: `<think>…</think>` in models that think, then text, then `<|tool_call|>[json]<|/tool_call|>` or
-//! `functools[json]`.
+//!   `functools[json]`.
 //!
 //! Phi-4-mini's template takes tools as text in the field `tools` of the system message, and knows no calls: those of
 //! the history are written into the text as the model writes them. That results are a turn of `tool_response` is taken
 //! from the names of the added tokens; the template says nothing of them.
 
-use crate::calls::{self, Syntax};
-use crate::family::{self, Family, is_one_of, prints, thinking};
+use crate::calls;
+use crate::family::{self, Family, Span, is_one_of, prints, thinking};
 use crate::shape;
 
 pub(crate) static FAMILY: Family = Family {
@@ -22,7 +22,8 @@ pub(crate) static FAMILY: Family = Family {
     spans: &[
         thinking("<think>", "</think>"),
         family::calls("<|tool_call|>", "<|/tool_call|>", &calls::JSON_LIST),
-        family::calls("functools", "", &FUNCTOOLS),
+        // The bracket is the list's own, and tells the marker from a word.
+        Span { kept: "[".len(), ..family::calls("functools[", "", &calls::JSON_LIST) },
     ],
     shape: |template, input| {
         if template.contains("message['tools']") {
@@ -30,12 +31,10 @@ pub(crate) static FAMILY: Family = Family {
         }
         if template.contains("tool_calls") {
             shape::arguments_as_text(input);
-        } else {
+        } else if !template.is_empty() {
             shape::calls_in_content(input, ["<|tool_call|>", "<|/tool_call|>"], &calls::JSON_LIST);
             shape::results_as(input, "tool_response");
         }
     },
     ..Family::PLAIN
 };
-
-static FUNCTOOLS: Syntax = Syntax::Json(calls::JsonCalls { arguments: "arguments", list: true });

@@ -2,7 +2,7 @@
 //! Models: SmolLM3 3B
 //! Replies: `<think>…</think>`, then text, then `<tool_call>{json}</tool_call>`, any number of them.
 //!
-//! The template takes tools under `xml_tools`, and knows no calls: those of the history are written into the text as
+//! Most templates take tools under `xml_tools`, and know no calls: those of the history are written into the text as
 //! the model writes them. The other way that it tells of, Python between `<code>` tags, is text to this family.
 
 use crate::calls;
@@ -14,7 +14,7 @@ pub(crate) static FAMILY: Family = Family {
     detect: |model| is_one_of(model, &["SmolLM3ForCausalLM"], &["smollm3"]),
     spans: &[thinking("<think>", "</think>"), family::calls("<tool_call>", "</tool_call>", &calls::JSON)],
     shape: |template, input| {
-        if template.contains("xml_tools") {
+        if template.contains("xml_tools") && !template.contains("xml_tools = tools") {
             shape::tools_as_variable(input, "xml_tools");
         }
         if !template.is_empty() && !template.contains("tool_calls") {

@@ -5,5 +5,7 @@
 
 mod fixtures;
 mod laws;
+mod loosened;
 mod properties;
+mod replies;
 mod support;

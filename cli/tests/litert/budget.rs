@@ -1,0 +1,177 @@
+//! A bound on thoughts: what may come next is what a reply says when the model wants to say it.
+
+use std::sync::Arc;
+
+use alloquy_core::{
+    Channel, Constraint, ConstraintCompiler, Constraints, DataProcessor, Grammar, Guidance, Message, Preface,
+    Progress, PromptPart, PromptSource, Reply, ReplyParser, Request, Result, Round, TemplateInput, TokenId,
+    Vocabulary,
+};
+use serde_json::{Map, Value, json};
+
+use crate::families::{self, Family};
+use crate::outcome::{self, Outcome};
+use crate::recorder::Recorder;
+use crate::row::Row;
+use crate::templates;
+use crate::tokens::ListTokenizer;
+
+/// A bound, the tokens that open and close a thought, and the tokens said so far.
+pub(crate) fn run(row: &Row) -> Outcome {
+    let mask = row.expected["mask"].as_object();
+    let ends = row.expected.get("is_ended").is_some();
+    if mask.is_none() && !ends {
+        return Outcome::skipped(
+            "asserts counters inside LiteRT-LM's constraint; here what may come next can be seen",
+        );
+    }
+    let mut expected = row.expected.clone();
+    expected.as_object_mut().unwrap().shift_remove("state");
+    let said = ids(&row.input["feed"]);
+    let found = match ends {
+        true => ended(row, &said),
+        false => masked(row, &said, mask),
+    };
+    Outcome::compared(expected, found.unwrap_or_else(|error| outcome::error(&error)))
+}
+
+fn ids(value: &Value) -> Vec<TokenId> {
+    value.as_array().into_iter().flatten().filter_map(|id| Some(id.as_u64()? as TokenId)).collect()
+}
+
+/// Of the tokens that a row asks about, those that the reply says when the model wants to say them next, or not.
+fn masked(row: &Row, said: &[TokenId], mask: Option<&Map<String, Value>>) -> Result<Value> {
+    let mut found = Map::new();
+    for (name, asked) in mask.into_iter().flatten() {
+        let mut kept = Vec::new();
+        for token in ids(asked) {
+            let wanted = [said, &[token]].concat();
+            let next = reply(row, &wanted)?.tokens.get(said.len()).copied();
+            if (next == Some(token)) == (name == "allowed") {
+                kept.push(token);
+            }
+        }
+        found.insert(name.clone(), kept.into());
+    }
+    Ok(json!({"mask": found}))
+}
+
+/// Whether the reply ends where the row says it does, and not before.
+fn ended(row: &Row, said: &[TokenId]) -> Result<Value> {
+    let tokens = reply(row, &[said, &[FILLER]].concat())?.tokens;
+    let before = said.len() - 1;
+    Ok(json!({"is_ended": tokens.len() <= said.len(), "is_ended_before_last": tokens.len() < before}))
+}
+
+/// A token that no row speaks of.
+const FILLER: TokenId = 2;
+const END: TokenId = 1;
+
+/// Token 1 ends a reply; every other is a letter of its own.
+fn vocabulary(size: u64) -> Vec<String> {
+    let text = |id: u64| match id {
+        1 => "<end>".to_owned(),
+        id => char::from_u32(0x4E00 + id as u32).unwrap_or_default().to_string(),
+    };
+    (0..size).map(text).collect()
+}
+
+/// The reply of a model that wants to say `wanted`.
+fn reply(row: &Row, wanted: &[TokenId]) -> Result<Reply> {
+    let vocabulary = vocabulary(row.input["vocab_size"].as_u64().unwrap_or(100));
+    let marker = |name: &str| {
+        ids(&row.input[name]).iter().map(|id| vocabulary[*id as usize].as_str()).collect::<String>()
+    };
+    let channel = Channel::new(Channel::THINKING, marker("start_tokens"), marker("end_tokens"));
+    let recorder = Recorder::with_tokenizer(Arc::new(ListTokenizer::new(&vocabulary)), vocabulary.len(), END);
+    recorder.will_say_tokens(wanted.to_vec());
+    let forced = row.input["user_constraint"].get("forces").map(ids);
+    let mut guidance =
+        Guidance::default().thinking_budget(row.input["budget"].as_u64().unwrap_or(0) as usize);
+    if forced.is_some() {
+        guidance = guidance.grammar(Grammar::choice(["anything"]));
+    }
+    let round = Round::builder(Arc::new(recorder))
+        .template(templates::template("{{ messages[0].content }}".to_owned(), &Value::Null)?)
+        .processor(Thinker { family: families::named("generic").unwrap(), channels: vec![channel] })
+        .constraints(Forcing(forced.unwrap_or_default()))
+        .build()?;
+    let question = Message::user(vocabulary[3].as_str());
+    let mut request = Request::new(Preface::default(), vec![question]).guidance(guidance);
+    request.sampling.max_tokens = Some(wanted.len() + 8);
+    pollster::block_on(async { alloquy_core::ChatModel::reply(&round, request).await?.finish().await })
+}
+
+/// A family with a channel of the row's making.
+#[derive(Debug)]
+struct Thinker {
+    family: Family,
+    channels: Vec<Channel>,
+}
+
+impl DataProcessor for Thinker {
+    fn name(&self) -> &str {
+        self.family.name()
+    }
+
+    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+        self.family.template_input(source)
+    }
+
+    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+        self.family.prompt_parts(rendered, source)
+    }
+
+    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
+        self.family.reply_parser(rendered, source)
+    }
+
+    fn stop_strings(&self) -> Vec<String> {
+        self.family.stop_strings()
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.channels
+    }
+}
+
+/// A caller's own constraint: these tokens, one after the other.
+#[derive(Clone, Debug)]
+struct Forcing(Vec<TokenId>);
+
+impl Constraints for Forcing {
+    fn prepare(&self, _vocabulary: &Vocabulary) -> Result<Arc<dyn ConstraintCompiler>> {
+        Ok(Arc::new(self.clone()))
+    }
+}
+
+impl ConstraintCompiler for Forcing {
+    fn compile(&self, _grammar: &Grammar) -> Result<Box<dyn Constraint>> {
+        let tokens = self.0.iter().copied().filter(|token| *token != END).collect();
+        Ok(Box::new(Forced { tokens, said: 0 }))
+    }
+}
+
+#[derive(Debug)]
+struct Forced {
+    tokens: Vec<TokenId>,
+    said: usize,
+}
+
+impl Constraint for Forced {
+    fn mask(&mut self, logits: &mut [f32]) -> Result<()> {
+        let next = self.tokens.get(self.said).copied().unwrap_or(END) as usize;
+        let others = logits.iter_mut().enumerate().filter(|(token, _)| *token != next);
+        others.for_each(|(_, logit)| *logit = f32::NEG_INFINITY);
+        Ok(())
+    }
+
+    fn accept(&mut self, _token: TokenId) -> Result<()> {
+        self.said += 1;
+        Ok(())
+    }
+
+    fn progress(&mut self) -> Result<Progress> {
+        Ok(if self.said < self.tokens.len() { Progress::Open } else { Progress::MayEnd })
+    }
+}

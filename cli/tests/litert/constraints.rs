@@ -1,0 +1,161 @@
+//! Grammars: which texts and tokens a constraint allows.
+
+use std::sync::Arc;
+
+use alloquy_constraints::Llguidance;
+use alloquy_core::testing::ByteTokenizer;
+use alloquy_core::{
+    Constraint, ConstraintCompiler, Constraints, Ending, Grammar, ParallelCalls, Preface, Progress, Result,
+    TokenId, ToolChoice, Vocabulary,
+};
+use serde_json::{Map, Value, json};
+
+use crate::families::{self, Family, source};
+use crate::messages;
+use crate::outcome::{self, Outcome};
+use crate::row::Row;
+use crate::tokens::ListTokenizer;
+
+/// A grammar over a vocabulary of a few texts, looked at behind some tokens.
+pub(crate) fn grammar(row: &Row) -> Outcome {
+    let vocabulary: Vec<&str> =
+        row.input["vocab"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let eos = row.input["eos_id"].as_u64().unwrap_or_default() as TokenId;
+    let text = row.input["constraint"].as_str().unwrap_or_default();
+    let grammar = match row.input["type"].as_str() {
+        Some("regex") => Grammar::Regex(text.to_owned()),
+        Some("lark") => Grammar::Lark(text.to_owned()),
+        Some("json_schema") => Grammar::JsonSchema(serde_json::from_str(text).unwrap()),
+        other => return Outcome::skipped(format!("is a grammar of an unknown type {other:?}")),
+    };
+    let tokenizer = ListTokenizer::new(&vocabulary);
+    let compiler = Llguidance::default().prepare(&Vocabulary::new(&tokenizer, vocabulary.len(), &[eos]));
+    let found: Result<Vec<Value>> = compiler.and_then(|compiler| {
+        let steps = row.expected.as_array().into_iter().flatten();
+        steps.map(|step| looked_at(&*compiler, &grammar, step, vocabulary.len())).collect()
+    });
+    Outcome::compared(row.expected.clone(), found.map_or_else(|error| outcome::error(&error), Value::from))
+}
+
+/// What a step asks for, with what holds of it.
+fn looked_at(
+    compiler: &dyn ConstraintCompiler,
+    grammar: &Grammar,
+    step: &Value,
+    size: usize,
+) -> Result<Value> {
+    let mut constraint = compiler.compile(grammar)?;
+    for token in ids(&step["after"]) {
+        constraint.mask(&mut vec![0.0; size])?;
+        constraint.accept(token)?;
+    }
+    let mut found = Map::new();
+    for (name, asked) in step.as_object().into_iter().flatten() {
+        let mut allowed = || {
+            let mut logits = vec![0.0; size];
+            constraint.mask(&mut logits).map(|()| logits)
+        };
+        let value = match name.as_str() {
+            "allowed" => kept(asked, &allowed()?, f32::is_finite),
+            "denied" => kept(asked, &allowed()?, |logit| !logit.is_finite()),
+            "is_ended" => json!(constraint.progress()? == Progress::Complete),
+            _ => asked.clone(),
+        };
+        found.insert(name.clone(), value);
+    }
+    Ok(found.into())
+}
+
+fn ids(value: &Value) -> Vec<TokenId> {
+    value.as_array().into_iter().flatten().filter_map(|id| Some(id.as_u64()? as TokenId)).collect()
+}
+
+fn kept(asked: &Value, logits: &[f32], holds: impl Fn(f32) -> bool) -> Value {
+    ids(asked).into_iter().filter(|id| holds(logits[*id as usize])).collect::<Vec<_>>().into()
+}
+
+/// Which texts the grammar of tool calls accepts, and which it rejects.
+pub(crate) fn tool_calls(row: &Row, syntax: &str) -> Outcome {
+    tool_calls_of(row, syntax).unwrap_or_else(Outcome::Skipped)
+}
+
+fn tool_calls_of(row: &Row, syntax: &str) -> std::result::Result<Outcome, String> {
+    let overrides = row.input["options_overrides"].as_object();
+    if overrides.is_some_and(|overrides| !overrides.is_empty()) {
+        return Err("sets fences of its own; a family's are its own".to_owned());
+    }
+    let choice = match row.input["mode"].as_str() {
+        Some("TextOnly") => ToolChoice::None,
+        Some("TextAndOrFunctionCalls") => ToolChoice::Auto,
+        Some("FunctionCallsOnly") => ToolChoice::Required,
+        other => return Err(format!("is of an unknown mode {other:?}")),
+    };
+    let (family, ..) = families::with_syntax(syntax, "")?;
+    let tools = messages::tools(&row.input["tools"]).map_err(|error| error.to_string())?;
+    let preface = Preface { tools, ..Preface::default() };
+    let grammar = match grammar_of(&family, &preface, &choice) {
+        Ok(Some(grammar)) => grammar,
+        Ok(None) => return Err(format!("how {} writes calls is not known as a grammar", family.name())),
+        Err(error) => return Ok(Outcome::compared(row.expected.clone(), outcome::error(&error))),
+    };
+    let compiler = bytes_compiler();
+    let texts = |name: &str| row.expected[name].as_array().cloned().unwrap_or_default();
+    let accepts = |text: &Value| accepted(&*compiler, &grammar, text.as_str().unwrap_or_default());
+    let (mut accepted, mut rejected) = (texts("accepts"), texts("rejects"));
+    accepted.retain(&accepts);
+    rejected.retain(|text| !accepts(text));
+    Ok(Outcome::compared(row.expected.clone(), json!({"accepts": accepted, "rejects": rejected})))
+}
+
+fn grammar_of(family: &Family, preface: &Preface, choice: &ToolChoice) -> Result<Option<Grammar>> {
+    if preface.tools.is_empty() && *choice == ToolChoice::Auto {
+        return family.tool_grammar(
+            source(preface, &[], Ending::Answer),
+            &ToolChoice::None,
+            ParallelCalls::Allowed,
+        );
+    }
+    family.tool_grammar(source(preface, &[], Ending::Answer), choice, ParallelCalls::Allowed)
+}
+
+fn bytes_compiler() -> Arc<dyn ConstraintCompiler> {
+    let tokenizer = ByteTokenizer::new([END]);
+    let size = tokenizer.vocabulary();
+    Llguidance::default().prepare(&Vocabulary::new(&tokenizer, size, &[size as TokenId - 1])).unwrap()
+}
+
+const END: &str = "<end of a reply>";
+
+/// The token that ends a reply with calls, in LiteRT-LM's grammars a text of its own.
+const RESPONSE: &str = "<start_function_response>";
+
+/// Says whether a whole text is in the grammar, byte by byte.
+fn accepted(compiler: &dyn ConstraintCompiler, grammar: &Grammar, text: &str) -> bool {
+    let text = text.strip_suffix(RESPONSE).unwrap_or(text);
+    let mut constraint = compiler.compile(grammar).unwrap();
+    text.bytes().all(|byte| takes(&mut *constraint, TokenId::from(byte)))
+        && constraint.progress().is_ok_and(|progress| progress != Progress::Open)
+}
+
+fn takes(constraint: &mut dyn Constraint, token: TokenId) -> bool {
+    let mut logits = vec![0.0; 257];
+    constraint.mask(&mut logits).is_ok()
+        && logits[token as usize].is_finite()
+        && constraint.accept(token).is_ok()
+}
+
+/// A grammar of calls without tools to call.
+pub(crate) fn no_tools(row: &Row) -> Outcome {
+    let (family, ..) = match families::with_syntax("fc", "") {
+        Ok(found) => found,
+        Err(reason) => return Outcome::Skipped(reason),
+    };
+    let required = row.input.to_string().contains("FunctionCallsOnly");
+    if row.input["args"][0] != json!([]) || !required {
+        return Outcome::skipped("is a call of C++ that is not known");
+    }
+    let guidance = alloquy_core::Guidance::default().tool_choice(ToolChoice::Required);
+    let request = alloquy_core::Request::new(Preface::default(), vec!["probe".into()]).guidance(guidance);
+    let found = crate::recorder::refusal(family, request);
+    Outcome::compared(row.expected.clone(), found)
+}

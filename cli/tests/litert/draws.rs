@@ -1,0 +1,101 @@
+//! Draws of a sampler: which token comes next.
+
+use alloquy_core::{Result, Sampler, SamplingOptions, TokenId};
+use serde_json::{Value, json};
+
+use crate::outcome::{Outcome, error};
+use crate::row::Row;
+use crate::symbols::{arguments, find, name, number, numbers};
+
+/// Why parts of these rows are left out.
+const INNER: &str =
+    "asserts a step inside LiteRT-LM's sampler, candidates and their probabilities; here draws are public";
+
+/// A row's checks, as far as they concern draws and the row holds their values.
+pub(crate) fn run(row: &Row) -> Outcome {
+    let (mut expected, mut found) = (Vec::new(), Vec::new());
+    let mut drawn = None;
+    for check in row.expected.as_array().into_iter().flatten() {
+        let actual = &check["actual"];
+        if let Some(call) = find(actual, "SampleToIdAndScoreBuffer") {
+            drawn = sampled_into_buffer(call);
+        }
+        let Some(read) = evaluate(actual, drawn.as_ref()) else { continue };
+        expected.push(match check["check"].as_str() {
+            Some("EXPECT_TRUE" | "ASSERT_TRUE") => json!(true),
+            Some("EXPECT_FALSE") => json!(false),
+            _ => check["expected"][0].clone(),
+        });
+        found.push(read);
+    }
+    match expected.is_empty() {
+        true => Outcome::skipped(INNER),
+        false => Outcome::compared(expected, found),
+    }
+}
+
+/// What a check looks at; `None` for what is not a draw, or was lost.
+fn evaluate(actual: &Value, drawn: Option<&Value>) -> Option<Value> {
+    if let Some(index) = actual["$index"].as_u64() {
+        return evaluate(&actual["on"], drawn)?.get(index as usize).cloned();
+    }
+    let on = || evaluate(&actual["on"], drawn);
+    match name(actual)? {
+        "ok" => Some(json!(on()?.get("error").is_none())),
+        "size" => Some(json!(on()?.as_array()?.len())),
+        "TopKTopPSampling" => sampled(actual),
+        "TopPSampler::Create" => created(actual),
+        "SampleToIdAndScoreBuffer" => drawn.cloned(),
+        "CopyFromTensorBuffer<int>" => drawn.cloned(),
+        _ => None,
+    }
+}
+
+fn options(k: &Value, p: &Value, temperature: &Value) -> Option<SamplingOptions> {
+    Some(SamplingOptions {
+        top_k: usize::try_from(k.as_i64()?).ok(),
+        top_p: Some(number(p)? as f32),
+        temperature: Some(number(temperature)? as f32),
+        seed: Some(0),
+        ..SamplingOptions::default()
+    })
+}
+
+/// Draws for each reply of a batch, at each place of a sequence.
+fn sampled(call: &Value) -> Option<Value> {
+    let [logits, k, p, temperature, _, batch, length, ..] = arguments(call) else { return None };
+    if k.as_i64()? < 0 {
+        return Some(json!({"error": "a number of tokens is a natural number"}));
+    }
+    let drawn = draw(&options(k, p, temperature)?, &numbers(logits)?, batch.as_u64()? * length.as_u64()?);
+    let length = length.as_u64()? as usize;
+    Some(match drawn {
+        Ok(tokens) => json!(tokens.chunks(length).collect::<Vec<_>>()),
+        Err(refused) => error(&refused),
+    })
+}
+
+fn created(call: &Value) -> Option<Value> {
+    let [k, p, temperature, ..] = arguments(call) else { return None };
+    Some(match Sampler::new(&options(k, p, temperature)?) {
+        Ok(_) => json!({"ok": true}),
+        Err(refused) => error(&refused),
+    })
+}
+
+/// The tokens that a call writes into its buffer.
+fn sampled_into_buffer(call: &Value) -> Option<Value> {
+    let [k, p, temperature, batch, length, ..] = arguments(&call["on"]) else { return None };
+    let rows = batch.as_u64()? * length.as_u64()?;
+    let logits = numbers(arguments(call).first()?)?;
+    Some(match draw(&options(k, p, temperature)?, &logits, rows) {
+        Ok(tokens) => json!(tokens),
+        Err(refused) => error(&refused),
+    })
+}
+
+fn draw(options: &SamplingOptions, logits: &[f64], rows: u64) -> Result<Vec<TokenId>> {
+    let mut logits: Vec<f32> = logits.iter().map(|logit| *logit as f32).collect();
+    let size = logits.len() / rows as usize;
+    logits.chunks_mut(size).map(|logits| Sampler::new(options)?.sample(logits)).collect()
+}

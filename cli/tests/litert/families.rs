@@ -1,0 +1,119 @@
+//! Families for rows that name a processor, a fence or a channel: found by asking each what it reads.
+
+use std::sync::Arc;
+
+use alloquy_core::{DataProcessor, Ending, Message, ModelInfo, Part, Preface, PromptSource, ToolSpec};
+use alloquy_processors as processors;
+use serde_json::json;
+
+/// A family, chosen at run time.
+pub(crate) type Family = Arc<dyn DataProcessor>;
+
+/// Every family, of a model with LiteRT-LM's own template.
+pub(crate) fn all() -> impl Iterator<Item = Family> {
+    processors::families().map(|name| of_model(name, own_template(name)))
+}
+
+fn of_model(name: &str, template: &str) -> Family {
+    let mut model = ModelInfo::default();
+    if !template.is_empty() {
+        model.files.insert("chat_template.jinja".to_owned(), template.to_owned());
+    }
+    processors::named(name, &model).unwrap()
+}
+
+/// What tells a family that a template is LiteRT-LM's own, which takes tools and calls as text.
+fn own_template(name: &str) -> &'static str {
+    match name {
+        "gemma3" => "```tool_code",
+        "function_gemma" => "{{- tool | trim }}",
+        _ => "",
+    }
+}
+
+/// The family that a row's processor stands for: `FunctionGemma` is `function_gemma`.
+pub(crate) fn named(kind: &str) -> Result<Family, String> {
+    let name = name_of(kind)?;
+    Ok(of_model(name, own_template(name)))
+}
+
+/// That family, of a model with this template.
+pub(crate) fn with_template(kind: &str, template: &str) -> Result<Family, String> {
+    Ok(of_model(name_of(kind)?, template))
+}
+
+/// That family, of a model whose own template is LiteRT-LM's and this one.
+pub(crate) fn with_own_template(kind: &str, template: &str) -> Result<Family, String> {
+    let name = name_of(kind)?;
+    Ok(of_model(name, &format!("{}{template}", own_template(name))))
+}
+
+fn name_of(kind: &str) -> Result<&'static str, String> {
+    let bare = |name: &str| name.replace(['_', '-', '.'], "").to_lowercase();
+    let found = processors::families().find(|name| bare(name) == bare(kind));
+    found.ok_or_else(|| format!("no family is called {kind:?}"))
+}
+
+/// Says whether a family writes calls of a syntax between two fences.
+pub(crate) fn writes(family: &Family, start: &str, end: &str, syntax: &str) -> bool {
+    let call = match syntax {
+        "fc" => "call:probe{}",
+        "python" => "probe()",
+        "json" => r#"{"name": "probe", "arguments": {}}"#,
+        _ => return false,
+    };
+    let reply = format!("{start}{call}{end}");
+    let message = read(family, "", &with_tool(), [reply.as_str()]);
+    message.parts.len() == 1 && message.tool_calls().any(|call| call.name == "probe")
+}
+
+/// The family that writes calls of a syntax between two fences.
+pub(crate) fn with_fence(start: &str, end: &str, syntax: &str) -> Result<Family, String> {
+    let found = all().find(|family| writes(family, start, end, syntax));
+    found.ok_or_else(|| format!("no family writes {syntax} calls between {start:?} and {end:?}"))
+}
+
+/// The fences of each syntax, as LiteRT-LM's processors have them, with the quotes of a text where two families differ.
+pub(crate) const FENCES: [(&str, &str, &str, &str); 4] = [
+    ("fc", "<|\"|>", "<|tool_call>", "<tool_call|>"),
+    ("fc", "", "<start_function_call>", "<end_function_call>"),
+    ("python", "", "```tool_code\n", "\n```"),
+    ("json", "", "<tool_call>", "</tool_call>"),
+];
+
+/// A family that writes calls of a syntax as `text` does, with its fences.
+pub(crate) fn with_syntax(syntax: &str, text: &str) -> Result<(Family, &'static str, &'static str), String> {
+    let known = FENCES.iter().find(|(name, quotes, ..)| *name == syntax && text.contains(quotes));
+    let (.., start, end) = known.ok_or_else(|| format!("no family writes calls as {syntax:?}"))?;
+    Ok((with_fence(start, end, syntax)?, start, end))
+}
+
+/// Says whether a family reads what stands between two markers as a thought.
+pub(crate) fn thinks(family: &Family, start: &str, end: &str) -> bool {
+    let reply = format!("{start}probe{end}");
+    let message = read(family, "", &Preface::default(), [reply.as_str()]);
+    matches!(message.parts.as_slice(), [Part::Thinking(thought)] if thought == "probe")
+}
+
+/// A preface that offers a tool: without one, no family looks for calls.
+pub(crate) fn with_tool() -> Preface {
+    Preface::default().tool(ToolSpec::new("probe", "", json!({"type": "object", "properties": {}})))
+}
+
+/// Reads a reply to `rendered` that comes in pieces.
+pub(crate) fn read<'a>(
+    family: &Family,
+    rendered: &str,
+    preface: &Preface,
+    pieces: impl IntoIterator<Item = &'a str>,
+) -> Message {
+    let mut parser = family.reply_parser(rendered, source(preface, &[], Ending::Answer));
+    for piece in pieces {
+        drop(parser.push(piece));
+    }
+    parser.finish().1
+}
+
+pub(crate) fn source<'a>(preface: &'a Preface, path: &'a [Message], ending: Ending) -> PromptSource<'a> {
+    PromptSource::new(preface, path, ending)
+}

@@ -1,0 +1,104 @@
+//! Messages between LiteRT-LM's JSON and ours.
+
+use alloquy_core::formats::{self, Dialect, MediaKind, MediaReference, MediaRules};
+use alloquy_core::{Media, Message, Part, Preface, Result, ToolCall, ToolSpec};
+use serde_json::{Map, Value, json};
+
+/// Reads a message, or a list of them.
+pub(crate) fn read(document: &Value) -> Result<Vec<Message>> {
+    let document = named_files(document);
+    let document = if document.is_object() { Value::from(vec![document]) } else { document };
+    Ok(transcript(&document)?.messages)
+}
+
+/// Reads what stands before the first message.
+pub(crate) fn preface(document: &Value) -> Result<Preface> {
+    let document = named_files(document);
+    if document.is_null() {
+        return Ok(Preface::default());
+    }
+    let read = transcript(&document)?;
+    let preface = Preface { messages: read.messages, tools: read.tools, ..Preface::default() };
+    Ok(with_extra(preface, read.extra))
+}
+
+/// Sets variables of the template.
+pub(crate) fn with_extra(mut preface: Preface, extra: Map<String, Value>) -> Preface {
+    preface.arguments.extra.extend(extra);
+    preface
+}
+
+/// Reads tools.
+pub(crate) fn tools(document: &Value) -> Result<Vec<ToolSpec>> {
+    Ok(preface(&json!({"tools": document}))?.tools)
+}
+
+fn transcript(document: &Value) -> Result<formats::Transcript> {
+    let rules = MediaRules { source: &file, ..MediaRules::default() };
+    formats::read(Dialect::LiteRt, document, &rules)
+}
+
+/// The rows' pictures and sounds are not among the cases: their names stand for their bytes.
+fn file(kind: MediaKind, reference: MediaReference<'_>) -> Result<Media> {
+    Ok(Media::new(format!("{kind}/x-test"), reference.to_string().into_bytes()))
+}
+
+/// Rows write a file of theirs as `{"$file": name}`.
+fn named_files(document: &Value) -> Value {
+    match document {
+        Value::Object(fields) => match fields.get("$file") {
+            Some(name) => name.clone(),
+            None => fields.iter().map(|(key, value)| (key.clone(), named_files(value))).collect(),
+        },
+        Value::Array(items) => items.iter().map(named_files).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Writes a reply as LiteRT-LM does: content in items, then the channels, then the calls, which have no ids. A thought
+/// does not part the text around it.
+pub(crate) fn reply(message: &Message) -> Value {
+    let said = message.parts.iter().filter(|part| !matches!(part, Part::Thinking(_)));
+    let said: Vec<&Part> = said.collect();
+    let joins = |left: &&Part, right: &&Part| matches!((left, right), (Part::Text(_), Part::Text(_)));
+    let content: Vec<Value> = said.chunk_by(joins).filter_map(item).collect();
+    let mut fields = Map::new();
+    fields.insert("role".to_owned(), message.role.as_str().into());
+    if !content.is_empty() {
+        fields.insert("content".to_owned(), content.into());
+    }
+    if let Some(thought) = message.thinking() {
+        fields.insert("channels".to_owned(), json!({"thought": thought}));
+    }
+    let calls: Vec<Value> = message.tool_calls().map(call).collect();
+    if !calls.is_empty() {
+        fields.insert("tool_calls".to_owned(), calls.into());
+    }
+    fields.into()
+}
+
+/// Writes one part, or several texts as one.
+fn item(parts: &[&Part]) -> Option<Value> {
+    match parts.first()? {
+        Part::Text(_) => {
+            let text: String = parts.iter().filter_map(|part| part.as_text()).collect();
+            Some(json!({"type": "text", "text": text}))
+        }
+        Part::Malformed(malformed) => {
+            Some(json!({"type": "text", "text": malformed.raw, "error": malformed.reason}))
+        }
+        _ => None,
+    }
+}
+
+pub(crate) fn call(call: &ToolCall) -> Value {
+    json!({"type": "function", "function": {"name": call.name, "arguments": call.arguments}})
+}
+
+/// Says whether a message holds something that could not be read.
+pub(crate) fn unreadable(message: &Message) -> Option<&str> {
+    message.parts.iter().find_map(|part| match part {
+        Part::Malformed(malformed) => Some(malformed.reason.as_str()),
+        _ => None,
+    })
+}

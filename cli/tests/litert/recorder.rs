@@ -1,0 +1,154 @@
+//! A scripted engine that answers what it was told to say next, and remembers what it was given.
+
+use std::sync::{Arc, Mutex};
+
+use alloquy_constraints::Llguidance;
+use alloquy_core::testing::ByteTokenizer;
+use alloquy_core::{
+    Cancel, ChatModel, Engine, ModelInfo, Piece, Request, Result, Round, Session, TokenId, Tokenizer, Unit,
+    decode,
+};
+
+use serde_json::{Value, json};
+
+use crate::families::Family;
+use crate::{outcome, templates};
+
+/// Ends a reply; no text of a row has it.
+const END: &str = "<end of a scripted reply>";
+
+/// An engine whose next reply is set before each call. Clones share the script.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    model: ModelInfo,
+    tokenizer: Arc<dyn Tokenizer>,
+    end: TokenId,
+    script: Arc<Mutex<Script>>,
+}
+
+#[derive(Debug, Default)]
+struct Script {
+    reply: Vec<TokenId>,
+    said: usize,
+    /// What the session held after the first forward since the reply was set.
+    prompt: Option<Vec<Unit>>,
+    /// What that forward computed.
+    forwarded: Vec<Unit>,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        let tokenizer = ByteTokenizer::new([END]);
+        let (size, end) = (tokenizer.vocabulary(), tokenizer.specials()[0].id);
+        Self::with_tokenizer(Arc::new(tokenizer), size, end)
+    }
+}
+
+impl Recorder {
+    /// Speaks in the tokens of another tokenizer.
+    pub(crate) fn with_tokenizer(tokenizer: Arc<dyn Tokenizer>, vocabulary: usize, end: TokenId) -> Self {
+        let mut model = ModelInfo::default();
+        model.name = "recorder".to_owned();
+        model.context_length = 1 << 16;
+        model.vocabulary = vocabulary;
+        model.stop_tokens = vec![end];
+        model.specials = tokenizer.specials().to_vec();
+        Self { model, tokenizer, end, script: Arc::default() }
+    }
+
+    /// Sets the next reply, and forgets the last prompt.
+    pub(crate) fn will_say(&self, reply: &str) {
+        self.will_say_tokens(self.tokenizer.encode(&[Piece::Literal(reply)]).unwrap());
+    }
+
+    /// As [`Recorder::will_say`], in tokens.
+    pub(crate) fn will_say_tokens(&self, reply: Vec<TokenId>) {
+        *self.script.lock().unwrap() = Script { reply, ..Script::default() };
+    }
+
+    /// The text of the whole prompt since the reply was set, and of the part that had to be computed.
+    pub(crate) fn prompt(&self) -> Option<(String, String)> {
+        let script = self.script.lock().unwrap();
+        let prompt = script.prompt.as_ref()?;
+        Some((self.text(prompt), self.text(&script.forwarded)))
+    }
+
+    /// The text of units; a medium is shown as its type.
+    fn text(&self, units: &[Unit]) -> String {
+        let texts = units.chunk_by(|left, right| matches!((left, right), (Unit::Token(_), Unit::Token(_))));
+        let text = |units: &[Unit]| match units {
+            [Unit::Media(media)] => format!("<{}>", media.media_type()),
+            tokens => decode(&*self.tokenizer, &tokens.iter().filter_map(token).collect::<Vec<_>>()).unwrap(),
+        };
+        texts.map(text).collect()
+    }
+}
+
+fn token(unit: &Unit) -> Option<TokenId> {
+    match unit {
+        Unit::Token(token) => Some(*token),
+        Unit::Media(_) => None,
+    }
+}
+
+impl Engine for Recorder {
+    fn model(&self) -> &ModelInfo {
+        &self.model
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        &*self.tokenizer
+    }
+
+    fn open(&self) -> Result<Box<dyn Session>> {
+        let logits = vec![0.0; self.model.vocabulary];
+        Ok(Box::new(RecorderSession { engine: self.clone(), units: Vec::new(), logits }))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct RecorderSession {
+    engine: Recorder,
+    units: Vec<Unit>,
+    logits: Vec<f32>,
+}
+
+impl Session for RecorderSession {
+    fn resident(&self) -> usize {
+        self.units.len()
+    }
+
+    fn forward(&mut self, units: &[Unit], _cancel: &Cancel) -> Result<&mut [f32]> {
+        self.units.extend_from_slice(units);
+        let mut script = self.engine.script.lock().unwrap();
+        if script.prompt.is_none() {
+            script.prompt = Some(self.units.clone());
+            script.forwarded = units.to_vec();
+        }
+        let next = script.reply.get(script.said).copied().unwrap_or(self.engine.end);
+        script.said += 1;
+        self.logits.fill(0.0);
+        self.logits[next as usize] = 10.0;
+        Ok(&mut self.logits)
+    }
+
+    fn truncate(&mut self, length: usize) -> Result<usize> {
+        self.units.truncate(length);
+        Ok(self.units.len())
+    }
+
+    fn fork(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+/// What a model of a family answers to a request that it refuses.
+pub(crate) fn refusal(family: Family, request: Request) -> Value {
+    let template = templates::template("{{ messages[0].content }}".to_owned(), &Value::Null).unwrap();
+    let round = Round::builder(Arc::new(Recorder::default())).template(template).processor(family);
+    let round = round.constraints(Llguidance::default()).build().unwrap();
+    match pollster::block_on(round.reply(request)) {
+        Ok(_) => json!({"ok": "a reply begins"}),
+        Err(error) => outcome::error(&error),
+    }
+}

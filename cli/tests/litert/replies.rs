@@ -1,0 +1,197 @@
+//! Whole replies, read at once or in pieces.
+
+use alloquy_core::{Delta, Message, Part, Preface, Role};
+use serde_json::{Value, json};
+
+use crate::families::{self, Family, read, source, with_tool};
+use crate::messages::{self, unreadable};
+use crate::outcome::Outcome;
+use crate::row::Row;
+
+/// A text cut at the fences of calls.
+pub(crate) fn text_and_calls(row: &Row) -> Outcome {
+    let given = |name: &str| row.input[name].as_str().unwrap_or_default();
+    let found = families::with_fence(given("code_fence_start"), given("code_fence_end"), given("syntax"));
+    let family = match found {
+        Ok(family) => family,
+        Err(reason) => return Outcome::Skipped(reason),
+    };
+    let message = read(&family, "", &with_tool(), [given("text")]);
+    let strict = row.input["options"]["return_error_on_parse_failure"] != false;
+    if strict && let Some(reason) = unreadable(&message) {
+        return Outcome::compared(row.expected.clone(), json!({"error": reason}));
+    }
+    let mut found = messages::reply(&message);
+    found.as_object_mut().unwrap().shift_remove("role");
+    if row.expected.get("ok_soft_error").is_some() {
+        return soft_error(&row.expected, &row.input["text"], &found);
+    }
+    Outcome::compared(row.expected.clone(), json!({"ok": found}))
+}
+
+/// Rows say in a sentence that the item holds the code and an error; which, is ours to check.
+fn soft_error(expected: &Value, text: &Value, found: &Value) -> Outcome {
+    let item = &found["content"][0];
+    let holds = item["type"] == "text" && item["text"] == *text && item["error"].is_string();
+    let found = if holds { expected.clone() } else { found.clone() };
+    Outcome::compared(expected.clone(), found)
+}
+
+/// What a processor makes of a response.
+pub(crate) fn to_message(row: &Row) -> Outcome {
+    let (family, preface) = match processor(row) {
+        Ok(found) => found,
+        Err(reason) => return Outcome::Skipped(reason),
+    };
+    let Some([Value::String(text)]) = row.input["responses"]["texts"].as_array().map(Vec::as_slice) else {
+        return Outcome::skipped("a reply is one text here, and cannot be several");
+    };
+    let message = read(&family, "", &preface, [text.as_str()]);
+    Outcome::compared(row.expected.clone(), messages::reply(&message))
+}
+
+fn processor(row: &Row) -> Result<(Family, Preface), String> {
+    let processor = &row.input["processor"];
+    let family = families::named(processor["type"].as_str().unwrap_or_default())?;
+    let preface = messages::preface(&processor["preface"]).map_err(|error| error.to_string())?;
+    Ok((family, preface))
+}
+
+/// A fence of a processor's calls: one that the family reads calls between.
+pub(crate) fn fence(row: &Row, side: usize) -> Outcome {
+    let (family, _) = match processor(row) {
+        Ok(found) => found,
+        Err(reason) => return Outcome::Skipped(reason),
+    };
+    let mut fences = families::FENCES
+        .iter()
+        .filter(|(syntax, _, start, end)| families::writes(&family, start, end, syntax));
+    let found = fences.next().map(|(.., start, end)| [*start, *end][side]);
+    Outcome::compared(row.expected.clone(), found)
+}
+
+/// A reply that comes in pieces, as the messages that are handed on and the whole.
+pub(crate) fn stream(row: &Row) -> Outcome {
+    let setup = &row.input["setup"];
+    let events = row.input["events"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if let Some(reason) = unstreamable(setup, events) {
+        return Outcome::skipped(reason);
+    }
+    let pieces: Vec<&str> = events.iter().flat_map(texts).collect();
+    let family = match streaming_family(setup, &pieces.concat()) {
+        Ok(family) => family,
+        Err(reason) => return Outcome::Skipped(reason),
+    };
+    let preface = with_tool();
+    let mut parser = family.reply_parser(&opened(setup), source(&preface, &[], alloquy_core::Ending::Answer));
+    let mut deltas: Vec<Delta> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
+    let (rest, message) = parser.finish();
+    deltas.extend(rest);
+    compare_stream(row, &deltas, &message)
+}
+
+fn unstreamable(setup: &Value, events: &[Value]) -> Option<&'static str> {
+    if events.iter().any(|event| event.get("error").is_some()) {
+        return Some(
+            "hands an engine's error to a callback; here an error ends the stream, and no parser sees it",
+        );
+    }
+    if setup["stream_tool_calls"] == true {
+        return Some("streams the raw text of a call; here a call is handed on when it is whole");
+    }
+    let full = events.iter().any(|event| event["state"] == "MaxNumTokensReached");
+    if full && setup["return_error_on_max_tokens_reached"] == true {
+        return Some("turns the end of the context into an error; here it is the reply's finish reason");
+    }
+    None
+}
+
+fn texts(event: &Value) -> impl Iterator<Item = &str> {
+    event["texts"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The family that has the channels of the setup, and the fence where one is written.
+fn streaming_family(setup: &Value, reply: &str) -> Result<Family, String> {
+    let channels = setup["channels"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let (start, end) = ("```tool_code\n", "\n```");
+    let fenced = families::with_fence(start, end, "python")?;
+    let mut candidates: Vec<Family> = vec![fenced];
+    if !reply.contains(start) {
+        candidates.extend(families::all());
+    }
+    let has = |family: &Family| {
+        channels.iter().all(|channel| {
+            let text = |name: &str| channel[name].as_str().unwrap_or_default();
+            families::thinks(family, text("start"), text("end"))
+        })
+    };
+    let found = candidates.into_iter().find(has);
+    found.ok_or_else(|| format!("no family has the channels {}", setup["channels"]))
+}
+
+/// The end of a prompt that has opened a channel already.
+fn opened(setup: &Value) -> String {
+    let channels = setup["channels"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let open = channels.iter().find(|channel| channel["channel_name"] == setup["open_channel_name"]);
+    let start = open.and_then(|channel| channel["start"].as_str());
+    start.map(str::to_owned).unwrap_or_default()
+}
+
+/// Where pieces are cut is each project's own, so neighbours of one kind are joined on both sides.
+fn compare_stream(row: &Row, deltas: &[Delta], message: &Message) -> Outcome {
+    let expected = &row.expected;
+    let failed = deltas.iter().any(|delta| matches!(delta, Delta::Malformed(_)));
+    if expected["status"].get("error").is_some() {
+        let found = if failed { expected.clone() } else { messages::reply(message) };
+        return Outcome::compared(expected.clone(), found);
+    }
+    if let Some(output) = expected["output"].as_array() {
+        let found: Vec<Value> = deltas.iter().filter_map(handed_on).collect();
+        return Outcome::compared(joined(output), joined(&found));
+    }
+    if let Some(whole) = expected.get("final_message") {
+        return Outcome::compared(whole.clone(), messages::reply(message));
+    }
+    Outcome::skipped("the expectation is a symbolic call on LiteRT-LM's own types")
+}
+
+/// What a delta hands on as a message; the text of arguments that are still coming is nothing of its own.
+fn handed_on(delta: &Delta) -> Option<Value> {
+    let part = match delta.clone() {
+        Delta::Text(text) => Part::Text(text),
+        Delta::Thinking(text) => Part::Thinking(text),
+        Delta::ToolCall(call) => Part::ToolCall(call),
+        Delta::Malformed(malformed) => Part::Malformed(malformed),
+        _ => return None,
+    };
+    Some(messages::reply(&Message::new(Role::Assistant, vec![part])))
+}
+
+/// Joins texts, thoughts and calls that follow each other.
+fn joined(output: &[Value]) -> Value {
+    let mut all: Vec<Value> = Vec::new();
+    for next in output {
+        if !all.last_mut().is_some_and(|last| appended(last, next)) {
+            all.push(next.clone());
+        }
+    }
+    all.into()
+}
+
+fn appended(last: &mut Value, next: &Value) -> bool {
+    for path in ["/content/0/text", "/channels/thought"] {
+        if let (Some(Value::String(text)), Some(Value::String(more))) =
+            (last.pointer_mut(path), next.pointer(path))
+        {
+            text.push_str(more);
+            return true;
+        }
+    }
+    match (last.get_mut("tool_calls"), next.get("tool_calls")) {
+        (Some(Value::Array(calls)), Some(Value::Array(more))) => {
+            calls.extend(more.iter().cloned());
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,141 @@
+//! Counts rows by kind, tells those that differ on purpose from those that fail, and sums up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::deviations::{Deviations, Difference, digest};
+use crate::matching::matches;
+use crate::outcome::Outcome;
+use crate::row::Row;
+use crate::rules;
+
+#[derive(Debug, Default)]
+struct Score {
+    passed: usize,
+    failed: usize,
+    /// Differs on purpose.
+    differs: usize,
+    skipped: usize,
+}
+
+/// The rows so far.
+#[derive(Debug)]
+pub(crate) struct Report {
+    folder: PathBuf,
+    deviations: Deviations,
+    scores: BTreeMap<String, Score>,
+    /// Rows that are listed and were compared, by id.
+    judged: BTreeSet<String>,
+}
+
+impl Report {
+    pub(crate) fn of(folder: &Path) -> Self {
+        let (scores, judged) = Default::default();
+        Self { folder: folder.to_owned(), deviations: Deviations::read(), scores, judged }
+    }
+
+    /// Counts a row. One that is listed and agrees is a failure too.
+    pub(crate) fn count(&mut self, row: &Row, outcome: Outcome) {
+        let id = row.id();
+        let score = self.scores.entry(format!("{} {}", row.place.file, row.kind)).or_default();
+        if !matches!(outcome, Outcome::Skipped(_)) {
+            self.judged.insert(id.clone());
+        }
+        match outcome {
+            Outcome::Skipped(reason) => {
+                score.skipped += 1;
+                println!("skipped: {id}: {reason}");
+            }
+            Outcome::Compared { expected, found } if matches(&expected, &found) => {
+                match self.deviations.of(&id) {
+                    None => score.passed += 1,
+                    Some(_) => fail(score, &id, "agrees, but stands in deviations.json"),
+                }
+            }
+            Outcome::Compared { expected, found } => {
+                match judge(&self.deviations, &self.folder, row, &expected, &found) {
+                    Ok(difference) => {
+                        score.differs += 1;
+                        println!("differs on purpose: {id}: {}", difference.title);
+                        println!("      expected {expected}\n      found    {found}");
+                    }
+                    Err(reason) => fail(score, &id, &reason),
+                }
+            }
+        }
+    }
+
+    /// Prints the sums; says whether all is well.
+    pub(crate) fn finish(mut self) -> bool {
+        self.fail_stale();
+        let mut total = Score::default();
+        for (kind, score) in &self.scores {
+            println!("{kind}: {score}");
+            total.passed += score.passed;
+            total.failed += score.failed;
+            total.differs += score.differs;
+            total.skipped += score.skipped;
+        }
+        println!("{} rows differ on purpose and count as skipped", total.differs);
+        println!(
+            "{} passed, {} failed, {} skipped",
+            total.passed,
+            total.failed,
+            total.skipped + total.differs
+        );
+        total.failed == 0 && total.passed > 0
+    }
+
+    /// An entry whose row was not compared, in a file that the list was written about, is stale.
+    fn fail_stale(&mut self) {
+        let is_stale = |id: &&String| {
+            let file = id.split(' ').next().unwrap();
+            !self.judged.contains(*id) && self.deviations.know(&self.folder, file)
+        };
+        for id in self.deviations.rows().filter(is_stale) {
+            let score = self.scores.entry("deviations.json".to_owned()).or_default();
+            fail(score, id, "stands in deviations.json, but no such row is compared");
+        }
+    }
+}
+
+/// Finds the difference that explains a row: the one it is listed under, or, in other cases than the list was written
+/// about, the one whose rule explains it.
+fn judge<'a>(
+    deviations: &'a Deviations,
+    folder: &Path,
+    row: &Row,
+    expected: &Value,
+    found: &Value,
+) -> Result<&'a Difference, String> {
+    let differs = format!("\n      expected {expected}\n      found    {found}");
+    if let Some((difference, listed)) = deviations.of(&row.id()) {
+        return match listed == digest(found) {
+            true => Ok(difference),
+            false => {
+                Err(format!("is listed, but what is found has changed{differs}\n      {}", digest(found)))
+            }
+        };
+    }
+    let rule = rules::explaining(row, expected, found);
+    let difference = rule.and_then(|rule| deviations.with_rule(rule));
+    match difference {
+        Some(difference) if !deviations.know(folder, &row.place.file) => Ok(difference),
+        _ => Err(format!("differs{differs}\n      rule {rule:?} digest {}", digest(found))),
+    }
+}
+
+fn fail(score: &mut Score, id: &str, reason: &str) {
+    score.failed += 1;
+    println!("FAILED {id}: {reason}");
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, failed, differs, skipped } = self;
+        write!(formatter, "{passed} passed, {failed} failed, {differs} differ on purpose, {skipped} skipped")
+    }
+}

@@ -1,0 +1,63 @@
+//! A row: where it comes from, what is given, what LiteRT-LM gives back.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use alloquy_core::Digest;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What a file of cases holds.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Row {
+    /// File and line of the test it was made from.
+    pub(crate) source: String,
+    #[serde(default)]
+    pub(crate) test: String,
+    pub(crate) kind: String,
+    #[serde(default)]
+    pub(crate) input: Value,
+    #[serde(default)]
+    pub(crate) expected: Value,
+    #[serde(skip)]
+    pub(crate) place: Place,
+}
+
+/// Where a row stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Place {
+    /// The folder that names of files in rows are relative to.
+    pub(crate) folder: PathBuf,
+    /// The name of the file.
+    pub(crate) file: String,
+    /// What tells the row from every other: the beginning of its digest.
+    digest: String,
+}
+
+impl Row {
+    /// The name by which lists know the row. It holds a digest of the whole row, so an altered row has another.
+    pub(crate) fn id(&self) -> String {
+        let source = self.source.rsplit('/').next().unwrap_or_default();
+        format!("{} {} {} {}", self.place.file, source, self.test, self.place.digest)
+    }
+}
+
+/// Reads every row of every file of the folder, sorted by file.
+pub(crate) fn read(folder: &Path) -> Vec<Row> {
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    let mut paths: Vec<_> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(is_json).collect();
+    paths.sort();
+    paths.iter().flat_map(|path| read_file(folder, path)).collect()
+}
+
+fn read_file(folder: &Path, path: &Path) -> Vec<Row> {
+    let file = path.file_name().unwrap().to_string_lossy().into_owned();
+    let rows: Vec<Value> = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let row = |value: Value| {
+        let digest = Digest::of(value.to_string().as_bytes()).to_string()[..8].to_owned();
+        let place = Place { folder: folder.to_owned(), file: file.clone(), digest };
+        Row { place, ..serde_json::from_value(value).unwrap() }
+    };
+    rows.into_iter().map(row).collect()
+}

@@ -1,0 +1,330 @@
+//! Whole conversations on a scripted engine: what is prefilled, what is answered, what is remembered.
+//!
+//! LiteRT-LM prefills the difference of two renderings; here the whole prompt is made each time and what a session
+//! holds is kept. So a step compares the whole prompt with everything that LiteRT-LM has printed up to there.
+
+use std::sync::Arc;
+
+use alloquy_core::{
+    Conversation, Ending, ErrorKind, Message, Preface, ProcessorArguments, Request, Result, Round,
+    ThinkingSwitch,
+};
+use serde_json::{Value, json};
+
+use crate::families::{self, Family};
+use crate::messages;
+use crate::outcome::{self, Outcome};
+use crate::recorder::Recorder;
+use crate::row::Row;
+use crate::templates;
+
+/// A conversation and what is known of LiteRT-LM's.
+struct Stage {
+    recorder: Recorder,
+    round: Round,
+    conversation: Conversation,
+    /// The conversation that the last one is a clone of.
+    original: Option<Conversation>,
+    preface: Preface,
+    /// What LiteRT-LM has prefilled of messages that are not answered yet.
+    pending: Option<String>,
+    response: Value,
+    rendered: Value,
+}
+
+impl Stage {
+    fn new(family: Family, template: String, preface: Preface) -> Result<Self> {
+        let recorder = Recorder::default();
+        let template = templates::template(template, &Value::Null)?;
+        let round =
+            Round::builder(Arc::new(recorder.clone())).template(template).processor(family).build()?;
+        let conversation = Conversation::new(Arc::new(round.clone()), preface.clone());
+        let (response, rendered) = Default::default();
+        Ok(Self { recorder, round, conversation, original: None, preface, pending: None, response, rendered })
+    }
+
+    /// What the messages so far look like without a new one: the text that LiteRT-LM's differences begin behind.
+    fn closed(&self) -> Result<String> {
+        if self.conversation.history().is_empty() && self.pending.is_none() {
+            return Ok(String::new());
+        }
+        let request = Request::new(self.preface.clone(), self.conversation.history().to_vec());
+        Ok(self.round.prepare(&request.ending(Ending::Closed))?.rendered)
+    }
+}
+
+/// A step as compared: what is expected, and what was found.
+type Compared = (Value, Value);
+
+pub(crate) fn conversation(row: &Row) -> Outcome {
+    let steps = row.expected.as_array().map(Vec::as_slice).unwrap_or_default();
+    if let Some(reason) = unplayable(steps) {
+        return Outcome::skipped(reason);
+    }
+    let stage = match staged(row) {
+        Ok(stage) => stage,
+        Err(reason) => return Outcome::Skipped(reason),
+    };
+    match play(stage, steps) {
+        Ok(compared) if compared.is_empty() => Outcome::skipped("leaves nothing to compare"),
+        Ok(compared) => {
+            let (expected, found): (Vec<Value>, Vec<Value>) = compared.into_iter().unzip();
+            Outcome::compared(expected, found)
+        }
+        Err(error) if error.kind() == ErrorKind::Unsupported => Outcome::skipped(error.to_string()),
+        Err(error) => Outcome::compared(row.expected.clone(), outcome::error(&error)),
+    }
+}
+
+/// Why a script cannot be played.
+fn unplayable(steps: &[Value]) -> Option<&'static str> {
+    let does = |name: &str| steps.iter().any(|step| step["do"] == name);
+    let expects = |name: &str| steps.iter().any(|step| step["expect_session_call"] == name);
+    if steps.iter().all(|step| step.get("do").is_none()) {
+        return Some("asserts fields of LiteRT-LM's configuration object");
+    }
+    if does("CancelGroup") || does("CancelProcess") {
+        return Some("asserts that calls of cancellation reach a mock; here a dropped stream cancels");
+    }
+    if does("RunTextScoring") || does("RunTextScoringAsync") {
+        return Some("expects the score that a mock is told to return");
+    }
+    if does("GetTokenCount") || steps.iter().any(|step| text(step, "check").contains("GetBenchmarkInfo")) {
+        return Some("counts tokens and turns of a model that is not among the cases");
+    }
+    let options =
+        |step: &Value| step["expect_session_call"] == "RunDecodeAsync" && step.get("args").is_some();
+    if steps.iter().any(options) {
+        return Some("asserts decoding options that were set where the row does not show it");
+    }
+    let answered = |step: &Value| text(step, "do").starts_with("SendMessage") && !is_pending(step);
+    if steps.iter().any(answered) && !expects("RunDecodeAsync") {
+        return Some("expects the words of a model that is not among the cases");
+    }
+    None
+}
+
+fn text<'a>(step: &'a Value, name: &str) -> &'a str {
+    step[name].as_str().unwrap_or_default()
+}
+
+fn is_pending(step: &Value) -> bool {
+    step["optional_args"]["has_pending_message"] == true
+}
+
+/// Sets the stage: the family of the model or of its channels, the template, the preface.
+fn staged(row: &Row) -> std::result::Result<Stage, String> {
+    let config = &row.input["config"];
+    let template = templates::source(row, &config["overwrite_prompt_template"])?;
+    let family = match config["channels"].as_array().map(Vec::as_slice) {
+        None | Some([]) => families::with_own_template(text(&row.input, "model_type"), &template)?,
+        Some([channel]) => {
+            let (start, end) = (text(channel, "start"), text(channel, "end"));
+            let found = families::all().find(|family| families::thinks(family, start, end));
+            found.ok_or_else(|| format!("no family has a channel between {start:?} and {end:?}"))?
+        }
+        Some(_) => return Err("has several channels, and a family has one: what the model thinks".to_owned()),
+    };
+    let mut preface = messages::preface(&config["preface"]).map_err(|error| error.to_string())?;
+    if let Some(thinks) = config.pointer("/thinking_config/args/0") {
+        let switch = if *thinks == true { ThinkingSwitch::On } else { ThinkingSwitch::Off };
+        // LiteRT-LM's configuration decides against the preface.
+        preface.arguments = ProcessorArguments::default().thinking(switch).or(&preface.arguments);
+    }
+    let mut stage = Stage::new(family, template, preface).map_err(|error| error.to_string())?;
+    if config["prefill_preface_on_init"] == true {
+        stage.pending = Some(String::new());
+    }
+    Ok(stage)
+}
+
+fn play(mut stage: Stage, steps: &[Value]) -> Result<Vec<Compared>> {
+    let mut compared = Vec::new();
+    let mut expected: Vec<&Value> = Vec::new();
+    for step in steps {
+        if step.get("expect_session_call").is_some() {
+            expected.push(step);
+        } else if step.get("do").is_some() {
+            compared.extend(stage.act(step, &std::mem::take(&mut expected))?);
+        } else {
+            compared.extend(stage.check(step));
+        }
+    }
+    Ok(compared)
+}
+
+impl Stage {
+    fn act(&mut self, step: &Value, expected: &[&Value]) -> Result<Vec<Compared>> {
+        match text(step, "do") {
+            "SendMessage" | "SendMessageAsync" => self.send(step, expected),
+            "Clone" => {
+                self.original = Some(self.conversation.clone());
+                Ok(Vec::new())
+            }
+            "RenderMessageIntoString" => self.render(&step["message"], Ending::Answer),
+            "RenderPrefaceIntoString" => self.render(&json!([]), Ending::Closed),
+            other => Ok(vec![(json!(other), json!("a step that is not known"))]),
+        }
+    }
+
+    fn render(&mut self, message: &Value, ending: Ending) -> Result<Vec<Compared>> {
+        let request = Request::new(self.preface.clone(), messages::read(message)?).ending(ending);
+        self.rendered = self.round.prepare(&request)?.rendered.into();
+        Ok(Vec::new())
+    }
+
+    fn send(&mut self, step: &Value, expected: &[&Value]) -> Result<Vec<Compared>> {
+        let mut compared = self.prefilled_preface(expected)?;
+        let before = match &self.pending {
+            Some(pending) => pending.clone(),
+            None => self.closed()?,
+        };
+        let said = messages::read(&step["message"])?;
+        self.conversation = self.conversation.clone().with_arguments(told(&step["optional_args"]));
+        self.recorder.will_say(&emitted(expected));
+        let outcome = self.say(said, is_pending(step));
+        let prefills = expected.iter().filter(|call| text(call, "expect_session_call") == "RunPrefillAsync");
+        compared.extend(self.compare_prompt(&before, prefills.map(|call| &call["inputs"]), is_pending(step)));
+        match (step["expect"].as_str(), outcome) {
+            (None, outcome) => outcome?,
+            (Some(expected), outcome) => {
+                let found = if outcome.is_ok() { "ok" } else { "error" };
+                compared.push((expected.into(), found.into()));
+            }
+        }
+        Ok(compared)
+    }
+
+    fn say(&mut self, said: Vec<Message>, pending: bool) -> Result<()> {
+        if pending {
+            self.conversation.append_message(said)?;
+            return Ok(());
+        }
+        let reply = self.conversation.send_message(said)?;
+        self.response = messages::reply(&reply);
+        Ok(())
+    }
+
+    /// What LiteRT-LM computes before the first message is what stands before it.
+    fn prefilled_preface(&mut self, expected: &[&Value]) -> Result<Vec<Compared>> {
+        let Some(call) = expected.iter().find(|call| text(call, "expect_session_call") == "RunPrefill")
+        else {
+            return Ok(Vec::new());
+        };
+        let prefilled = joined(&call["inputs"]);
+        let request = Request::new(self.preface.clone(), Vec::new()).ending(Ending::Closed);
+        let found = self.round.prepare(&request)?.rendered;
+        self.pending = Some(prefilled.clone());
+        Ok(vec![(prefilled.into(), found.into())])
+    }
+
+    /// Compares the whole prompt. What is computed of a pending message has its end as well, which is cut back when the
+    /// message goes on: there LiteRT-LM's text must be how ours begins.
+    fn compare_prompt<'a>(
+        &mut self,
+        before: &str,
+        inputs: impl Iterator<Item = &'a Value>,
+        pending: bool,
+    ) -> Vec<Compared> {
+        let (whole, _) = self.recorder.prompt().unwrap_or_default();
+        let inputs: Vec<&Value> = inputs.collect();
+        self.pending = None;
+        let [.., inputs] = inputs.as_slice() else { return Vec::new() };
+        if let Some(pattern) = inputs.pointer("/0/match") {
+            return vec![(pattern.clone(), whole.into())];
+        }
+        if *inputs == "any" {
+            return Vec::new();
+        }
+        let expected = format!("{before}{}", joined(inputs));
+        let found = if pending && whole.starts_with(&expected) { expected.clone() } else { whole };
+        self.pending = pending.then(|| expected.clone());
+        vec![(expected.into(), found.into())]
+    }
+
+    fn check(&self, step: &Value) -> Option<Compared> {
+        let expected = &step["expected"];
+        let sizes = || {
+            [&self.original, &Some(self.conversation.clone())]
+                .map(|one| one.as_ref().map(|one| one.history().len()))
+        };
+        match text(step, "check") {
+            "response" if expected.is_object() => Some((expected.clone(), self.response.clone())),
+            "history" => Some((spoken(expected)?, history(&self.conversation))),
+            // A row does not say which of two conversations it asks about.
+            "history.size" => {
+                let found = sizes().into_iter().flatten().find(|size| json!(size) == *expected);
+                Some((expected.clone(), found.unwrap_or(self.conversation.history().len()).into()))
+            }
+            "rendered" => Some((expected.clone(), self.rendered.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// What a call tells beside its message. A map of C++ is a list of pairs, and writes truth as text.
+fn told(options: &Value) -> ProcessorArguments {
+    let context = &options["extra_context"];
+    let value = |value: &Value| match value.as_str() {
+        Some("true") => json!(true),
+        Some("false") => json!(false),
+        _ => value.clone(),
+    };
+    let pairs = context["args"].as_array().into_iter().flatten();
+    let pairs = pairs.filter_map(|pair| Some((pair[0].as_str()?.to_owned(), value(&pair[1]))));
+    let plain =
+        context.as_object().filter(|fields| !fields.contains_key("$new")).cloned().unwrap_or_default();
+    pairs.chain(plain).fold(ProcessorArguments::default(), |told, (name, value)| told.extra(name, value))
+}
+
+/// The texts that a mocked session gives back.
+fn emitted(expected: &[&Value]) -> String {
+    let emissions = expected.iter().filter_map(|call| call["session_emits"].as_array()).flatten();
+    let events = emissions.filter_map(Value::as_array).flatten();
+    events.filter_map(|event| event["texts"].as_array()).flatten().filter_map(Value::as_str).collect()
+}
+
+/// The text of a prefill's inputs.
+fn joined(inputs: &Value) -> String {
+    inputs.as_array().into_iter().flatten().filter_map(|input| input["text"].as_str()).collect()
+}
+
+/// Messages in one form, whether a content is a text or a list of one.
+fn spoken(document: &Value) -> Option<Value> {
+    Some(messages::read(document).ok()?.iter().map(messages::reply).collect())
+}
+
+fn history(conversation: &Conversation) -> Value {
+    conversation.history().iter().map(messages::reply).collect()
+}
+
+/// A message rendered for a single turn: the text that is computed for it.
+pub(crate) fn single_turn(row: &Row) -> Outcome {
+    match single_turn_of(row) {
+        Ok(compared) => compared,
+        Err(reason) => Outcome::Skipped(reason),
+    }
+}
+
+fn single_turn_of(row: &Row) -> std::result::Result<Outcome, String> {
+    let words = |error: alloquy_core::Error| error.to_string();
+    let template = templates::source(row, &row.input["template"])?;
+    let family = families::with_template(text(&row.input["processor"], "type"), &template)?;
+    let preface = messages::preface(&row.input["preface"]).map_err(words)?;
+    let mut stage = Stage::new(family, template, preface).map_err(words)?;
+    let history = messages::read(&row.input["history"]).map_err(words)?;
+    if row.input["current_is_appending_message"] == true {
+        stage.conversation.append_message(history).map_err(words)?;
+    } else {
+        stage.conversation = stage.conversation.with_history(history);
+    }
+    let message = messages::read(&row.input["message"]).map_err(words)?;
+    stage.recorder.will_say("");
+    let pending = row.input["append_message"] == true;
+    stage.say(message, pending).map_err(words)?;
+    let (_, computed) = stage.recorder.prompt().unwrap_or_default();
+    let expected = text(&row.expected, "text");
+    let computed = if pending && computed.starts_with(expected) { expected.to_owned() } else { computed };
+    let found = json!({"text": computed, "is_appending_message": stage.conversation.has_pending()});
+    Ok(Outcome::compared(row.expected.clone(), found))
+}

@@ -1,0 +1,233 @@
+//! A fuzz test of reply parsers: recorded replies, cut in every way and mutated, never make one panic, read differently in
+//! pieces, or lose a word.
+//!
+//! `cargo xtask fuzz replies` runs it over as many mutations as one asks for.
+#![cfg(test)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{env, fs};
+
+use alloquy_core::{DataProcessor, Delta, Ending, Message, ModelInfo, Part, Preface, PromptSource, ToolSpec};
+use serde_json::{Value, json};
+
+/// How many mutated replies a plain test run reads.
+const PLAIN_RUN: u64 = 20_000;
+
+/// A word that no recorded reply contains.
+const WORD: &str = "Quark";
+
+/// What the deltas join to, and the message.
+type Reading = (Vec<Part>, BTreeMap<String, String>, Message);
+
+/// The recorded replies of a family, and the prompt's end of each.
+struct Corpus {
+    family: &'static str,
+    replies: Vec<(String, String)>,
+}
+
+impl Corpus {
+    fn of(family: &'static str) -> Self {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/replies/{family}.json"));
+        let cases: Vec<Value> = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        let text =
+            |case: &Value, key: &str| case.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        // An id that stands behind the arguments it names is not the call's: those have one by then.
+        let kept = cases.iter().filter(|case| !text(case, "about").contains("an id"));
+        Self { family, replies: kept.map(|case| (text(case, "reply"), text(case, "rendered"))).collect() }
+    }
+}
+
+fn preface() -> Preface {
+    let parameters =
+        json!({"type": "object", "properties": {"a": {"type": "integer"}, "city": {"type": "string"}}});
+    let tool = |name: &str| ToolSpec::new(name, "A tool", parameters.clone());
+    Preface::default().tool(tool("weather")).tool(tool("add"))
+}
+
+fn read<'a>(
+    processor: &dyn DataProcessor,
+    preface: &Preface,
+    rendered: &str,
+    pieces: impl IntoIterator<Item = &'a str>,
+) -> Reading {
+    let path = [Message::user("Hi")];
+    let mut parser = processor.reply_parser(rendered, PromptSource::new(preface, &path, Ending::Answer));
+    let mut deltas: Vec<_> = pieces.into_iter().flat_map(|piece| parser.push(piece)).collect();
+    let (rest, message) = parser.finish();
+    deltas.extend(rest);
+    let (mut parts, mut arguments) = (Vec::new(), BTreeMap::<String, String>::new());
+    for delta in deltas {
+        match (parts.last_mut(), delta) {
+            (Some(Part::Text(text)), Delta::Text(more))
+            | (Some(Part::Thinking(text)), Delta::Thinking(more)) => {
+                text.push_str(&more);
+            }
+            (_, Delta::Text(text)) => parts.push(Part::Text(text)),
+            (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text)),
+            (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call)),
+            (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed)),
+            (_, Delta::Arguments(piece)) => arguments.entry(piece.id).or_default().push_str(&piece.text),
+            (_, other) => panic!("{other:?}"),
+        }
+    }
+    (parts, arguments, message)
+}
+
+fn said(part: &Part) -> String {
+    match part {
+        Part::Text(text) | Part::Thinking(text) => text.clone(),
+        Part::ToolCall(call) => format!("{}{}{}", call.id, call.name, call.arguments),
+        Part::Malformed(malformed) => malformed.raw.clone(),
+        other => panic!("{other:?} stands in a reply"),
+    }
+}
+
+/// A small generator (xorshift64, Marsaglia 2003) that draws the same on every platform.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 >> 33).unwrap() % limit.max(1)
+    }
+
+    /// A place where `text` can be cut.
+    fn border(&mut self, text: &str) -> usize {
+        text.floor_char_boundary(self.below(text.len() + 1))
+    }
+
+    fn pieces<'t>(&mut self, text: &'t str) -> Vec<&'t str> {
+        let longest = [2, 5, 17, 60][self.below(4)];
+        let (mut pieces, mut rest) = (Vec::new(), text);
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(rest.ceil_char_boundary(self.below(longest)).min(rest.len()));
+            pieces.push(piece);
+            rest = behind;
+        }
+        pieces
+    }
+}
+
+/// What mutations put between: pieces of every notation.
+const FRAGMENTS: &[&str] = &[
+    "\"",
+    "'",
+    "\\",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    ",",
+    ":",
+    ";",
+    "=",
+    "\n",
+    " ",
+    "<",
+    "|>",
+    "```",
+    "</",
+    "é",
+    "👩‍🚀",
+    "\u{200d}",
+    "1e999",
+    "null",
+    "True",
+    "\"name\": ",
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "</tool_call>",
+    "[TOOL_CALLS]",
+    "[ARGS]",
+    "<|call|>",
+    "<|end|>",
+    "<|message|>",
+    "<escape>",
+    "<|\"|>",
+    "call:",
+    "</parameter>",
+    "</function>",
+    "<![CDATA[",
+    "]]>",
+];
+
+fn mutated(corpus: &Corpus, draws: &mut Draws) -> (String, String) {
+    let (mut reply, rendered) = corpus.replies[draws.below(corpus.replies.len())].clone();
+    for _ in 0..draws.below(5) {
+        let (left, right) = (draws.border(&reply), draws.border(&reply));
+        let (left, right) = (left.min(right), left.max(right));
+        match draws.below(5) {
+            0 => reply.replace_range(left..right, ""),
+            1 => reply.insert_str(left, FRAGMENTS[draws.below(FRAGMENTS.len())]),
+            2 => {
+                let copied = reply[left..right].to_owned();
+                reply.insert_str(left, &copied);
+            }
+            3 => {
+                let (other, _) = &corpus.replies[draws.below(corpus.replies.len())];
+                let cut = draws.border(other);
+                reply.replace_range(left.., &other[cut..]);
+            }
+            _ => reply.truncate(right),
+        }
+        reply.truncate(reply.floor_char_boundary(2_000));
+    }
+    (reply, rendered)
+}
+
+fn check(processor: &dyn DataProcessor, reply: &str, rendered: &str, draws: &mut Draws) {
+    let preface = preface();
+    let mut planted = reply.to_owned();
+    planted.insert_str(draws.border(reply), WORD);
+    let whole = read(processor, &preface, rendered, [planted.as_str()]);
+    let pieces = draws.pieces(&planted);
+    let name = processor.name();
+    assert_eq!(read(processor, &preface, rendered, pieces.iter().copied()), whole, "{name}: {pieces:?}");
+    assert_eq!(whole.0, whole.2.parts, "{name}: {planted:?}");
+    let kept = whole.2.parts.iter().any(|part| said(part).contains(WORD));
+    assert!(kept, "{name}: {WORD:?} of {planted:?} is not in {:?}", whole.2);
+}
+
+fn every_two_cuts(processor: &dyn DataProcessor, corpus: &Corpus) -> u64 {
+    let (preface, mut cuts) = (preface(), 0);
+    for (reply, rendered) in &corpus.replies {
+        let whole = read(processor, &preface, rendered, [reply.as_str()]);
+        let borders: Vec<_> = reply.char_indices().map(|(border, _)| border).chain([reply.len()]).collect();
+        for (index, &left) in borders.iter().enumerate() {
+            for &right in &borders[index..] {
+                let pieces = [&reply[..left], &reply[left..right], &reply[right..]];
+                assert_eq!(read(processor, &preface, rendered, pieces), whole, "{pieces:?}");
+                cuts += 1;
+            }
+        }
+    }
+    cuts
+}
+
+#[test]
+fn mutated_replies_lose_nothing() {
+    let asked = env::var("ALLOQUY_FUZZ_REPLIES").ok().map(|number| number.parse::<u64>().unwrap());
+    let corpora: Vec<_> = alloquy_processors::families().map(Corpus::of).collect();
+    let mut draws = Draws(0x9E37_79B9_7F4A_7C15);
+    let total = asked.unwrap_or(PLAIN_RUN);
+    for corpus in &corpora {
+        let processor = alloquy_processors::named(corpus.family, &ModelInfo::default()).unwrap();
+        for _ in 0..total / u64::try_from(corpora.len()).unwrap() {
+            let (reply, rendered) = mutated(corpus, &mut draws);
+            check(&*processor, &reply, &rendered, &mut draws);
+        }
+        if asked.is_some() {
+            let cuts = every_two_cuts(&*processor, corpus);
+            println!("{}: {} recorded replies, {cuts} ways to cut them", corpus.family, corpus.replies.len());
+        }
+    }
+    println!("{total} mutated replies");
+}
