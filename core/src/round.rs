@@ -80,12 +80,6 @@ impl RoundBuilder {
         self
     }
 
-    /// Sets what keeps replies in a form; without it a request for one is an error.
-    pub fn constraints(mut self, constraints: impl Constraints + 'static) -> Self {
-        self.constraints = Some(Box::new(constraints));
-        self
-    }
-
     /// Keeps at most this many KV caches; 4 unless set.
     pub fn sessions(mut self, sessions: usize) -> Self {
         self.sessions = sessions;
@@ -357,12 +351,12 @@ impl Reading {
             Generation::Ended(FinishReason::Length) => self.finish = Some(self.reached),
             Generation::Ended(FinishReason::Stop) => {
                 self.sampled += 1;
-                self.end_form();
+                self.form.end();
                 self.finish = Some(FinishReason::Stop);
             }
             Generation::Ended(reason) => self.finish = Some(reason),
             Generation::Complete => {
-                self.end_form();
+                self.form.end();
                 self.finish = Some(FinishReason::Stop);
             }
             Generation::ThinkingCut(tokens) => self.degradations.push(Degradation::ThinkingCut { tokens }),
@@ -370,13 +364,6 @@ impl Reading {
             Generation::Token(token) => return self.sampled(token),
         }
         Ok(Vec::new())
-    }
-
-    /// The reply ended by itself, which its form allows only where it is complete.
-    fn end_form(&mut self) {
-        if self.form == Form::Open {
-            self.form = Form::Complete;
-        }
     }
 
     fn sampled(&mut self, token: TokenId) -> Result<Vec<Delta>> {

@@ -192,7 +192,7 @@ fn check(processor: &dyn DataProcessor, reply: &str, rendered: &str, draws: &mut
     let name = processor.name();
     assert_eq!(read(processor, &preface, rendered, pieces.iter().copied()), whole, "{name}: {pieces:?}");
     assert_eq!(whole.0, whole.2.parts, "{name}: {planted:?}");
-    let kept = whole.2.parts.iter().any(|part| said(part).contains(WORD));
+    let kept = whole.2.parts.iter().any(|part| said(&part.content).contains(WORD));
     assert!(kept, "{name}: {WORD:?} of {planted:?} is not in {:?}", whole.2);
 }
 

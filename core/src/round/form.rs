@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Round, source};
+use super::{Round, RoundBuilder, source};
 use crate::chat_model::Request;
 use crate::constraint::{ConstraintCompiler, Constraints};
 use crate::engine::Engine;
@@ -44,6 +44,23 @@ pub(super) enum Form {
     Open,
     /// It is complete.
     Complete,
+}
+
+impl RoundBuilder {
+    /// Sets what keeps replies in a form; without it a request for one is an error.
+    pub fn constraints(mut self, constraints: impl Constraints + 'static) -> Self {
+        self.constraints = Some(Box::new(constraints));
+        self
+    }
+}
+
+impl Form {
+    /// The reply ended by itself, which its form allows only where it is complete.
+    pub(super) fn end(&mut self) {
+        if *self == Self::Open {
+            *self = Self::Complete;
+        }
+    }
 }
 
 impl Round {
