@@ -1,5 +1,7 @@
 //! The arguments that several commands share. What only one command takes stands in its own file.
 
+mod prompt;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -11,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::{ask, chat, complete, config, conversations, convert, doctor, models, render, tree};
 use crate::settings::{Origin, Sources};
+
+pub(crate) use prompt::PromptArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -332,6 +336,10 @@ pub(crate) struct Settable {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) sampling: SamplingArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) prompt: PromptArguments,
 
     #[command(flatten)]
     #[serde(flatten)]

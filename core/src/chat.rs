@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::arguments::ProcessorArguments;
 use crate::chat_model::{CacheReport, Request};
 use crate::message::{Message, Role};
 use crate::sampling::SamplingOptions;
@@ -26,7 +27,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct Ask {
     messages: Vec<Message>,
     sampling: SamplingOptions,
-    extra: Map<String, Value>,
+    arguments: ProcessorArguments,
 }
 
 impl Ask {
@@ -36,9 +37,16 @@ impl Ask {
         self
     }
 
-    /// Sets a variable of the chat template for this turn, over that of the preface.
+    /// Sets a variable of the chat template for this turn, over that of the conversation and of the preface.
     pub fn extra(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.extra.insert(name.into(), value.into());
+        self.arguments.extra.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets what the processor is told in this turn, over what was set before; what is absent the conversation
+    /// decides, then the preface.
+    pub fn arguments(mut self, arguments: ProcessorArguments) -> Self {
+        self.arguments = arguments.or(&self.arguments);
         self
     }
 }
@@ -72,12 +80,21 @@ impl From<String> for Ask {
 pub struct Chat {
     parts: Arc<Parts>,
     id: ConversationId,
+    arguments: ProcessorArguments,
 }
 
 impl Chat {
     /// A conversation that exists in the store of `parts`.
     pub(crate) fn new(parts: Arc<Parts>, id: ConversationId) -> Self {
-        Self { parts, id }
+        Self { parts, id, arguments: ProcessorArguments::default() }
+    }
+
+    /// Sets what the processor is told in each turn of this handle unless a call says otherwise; it is not stored,
+    /// and what is absent the preface decides.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: ProcessorArguments) -> Self {
+        self.arguments = arguments;
+        self
     }
 
     /// Returns the conversation's name.
@@ -122,8 +139,9 @@ impl Chat {
     }
 
     fn turn(&self, place: Place, ask: Ask) -> Turn {
-        let Ask { messages, sampling, extra } = ask;
-        let start = Start { conversation: self.id.clone(), place, messages, sampling, extra };
+        let Ask { messages, sampling, arguments } = ask;
+        let arguments = arguments.or(&self.arguments);
+        let start = Start { conversation: self.id.clone(), place, messages, sampling, arguments };
         Turn::start(Arc::clone(&self.parts), start)
     }
 
@@ -220,7 +238,7 @@ impl Chat {
             let _ = self.parts.store.delete(&copy.id).await;
             return Err(error);
         }
-        Ok(Chat::new(Arc::clone(&self.parts), copy.id))
+        Ok(Chat::new(Arc::clone(&self.parts), copy.id).with_arguments(self.arguments.clone()))
     }
 
     async fn fill(&self, copy: &ConversationId, path: &[Node]) -> Result<()> {
@@ -244,7 +262,7 @@ impl Chat {
         let (record, path) = (self.record().await?, self.history().await?);
         let mut request = self.parts.request(&record.preface, &path);
         request.sampling = record.sampling.or(&request.sampling);
-        Ok(request.ending(Ending::Closed))
+        Ok(request.arguments(self.arguments.clone()).ending(Ending::Closed))
     }
 
     /// Says how likely each of `targets` is as the answer to what stands at the head, before middleware.

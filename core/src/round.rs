@@ -5,11 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::StreamExt;
 
+use crate::arguments::{ProcessorArguments, SWITCHES};
 use crate::chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage,
 };
 use crate::engine::{Engine, ModelInfo};
 use crate::generator::{Generation, Generator, TokenStream};
+use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 use crate::prompt::Prompt;
@@ -17,7 +19,7 @@ use crate::sampling::{SampledLogprobs, Sampler, SamplingOptions};
 use crate::scoring::Score;
 use crate::stop::{StopSignal, StopStrings, StopTokens};
 use crate::stream::{Emit, Run};
-use crate::template::{Ending, PromptTemplate};
+use crate::template::{Ending, PromptTemplate, TemplateInput};
 use crate::tokenizer::{Detokenizer, TokenId};
 use crate::{Error, ErrorKind, Result};
 
@@ -101,6 +103,12 @@ pub struct PreparedPrompt {
     pub parts: Vec<PromptPart>,
     /// The units that a session is fed.
     pub prompt: Prompt,
+    /// The digest of the template.
+    pub template: Digest,
+    /// Which of the template's several rendered, such as `tool_use`; `None` where there is one.
+    pub template_name: Option<String>,
+    /// What the arguments ask for and the prompt does not have, and the control tokens that they let through.
+    pub degradations: Vec<Degradation>,
 }
 
 impl Round {
@@ -124,11 +132,33 @@ impl Round {
     /// # Errors
     /// Those of the template, the processor and the tokenizer.
     pub fn prepare(&self, request: &Request) -> Result<PreparedPrompt> {
-        let source = source(request);
-        let rendered = self.template.render(&self.processor.template_input(source)?)?;
+        let arguments = request.joined_arguments();
+        let source = source(request, &arguments);
+        let input = self.processor.template_input(source)?;
+        let rendered = self.template.render(&input)?;
         let parts = self.processor.prompt_parts(&rendered, source)?;
-        let prompt = Prompt::lower(&parts, self.engine.tokenizer())?;
-        Ok(PreparedPrompt { rendered, parts, prompt })
+        Ok(PreparedPrompt {
+            prompt: Prompt::lower(&parts, self.engine.tokenizer())?,
+            parts,
+            template: self.template.digest(),
+            template_name: self.template.name_for(&input).map(str::to_owned),
+            degradations: self.degradations(&input, &rendered, source),
+            rendered,
+        })
+    }
+
+    fn degradations(
+        &self,
+        input: &TemplateInput,
+        rendered: &str,
+        source: PromptSource<'_>,
+    ) -> Vec<Degradation> {
+        // A processor that has switched thinking in its own way left no variable for the template.
+        let mut given = SWITCHES.iter().filter(|name| input.extra.contains_key(**name)).peekable();
+        let switched = source.arguments.thinking.is_some() && given.peek().is_some();
+        let ignored = switched && !given.any(|name| self.template.reads(input, name));
+        let ignored = ignored.then_some(Degradation::ThinkingSwitchIgnored);
+        ignored.into_iter().chain(self.processor.degradations(rendered, source)).collect()
     }
 
     fn options(&self, request: &Request) -> SamplingOptions {
@@ -198,7 +228,9 @@ impl ChatModel for Round {
             detokenizer: self.detokenizer(&prepared.prompt, request.ending)?,
             stop_tokens: StopTokens::new(options.stop_tokens),
             stops: StopStrings::new(options.stop),
-            parser: self.processor.reply_parser(&prepared.rendered, source(&request)),
+            parser: self
+                .processor
+                .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
             context: self.model().context_length,
             sampled: 0,
             tokens: Vec::new(),
@@ -211,7 +243,9 @@ impl ChatModel for Round {
             stop_string: None,
             error: None,
             seed: sampler.seed(),
-            limit,
+            reached: limit.reached,
+            template: prepared.template,
+            degradations: limit.capped.into_iter().chain(prepared.degradations).collect(),
         };
         let tokens = self.generator.generate(prepared.prompt, sampler, limit.tokens);
         Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
@@ -242,15 +276,15 @@ impl ChatModel for Round {
     }
 }
 
-fn source(request: &Request) -> PromptSource<'_> {
-    PromptSource { preface: &request.preface, path: &request.path, ending: request.ending }
+fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> PromptSource<'a> {
+    PromptSource { preface: &request.preface, path: &request.path, ending: request.ending, arguments }
 }
 
 fn ended() -> Error {
     Error::new(ErrorKind::Backend, "the generator's thread has ended")
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Limit {
     tokens: usize,
     /// What it means when that many were sampled.
@@ -282,7 +316,11 @@ struct Reading {
     stop_string: Option<String>,
     error: Option<Error>,
     seed: Option<u64>,
-    limit: Limit,
+    /// What it means when the limit of tokens was reached.
+    reached: FinishReason,
+    template: Digest,
+    /// What was not done as asked, so far.
+    degradations: Vec<Degradation>,
 }
 
 async fn read(
@@ -312,7 +350,7 @@ impl Reading {
     fn take(&mut self, event: Generation) -> Result<Vec<Delta>> {
         match event {
             Generation::Prefilled(report) => self.cache = Some(report),
-            Generation::Ended(FinishReason::Length) => self.finish = Some(self.limit.reached),
+            Generation::Ended(FinishReason::Length) => self.finish = Some(self.reached),
             Generation::Ended(reason) => {
                 self.sampled += usize::from(reason == FinishReason::Stop);
                 self.finish = Some(reason);
@@ -409,7 +447,8 @@ impl Reading {
             logprobs: self.logprobs,
             cache: self.cache,
             seed: self.seed,
-            degradations: self.limit.capped.into_iter().chain(broken).collect(),
+            template: Some(self.template),
+            degradations: self.degradations.into_iter().chain(broken).collect(),
         };
         Ok((deltas, reply))
     }

@@ -8,7 +8,9 @@ use futures::{Stream, StreamExt};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use crate::chat_model::{ChatModel, FinishReason, Reply, Request};
+use crate::arguments::ProcessorArguments;
+use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request};
+use crate::media::Digest;
 use crate::message::{Message, Role, ToolCall, ToolResult};
 use crate::middleware::{Middleware, Next};
 use crate::preface::Preface;
@@ -18,7 +20,7 @@ use crate::stop::StopSignal;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt};
 use crate::stream::{Emit, Run};
 use crate::tool::{ToolAnswers, Toolbox};
-use crate::tree::{Node, NodeId, NodeStatus};
+use crate::tree::{Node, NodeId, NodeStatus, TEMPLATE};
 use crate::{Error, ErrorKind, Result};
 
 /// Everything that turns of one manager share.
@@ -54,7 +56,7 @@ pub(crate) struct Start {
     pub(crate) place: Place,
     pub(crate) messages: Vec<Message>,
     pub(crate) sampling: SamplingOptions,
-    pub(crate) extra: Map<String, Value>,
+    pub(crate) arguments: ProcessorArguments,
 }
 
 /// Below which node a turn goes on.
@@ -193,8 +195,9 @@ async fn turn(
     let answers = line.question()?;
     for rounds in 1..=parts.tool_rounds + 1 {
         let request = line.request(&start, &stop);
-        let reply =
-            relay(Next::new(&parts.middleware, &*parts.model).call(request).await?, &mut emit).await?;
+        let stream = Next::new(&parts.middleware, &*parts.model).call(request).await?;
+        let mut reply = relay(stream, &mut emit).await?;
+        reply.degradations.extend(line.template_changed(&reply));
         if reply.finish == FinishReason::Cancelled && reply.message.is_empty() {
             return Err(Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word"));
         }
@@ -245,6 +248,8 @@ struct Line<'a> {
     record: ConversationRecord,
     path: Vec<Node>,
     tip: Option<NodeId>,
+    /// What the last reply before this turn was rendered with, of those of which it is known.
+    template: Option<Digest>,
 }
 
 impl<'a> Line<'a> {
@@ -264,7 +269,8 @@ impl<'a> Line<'a> {
             Place::Question => path.truncate(question_length(&path)),
         }
         let tip = path.last().map(|node| node.id);
-        Ok(Self { parts, record, path, tip })
+        let template = path.iter().rev().find_map(Node::template);
+        Ok(Self { parts, record, path, tip, template })
     }
 
     fn question(&self) -> Result<Option<NodeId>> {
@@ -277,9 +283,15 @@ impl<'a> Line<'a> {
 
     fn request(&self, start: &Start, stop: &StopSignal) -> Request {
         let mut request = self.parts.request(&self.record.preface, &self.path);
-        request.preface.extra.extend(start.extra.clone());
+        request.arguments = start.arguments.clone();
         request.sampling = start.sampling.clone().or(&self.record.sampling).or(&request.sampling);
         request.stop(stop.clone())
+    }
+
+    /// Every reply of the turn says so, for the caller gets the last one.
+    fn template_changed(&self, reply: &Reply) -> Option<Degradation> {
+        let (before, now) = (self.template?, reply.template?);
+        (before != now).then_some(Degradation::TemplateChanged { before, now })
     }
 
     fn reply_node(&self, reply: &Reply) -> Node {
@@ -347,6 +359,7 @@ fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
     remember("usage", serde_json::to_value(reply.usage));
     remember("cache", serde_json::to_value(reply.cache));
     remember("seed", serde_json::to_value(reply.seed));
+    remember(TEMPLATE, serde_json::to_value(reply.template));
     if !reply.degradations.is_empty() {
         remember("degradations", serde_json::to_value(&reply.degradations));
     }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+    ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::{Failure, finished};
@@ -41,6 +41,8 @@ pub(crate) struct Ask {
     #[command(flatten)]
     system: SystemArguments,
     #[command(flatten)]
+    prompt: PromptArguments,
+    #[command(flatten)]
     sampling: SamplingArguments,
 }
 
@@ -59,7 +61,8 @@ impl Ask {
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager(store)?;
         let preface = settings.settle(&self.system)?.preface();
-        let mut current = Current::open(&manager, id, preface, *notes).await?;
+        let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         let turn = current.begin(&question).await?.send(alloquy_core::Ask::from(question).sampling(sampling));
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;

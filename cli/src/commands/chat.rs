@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    HistoryArguments, ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+    HistoryArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments,
+    WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::Failure;
@@ -47,6 +48,8 @@ pub(crate) struct Chat {
     #[command(flatten)]
     history: HistoryArguments,
     #[command(flatten)]
+    prompt: PromptArguments,
+    #[command(flatten)]
     sampling: SamplingArguments,
 }
 
@@ -65,7 +68,8 @@ impl Chat {
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager(store)?;
         let preface = settings.settle(&self.system)?.preface();
-        let current = Current::open(&manager, id, preface, *notes).await?;
+        let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        let current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         model.introduce(*notes);
         let (lines, after_error) = lines(&settings.settle(&self.history)?, *notes)?;
         let printer = printer(output, LineEnd::Always);

@@ -4,18 +4,20 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, stdout};
 
 use alloquy_core::{
-    ConversationManager as _, Ending, Error, ErrorKind, Message, PreparedPrompt, PromptPart, Request, Role,
-    Unit,
+    ConversationManager as _, Ending, Error, ErrorKind, InjectionPolicy, Message, PreparedPrompt, PromptPart,
+    Request, Role, Unit,
 };
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::arguments::{ModelArguments, StoreArguments, SystemArguments, WhichConversation};
+use crate::arguments::{ModelArguments, PromptArguments, StoreArguments, SystemArguments, WhichConversation};
 use crate::failure::Failure;
 use crate::messages::messages;
+use crate::notes::Notes;
 use crate::open;
 use crate::piped::piped;
+use crate::printer::degradation;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,6 +46,8 @@ pub(crate) struct Render {
     store: StoreArguments,
     #[command(flatten)]
     system: SystemArguments,
+    #[command(flatten)]
+    prompt: PromptArguments,
 }
 
 /// A stage of a prompt: what the template prints, what that is cut into, and the tokens.
@@ -68,7 +72,8 @@ impl Render {
             Stage::Parts => parts(&prepared),
             Stage::Ids => ids(&prepared),
         };
-        context.print(&text, &value(&prepared))
+        remark(&request, &prepared, context.notes);
+        context.print(&text, &value(&request, &prepared))
     }
 
     async fn request(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
@@ -78,6 +83,7 @@ impl Render {
         }
         let answered = request.path.last().is_some_and(|message| message.role == Role::Assistant);
         request.ending = if answered { Ending::Closed } else { Ending::Answer };
+        request.arguments = context.settings.settle(&self.prompt)?.told(model.round.model(), context.notes);
         Ok(request)
     }
 
@@ -150,7 +156,30 @@ fn ids(prepared: &PreparedPrompt) -> String {
     line + "\n"
 }
 
-fn value(prepared: &PreparedPrompt) -> Value {
+/// Says what a person should know of how the prompt came about.
+fn remark(request: &Request, prepared: &PreparedPrompt, notes: Notes) {
+    if let Some(name) = &prepared.template_name {
+        notes.say(format_args!("(rendered by the template {name:?} of several)"));
+    }
+    let arguments = request.joined_arguments();
+    if let Some(loosened) = loosened(arguments.policy()) {
+        notes.say(loosened);
+    }
+    prepared.degradations.iter().for_each(|told| notes.say(degradation(told)));
+}
+
+/// Which text may become control tokens; `None` where none may.
+fn loosened(policy: &InjectionPolicy) -> Option<String> {
+    if policy.is_strict() {
+        return None;
+    }
+    let tokens: Vec<_> = policy.tokens().map(|token| format!("{token:?} from anybody")).collect();
+    let sources = policy.sources().map(|source| format!("any from {}", source.as_str()));
+    let let_through: Vec<_> = tokens.into_iter().chain(sources).collect();
+    Some(format!("(control tokens that are let through: {})", let_through.join(", ")))
+}
+
+fn value(request: &Request, prepared: &PreparedPrompt) -> Value {
     let part = |part: &PromptPart| match part {
         PromptPart::Text(text) => json!({"text": text}),
         PromptPart::Literal(text) => json!({"literal": text}),
@@ -160,5 +189,12 @@ fn value(prepared: &PreparedPrompt) -> Value {
     };
     let parts: Vec<_> = prepared.parts.iter().map(part).collect();
     let ids: Vec<_> = prepared.prompt.tokens().collect();
-    json!({"text": text(prepared), "parts": parts, "ids": ids})
+    json!({
+        "text": text(prepared),
+        "parts": parts,
+        "ids": ids,
+        "template": {"digest": prepared.template, "name": prepared.template_name},
+        "arguments": request.joined_arguments(),
+        "degradations": prepared.degradations,
+    })
 }
