@@ -61,7 +61,7 @@ pub(crate) struct Current<'a> {
 }
 
 enum State {
-    New(NewConversation),
+    New(Box<NewConversation>),
     Begun(Chat),
 }
 
@@ -74,7 +74,7 @@ impl<'a> Current<'a> {
         notes: Notes,
     ) -> Result<Self> {
         let state = match id {
-            None => State::New(preface.into()),
+            None => State::New(Box::new(preface.into())),
             Some(id) => match manager.open(&id).await {
                 Ok(chat) => {
                     notes.say(format_args!("going on with conversation {id}"));
@@ -83,7 +83,7 @@ impl<'a> Current<'a> {
                 }
                 Err(error) if error.is_not_found() => {
                     notes.say(format_args!("beginning conversation {id}"));
-                    State::New(NewConversation::from(preface).id(id))
+                    State::New(Box::new(NewConversation::from(preface).id(id)))
                 }
                 Err(error) => return Err(error),
             },
@@ -100,7 +100,7 @@ impl<'a> Current<'a> {
     /// Returns the conversation, beginning it if need be.
     pub(crate) async fn begin(&mut self, question: &str) -> Result<Chat> {
         if let State::New(new) = &self.state {
-            let new = new.clone().metadata("title", shortened(question, TITLE));
+            let new = NewConversation::clone(new).metadata("title", shortened(question, TITLE));
             self.state = State::Begun(self.manager.create(new).await?);
         }
         self.chat()

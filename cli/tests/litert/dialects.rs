@@ -100,7 +100,7 @@ pub(crate) fn load_item(row: &Row) -> Outcome {
     }
     let found = match read(Dialect::LiteRt, &json!([{"role": "user", "content": [item]}])) {
         Err(error) => outcome::error(&error),
-        Ok(messages) => loaded(&messages[0].parts[0]),
+        Ok(messages) => loaded(&messages[0].parts[0].content),
     };
     Outcome::compared(row.expected.clone(), found)
 }

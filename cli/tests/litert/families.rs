@@ -92,7 +92,7 @@ pub(crate) fn with_syntax(syntax: &str, text: &str) -> Result<(Family, &'static 
 pub(crate) fn thinks(family: &Family, start: &str, end: &str) -> bool {
     let reply = format!("{start}probe{end}");
     let message = read(family, "", &Preface::default(), [reply.as_str()]);
-    matches!(message.parts.as_slice(), [Part::Thinking(thought)] if thought == "probe")
+    message.parts == [Part::Thinking("probe".to_owned())]
 }
 
 /// A preface that offers a tool: without one, no family looks for calls.

@@ -58,7 +58,8 @@ fn named_files(document: &Value) -> Value {
 /// Writes a reply as LiteRT-LM does: content in items, then the channels, then the calls, which have no ids. A thought
 /// does not part the text around it.
 pub(crate) fn reply(message: &Message) -> Value {
-    let said = message.parts.iter().filter(|part| !matches!(part, Part::Thinking(_)));
+    let said =
+        message.parts.iter().map(|part| &part.content).filter(|part| !matches!(part, Part::Thinking(_)));
     let said: Vec<&Part> = said.collect();
     let joins = |left: &&Part, right: &&Part| matches!((left, right), (Part::Text(_), Part::Text(_)));
     let content: Vec<Value> = said.chunk_by(joins).filter_map(item).collect();
@@ -97,7 +98,7 @@ pub(crate) fn call(call: &ToolCall) -> Value {
 
 /// Says whether a message holds something that could not be read.
 pub(crate) fn unreadable(message: &Message) -> Option<&str> {
-    message.parts.iter().find_map(|part| match part {
+    message.parts.iter().find_map(|part| match &part.content {
         Part::Malformed(malformed) => Some(malformed.reason.as_str()),
         _ => None,
     })
