@@ -10,6 +10,7 @@
 //!
 //! The modules are listed in the order in which a message meets them.
 
+mod calls;
 mod chat;
 mod chat_model;
 mod conversation;
@@ -62,6 +63,8 @@ pub use store::{
 pub use stream::{Emit, Run};
 pub use template::{Ending, PromptTemplate, TemplateInput};
 pub use tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
-pub use tool::{Tool, ToolAnswers, Toolbox};
+#[cfg(feature = "schemars")]
+pub use tool::TypedTool;
+pub use tool::{Approval, Timer, Tool, ToolSource, Toolbox, Tools, Verdict};
 pub use tree::{Address, Node, NodeId, NodeStatus, Tree};
-pub use turn::{HeadMove, Turn, TurnEvent, TurnReply};
+pub use turn::{HeadMove, Turn, TurnEnd, TurnEvent, TurnReply};
