@@ -15,6 +15,7 @@ mod printer;
 mod progress;
 mod repl;
 mod settings;
+mod tools;
 mod visible;
 
 use std::process::ExitCode;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_core::{
-    ConversationStore, DataProcessor, Engine, Error, ErrorKind, Manager, ModelInfo, PromptTemplate, Result,
-    Round, SamplingOptions,
+    ConversationStore, DataProcessor, Engine, Error, ErrorKind, Manager, ManagerBuilder, ModelInfo,
+    PromptTemplate, Result, Round, SamplingOptions,
 };
 use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
 use alloquy_templates::{CompletionTemplate, ConversationTemplate, JinjaTemplate, TemplateOrigin};
@@ -54,15 +54,15 @@ struct Family {
 }
 
 impl Model {
-    /// Makes a manager of this model.
+    /// Begins a manager of this model.
     pub(crate) fn manager(
         &self,
         store: Arc<dyn ConversationStore>,
         sampling: &SamplingArguments,
-    ) -> Result<Manager> {
+    ) -> ManagerBuilder {
         let format = SamplingOptions { stop: self.template.stop.clone(), ..SamplingOptions::default() };
         let sampling = sampling.options().or(&format);
-        Manager::over(Arc::new(self.round.clone())).store(store).sampling(sampling).build()
+        Manager::over(Arc::new(self.round.clone())).store(store).sampling(sampling)
     }
 
     /// Returns the name, the family, the template's origin and the context on one line.

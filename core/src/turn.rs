@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::{Stream, StreamExt};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -94,7 +95,8 @@ pub enum HeadMove {
 }
 
 /// Why a turn ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TurnEnd {
     /// The model answered, and asks for nothing more.

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments, WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::Failure;
@@ -15,6 +15,7 @@ use crate::interrupts::Interrupts;
 use crate::open;
 use crate::piped::piped;
 use crate::printer::{LineEnd, printer, take};
+use crate::tools::{self, ROUNDS};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,6 +43,8 @@ pub(crate) struct Ask {
     system: SystemArguments,
     #[command(flatten)]
     sampling: SamplingArguments,
+    #[command(flatten)]
+    tools: ToolArguments,
 }
 
 impl Ask {
@@ -55,8 +58,11 @@ impl Ask {
         let question = question(&self.question.join(" "), piped()?)?;
         let store = self.store(context).await?;
         let id = self.which.find(&*store).await?;
+        let arguments = settings.settle(&self.tools)?;
+        let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
-        let manager = model.manager(store, &settings.settle(&self.sampling)?)?;
+        let manager = model.manager(store, &settings.settle(&self.sampling)?).toolbox(toolbox);
+        let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
         let mut current = Current::open(&manager, id, preface, *notes).await?;
         let turn = current.begin(&question).await?.send(question);

@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    HistoryArguments, ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+    HistoryArguments, ModelArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments,
+    WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::Failure;
@@ -17,6 +18,7 @@ use crate::open;
 use crate::printer::{LineEnd, printer};
 use crate::repl::{AfterError, Lines, Piped, Repl, Typed};
 use crate::settings::{HISTORY_FILE, data_folder};
+use crate::tools::{self, ROUNDS};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,6 +50,8 @@ pub(crate) struct Chat {
     history: HistoryArguments,
     #[command(flatten)]
     sampling: SamplingArguments,
+    #[command(flatten)]
+    tools: ToolArguments,
 }
 
 impl Chat {
@@ -61,8 +65,11 @@ impl Chat {
         let store = open::store(settings.settle(&self.store)?.store.as_deref()).await?;
         // Before the model is loaded, so that a wrong name does not take seconds to be told.
         let id = self.which.find(&*store).await?;
+        let arguments = settings.settle(&self.tools)?;
+        let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
-        let manager = model.manager(store, &settings.settle(&self.sampling)?)?;
+        let manager = model.manager(store, &settings.settle(&self.sampling)?).toolbox(toolbox);
+        let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
         let current = Current::open(&manager, id, preface, *notes).await?;
         model.introduce(*notes);

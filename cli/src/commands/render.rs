@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, WhichConversation,
+    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments, WhichConversation,
 };
 use crate::failure::Failure;
 use crate::messages::messages;
 use crate::open;
 use crate::piped::piped;
+use crate::tools;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,6 +47,8 @@ pub(crate) struct Render {
     store: StoreArguments,
     #[command(flatten)]
     system: SystemArguments,
+    #[command(flatten)]
+    tools: ToolArguments,
 }
 
 /// A stage of a prompt: what the template prints, what that is cut into, and the tokens.
@@ -75,6 +78,8 @@ impl Render {
 
     async fn request(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
         let mut request = self.before(context, model).await?;
+        let tools = tools::toolbox(&context.settings.settle(&self.tools)?, context.notes).await?.now()?;
+        request.preface.tools.extend(tools.specs().cloned());
         if !self.message.is_empty() {
             request.path.push(Message::user(self.message.join(" ")));
         }
@@ -89,7 +94,7 @@ impl Render {
         if self.which.last || self.which.conversation.is_some() {
             let store = open::store(context.settings.settle(&self.store)?.store.as_deref()).await?;
             let id = self.which.find_or_last(&*store).await?;
-            let manager = model.manager(store, &SamplingArguments::default())?;
+            let manager = model.manager(store, &SamplingArguments::default()).build()?;
             return Ok(manager.open(&id).await?.request().await?);
         }
         match self.message.is_empty() {
