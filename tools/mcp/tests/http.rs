@@ -1,5 +1,4 @@
 //! A server over streamable HTTP, on this machine.
-#![cfg(feature = "http")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod server;

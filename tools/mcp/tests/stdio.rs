@@ -1,5 +1,4 @@
 //! A program as a server: what its tools answer, how they change, and what is left when it dies.
-#![cfg(feature = "stdio")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod server;

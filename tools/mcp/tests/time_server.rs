@@ -1,5 +1,4 @@
 //! A server that others wrote: `mcp-server-time`, from its package, in an environment of its own below the target folder.
-#![cfg(feature = "stdio")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::path::{Path, PathBuf};
