@@ -6,3 +6,4 @@ pub mod chat_model;
 pub mod processor;
 pub mod session;
 pub mod store;
+pub mod tool;

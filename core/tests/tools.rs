@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use alloquy_core::laws;
 use alloquy_core::{
     Approval, Error, ErrorKind, Result, Tool, ToolCall, ToolResult, ToolSource, ToolSpec, Toolbox, TypedTool,
     Verdict,
@@ -213,6 +214,13 @@ struct Place {
 enum Vehicle {
     Train,
     Ship,
+}
+
+#[test]
+fn a_typed_tool_obeys_the_laws() {
+    let tool = TypedTool::new("book", "Books a trip", |_: Trip| async { Ok("booked") });
+    let place = json!({"city": "Oslo", "latitude": 59.9});
+    laws::tool::all(&tool, &json!({"from": place, "travellers": 1, "title": "Mr"}));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use alloquy_core::laws;
 use alloquy_core::{Result, Tool, ToolCall, ToolResult, ToolSource, Toolbox};
 use alloquy_mcp::McpServer;
 use futures::{FutureExt, StreamExt};
@@ -77,6 +78,23 @@ fn answers_and_errors_are_what_a_model_can_read() {
 }
 
 #[test]
+fn a_servers_tools_obey_the_laws() {
+    let server = connect();
+    laws::tool::all(&*tool(&server, "add"), &json!({"a": 2, "b": 3}));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_program_ends_with_its_connection() {
+    let server = connect();
+    let status = format!("/proc/{}/stat", call(&server, "process", &json!({})).unwrap());
+    assert!(std::fs::exists(&status).unwrap());
+    drop(server);
+    // A process that nobody has buried yet is dead all the same.
+    eventually("the end", || std::fs::read_to_string(&status).map_or(true, |status| status.contains(") Z ")));
+}
+
+#[test]
 fn calls_run_at_once() {
     let server = connect();
     let calls: Vec<_> =
@@ -101,7 +119,7 @@ fn a_tool_that_appears_is_offered_and_answers() {
     let server = connect();
     let before = Toolbox::default().source(server.clone()).now().unwrap();
     call(&server, "grow", &json!({})).unwrap();
-    eventually("the new tool", || server.tools().len() == 8);
+    eventually("the new tool", || server.tools().len() == 9);
     assert_eq!(call(&server, "grown", &json!({})).unwrap(), "hello");
     assert!(!before.has("grown"), "what a turn offers does not change under it");
 }
@@ -126,7 +144,7 @@ fn a_server_that_dies_leaves_errors_and_nothing_worse() {
     assert_eq!(error.to_string(), message);
     eventually("the end", || server.is_closed());
     assert_eq!(call(&server, "add", &json!({"a": 1, "b": 1})).unwrap_err().to_string(), message);
-    assert_eq!(server.tools().len(), 7, "what was offered stays on offer");
+    assert_eq!(server.tools().len(), 8, "what was offered stays on offer");
 }
 
 #[test]

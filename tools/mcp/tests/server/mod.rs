@@ -45,6 +45,7 @@ impl ServerHandler for Server {
             tool("grow", "Makes a tool appear", &json!({})),
             tool("wait", "Never answers", &json!({})),
             tool("given_up", "Counts the calls of wait that nobody waits for any more", &json!({})),
+            tool("process", "Tells the id of the process", &json!({})),
             tool("die", "Ends the server", &json!({})),
         ];
         if self.grown.load(Ordering::SeqCst) {
@@ -81,6 +82,7 @@ impl ServerHandler for Server {
             }
             "given_up" => CallToolResult::structured(json!(self.given_up.load(Ordering::SeqCst))),
             "grown" => CallToolResult::success(vec![ContentBlock::text("hello")]),
+            "process" => CallToolResult::structured(json!(std::process::id())),
             "die" => std::process::exit(3),
             other => return Err(ErrorData::invalid_params(format!("no tool {other:?}"), None)),
         };
