@@ -98,7 +98,7 @@ impl Approval for Rule {
 
 /// Puts a call before the person at the terminal, with all of its arguments: what is cut off cannot be approved of.
 fn question(call: &ToolCall) -> Answer {
-    let (name, arguments) = (visible(&call.name), visible(&call.arguments.to_string()));
+    let (name, arguments) = (as_it_stands(&call.name), as_it_stands(&call.arguments.to_string()));
     // Nobody may be listening there; then nobody answers either.
     let _ = write!(stderr(), "run {name}({arguments})? [y]es, [a]lways this tool, [N]o: ");
     let _ = stderr().flush();
@@ -107,6 +107,12 @@ fn question(call: &ToolCall) -> Answer {
         Ok(_) => Answer::read(&line),
         Err(_) => Answer::No,
     }
+}
+
+/// Text without control characters, and without those that show it in another order than it stands in.
+fn as_it_stands(text: &str) -> String {
+    let turns = |character: char| matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    visible(text).replace(turns, "\u{FFFD}")
 }
 
 #[cfg(feature = "mcp")]
@@ -177,6 +183,11 @@ mod tests {
         let read = |line| Answer::read(line);
         assert_eq!([read("y\n"), read(" YES "), read("a\n")], [Answer::Once, Answer::Once, Answer::Always]);
         assert_eq!([read("\n"), read("n\n"), read("yep\n"), read("")], [const { Answer::No }; 4]);
+    }
+
+    #[test]
+    fn what_is_asked_is_shown_as_it_stands() {
+        assert_eq!(as_it_stands("rm \u{202E}txt.a\u{1b}[2K"), "rm \u{FFFD}txt.a\u{FFFD}[2K");
     }
 
     #[test]
