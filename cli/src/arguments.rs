@@ -1,5 +1,7 @@
 //! The arguments that several commands share. What only one command takes stands in its own file.
 
+mod prompt;
+
 use std::path::PathBuf;
 
 use alloquy_core::{ConversationId, Preface, SamplingOptions};
@@ -12,6 +14,8 @@ use crate::commands::{
     ask, chat, complete, config, conversations, convert, doctor, models, render, tools, tree,
 };
 use crate::settings::{Origin, Sources};
+
+pub(crate) use prompt::PromptArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -261,6 +265,10 @@ pub(crate) struct Settable {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) tools: ToolArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) prompt: PromptArguments,
 
     #[command(flatten)]
     #[serde(flatten)]

@@ -3,7 +3,7 @@
 
 use alloquy_core::{
     Chat, ConversationId, ConversationManager as _, ConversationStore, Error, ErrorKind, Manager,
-    NewConversation, Preface, Query, Result,
+    NewConversation, Preface, ProcessorArguments, Query, Result,
 };
 
 use crate::arguments::WhichConversation;
@@ -57,6 +57,7 @@ async fn keep_instructions(chat: &Chat, given: &Preface, notes: Notes) -> Result
 pub(crate) struct Current<'a> {
     manager: &'a Manager,
     state: State,
+    told: ProcessorArguments,
 }
 
 enum State {
@@ -87,7 +88,13 @@ impl<'a> Current<'a> {
                 Err(error) => return Err(error),
             },
         };
-        Ok(Self { manager, state })
+        Ok(Self { manager, state, told: ProcessorArguments::default() })
+    }
+
+    /// Sets what the model's processor is told in each turn.
+    pub(crate) fn telling(mut self, told: ProcessorArguments) -> Self {
+        self.told = told;
+        self
     }
 
     /// Returns the conversation, beginning it if need be.
@@ -105,7 +112,7 @@ impl<'a> Current<'a> {
     /// [`ErrorKind::Invalid`] when nothing was said yet.
     pub(crate) fn chat(&self) -> Result<Chat> {
         match &self.state {
-            State::Begun(chat) => Ok(chat.clone()),
+            State::Begun(chat) => Ok(chat.clone().with_arguments(self.told.clone())),
             State::New(_) => Err(Error::new(ErrorKind::Invalid, "nothing was said yet")),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use alloquy_core::{Node, NodeId, NodeStatus, Result, Tree};
+use alloquy_core::{Digest, Node, NodeId, NodeStatus, Result, Tree};
 
 use crate::preview::preview;
 
@@ -17,15 +17,15 @@ pub(crate) fn draw(tree: &Tree, head: Option<NodeId>) -> Result<String> {
     let mut drawing = String::new();
     // Lines still to be drawn, the next one last: the node and what stands before its own mark.
     let mut pending = Vec::new();
-    push_children(tree, None, "", &mut pending);
-    while let Some(Line { id, before, branch }) = pending.pop() {
+    push_children(tree, None, ("", None), &mut pending);
+    while let Some(Line { id, before, branch, template }) = pending.pop() {
         let node = tree.node(id)?;
         let here = if head == Some(id) { "*" } else { " " };
-        let (mark, text, address) = (branch.mark(), describe(node), tree.address(Some(id))?);
+        let (mark, text, address) = (branch.mark(), describe(node, template), tree.address(Some(id))?);
         // Writing to a string cannot fail.
         let _ = writeln!(drawing, "{here} {before}{mark}{text}  [{address}]");
         let below = format!("{before}{}", branch.below());
-        push_children(tree, Some(id), &below, &mut pending);
+        push_children(tree, Some(id), (&below, node.template().or(template)), &mut pending);
     }
     Ok(drawing)
 }
@@ -35,6 +35,8 @@ struct Line {
     id: NodeId,
     before: String,
     branch: Branch,
+    /// What the last reply above was rendered with.
+    template: Option<Digest>,
 }
 
 /// How a node hangs on the one above it.
@@ -66,7 +68,12 @@ impl Branch {
     }
 }
 
-fn push_children(tree: &Tree, parent: Option<NodeId>, before: &str, pending: &mut Vec<Line>) {
+fn push_children(
+    tree: &Tree,
+    parent: Option<NodeId>,
+    (before, template): (&str, Option<Digest>),
+    pending: &mut Vec<Line>,
+) {
     let children = tree.children(parent);
     for (place, &id) in children.iter().enumerate().rev() {
         let branch = match place + 1 {
@@ -74,16 +81,20 @@ fn push_children(tree: &Tree, parent: Option<NodeId>, before: &str, pending: &mu
             count if count == children.len() => Branch::Last,
             _ => Branch::Middle,
         };
-        pending.push(Line { id, before: before.to_owned(), branch });
+        pending.push(Line { id, before: before.to_owned(), branch, template });
     }
 }
 
-fn describe(node: &Node) -> String {
+fn describe(node: &Node, before: Option<Digest>) -> String {
     let status = match node.status {
         NodeStatus::Interrupted => " (interrupted)",
         _ => "",
     };
-    format!("{}: {}{status}", node.message.role, preview(&node.message, WIDTH))
+    let template = match (before, node.template()) {
+        (Some(before), Some(now)) if before != now => " (another template)",
+        _ => "",
+    };
+    format!("{}: {}{status}{template}", node.message.role, preview(&node.message, WIDTH))
 }
 
 #[cfg(test)]
@@ -121,5 +132,22 @@ mod tests {
             Message::user("Why is the sky so very blue today, and was it as blue in the days of old?"),
         );
         insta::assert_snapshot!(draw(&tree, Some(head)).unwrap());
+    }
+
+    #[test]
+    fn another_template_than_above_is_told_of() {
+        let mut tree = Tree::default();
+        let mut above = None;
+        for (said, template) in [("One", Some("a")), ("Two", None), ("Three", Some("b")), ("Four", Some("b"))]
+        {
+            let mut node = Node::new(above, Message::assistant(said));
+            let digest = template.map(|source| Digest::of(source.as_bytes()).to_string());
+            node.metadata.extend(digest.map(|digest| ("template".to_owned(), digest.into())));
+            above = Some(node.id);
+            tree.insert(node).unwrap();
+        }
+        let drawn = draw(&tree, above).unwrap();
+        let told: Vec<_> = drawn.lines().map(|line| line.contains("(another template)")).collect();
+        assert_eq!(told, [false, false, true, false], "{drawn}");
     }
 }

@@ -15,7 +15,7 @@ use crate::notes::Notes;
 use crate::visible::Visible;
 
 pub(crate) use events::Events;
-pub(crate) use text::{LineEnd, Text};
+pub(crate) use text::{LineEnd, Text, degradation};
 
 /// Prints what happens in a turn.
 pub(crate) trait Printer {

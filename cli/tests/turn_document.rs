@@ -83,7 +83,7 @@ fn the_document_shows_what_happens() {
 }
 
 fn prompt_blocks(stack: &Stack, request: &Request) -> Vec<(&'static str, String)> {
-    let source = PromptSource { preface: &request.preface, path: &request.path, ending: request.ending };
+    let source = PromptSource::new(&request.preface, &request.path, request.ending);
     let input = stack.processor.template_input(source).unwrap();
     let shown = json!({"messages": input.messages, "tools": input.tools, "extra": input.extra,
         "ending": format!("{:?}", input.ending)});

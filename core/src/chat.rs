@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::arguments::ProcessorArguments;
 use crate::chat_model::{CacheReport, Request};
 use crate::message::{Message, Role};
 use crate::sampling::SamplingOptions;
@@ -25,7 +26,7 @@ use crate::{Error, ErrorKind, Result};
 pub struct Ask {
     messages: Vec<Message>,
     sampling: SamplingOptions,
-    extra: Map<String, Value>,
+    arguments: ProcessorArguments,
 }
 
 impl Ask {
@@ -35,9 +36,16 @@ impl Ask {
         self
     }
 
-    /// Sets a variable of the chat template for this turn, over that of the preface.
+    /// Sets a variable of the chat template for this turn, over that of the conversation and of the preface.
     pub fn extra(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.extra.insert(name.into(), value.into());
+        self.arguments.extra.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets what the processor is told in this turn, over what was set before; what is absent the conversation
+    /// decides, then the preface.
+    pub fn arguments(mut self, arguments: ProcessorArguments) -> Self {
+        self.arguments = arguments.or(&self.arguments);
         self
     }
 }
@@ -71,12 +79,21 @@ impl From<String> for Ask {
 pub struct Chat {
     parts: Arc<Parts>,
     id: ConversationId,
+    arguments: ProcessorArguments,
 }
 
 impl Chat {
     /// A conversation that exists in the store of `parts`.
     pub(crate) fn new(parts: Arc<Parts>, id: ConversationId) -> Self {
-        Self { parts, id }
+        Self { parts, id, arguments: ProcessorArguments::default() }
+    }
+
+    /// Sets what the processor is told in each turn of this handle unless a call says otherwise; it is not stored,
+    /// and what is absent the preface decides.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: ProcessorArguments) -> Self {
+        self.arguments = arguments;
+        self
     }
 
     /// Returns the conversation's name.
@@ -121,8 +138,9 @@ impl Chat {
     }
 
     fn turn(&self, place: Place, ask: Ask) -> Turn {
-        let Ask { messages, sampling, extra } = ask;
-        let start = Start { conversation: self.id.clone(), place, messages, sampling, extra };
+        let Ask { messages, sampling, arguments } = ask;
+        let arguments = arguments.or(&self.arguments);
+        let start = Start { conversation: self.id.clone(), place, messages, sampling, arguments };
         Turn::start(Arc::clone(&self.parts), start)
     }
 
@@ -220,7 +238,7 @@ impl Chat {
             let _ = self.parts.store.delete(&copy.id).await;
             return Err(error);
         }
-        Ok(Chat::new(Arc::clone(&self.parts), copy.id))
+        Ok(Chat::new(Arc::clone(&self.parts), copy.id).with_arguments(self.arguments.clone()))
     }
 
     async fn fill(&self, copy: &ConversationId, path: &[Node]) -> Result<()> {
@@ -243,6 +261,6 @@ impl Chat {
     pub async fn request(&self) -> Result<Request> {
         let tools = self.parts.toolbox.now()?;
         let request = self.parts.request(&tools, &self.record().await?.preface, &self.history().await?);
-        Ok(request.ending(Ending::Closed))
+        Ok(request.arguments(self.arguments.clone()).ending(Ending::Closed))
     }
 }

@@ -6,6 +6,8 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::arguments::{ProcessorArguments, TextSource};
+use crate::media::Digest;
 use crate::message::Message;
 use crate::preface::Preface;
 use crate::processor::Delta;
@@ -29,6 +31,8 @@ pub struct Request {
     pub ending: Ending,
     /// Ends the reply early and keeps it.
     pub stop: StopSignal,
+    /// What the processor is told by the call and the conversation; what is absent the preface decides.
+    pub arguments: ProcessorArguments,
 }
 
 impl Request {
@@ -49,6 +53,18 @@ impl Request {
     pub fn ending(mut self, ending: Ending) -> Self {
         self.ending = ending;
         self
+    }
+
+    /// Sets what the processor is told.
+    #[must_use]
+    pub fn arguments(mut self, arguments: ProcessorArguments) -> Self {
+        self.arguments = arguments;
+        self
+    }
+
+    /// Returns what the processor is told in the end: by the call and the conversation, then by the preface.
+    pub fn joined_arguments(&self) -> ProcessorArguments {
+        self.arguments.clone().or(&self.preface.arguments)
     }
 
     /// Listens to a signal that ends the reply early.
@@ -99,8 +115,8 @@ pub struct CacheReport {
     pub first_difference: Option<usize>,
 }
 
-/// Something that was not done as asked, or had to be done another way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Something that was not done as asked, or had to be done another way, or that was asked for and is dangerous.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Degradation {
@@ -113,6 +129,30 @@ pub enum Degradation {
     },
     /// Bytes at the end of the reply were no whole character and became U+FFFD.
     BrokenText,
+    /// A text of the conversation spells a control token, and the injection policy let it be one.
+    ControlTokenLetThrough {
+        /// The control token.
+        token: String,
+        /// Whose texts spell it.
+        source: TextSource,
+        /// How often it stands in the texts that the template was given.
+        times: usize,
+    },
+    /// Thinking was switched on or off, and the template has no such switch.
+    ThinkingSwitchIgnored,
+    /// Thoughts of earlier replies were to be kept, and the template does not print all of them.
+    ThinkingLeftOut {
+        /// How many messages have thoughts that the prompt has not.
+        messages: usize,
+    },
+    /// The last reply on this path was rendered with another template, so the model sees the same conversation
+    /// in another form than it was held in.
+    TemplateChanged {
+        /// The digest of the template before.
+        before: Digest,
+        /// The digest of the template of this reply.
+        now: Digest,
+    },
 }
 
 /// A whole reply.
@@ -131,6 +171,8 @@ pub struct Reply {
     pub cache: Option<CacheReport>,
     /// The seed of the draw; `None` when greedy or unknown.
     pub seed: Option<u64>,
+    /// The digest of the template that rendered its prompt; `None` for models that keep theirs to themselves.
+    pub template: Option<Digest>,
     /// What was not done as asked.
     pub degradations: Vec<Degradation>,
 }
@@ -145,6 +187,7 @@ impl Reply {
             usage: Usage::default(),
             cache: None,
             seed: None,
+            template: None,
             degradations: Vec::new(),
         }
     }

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use futures::{Stream, StreamExt};
 
 use crate::Result;
+use crate::arguments::ProcessorArguments;
 use crate::chat_model::{CacheReport, ChatModel, Reply, ReplyStream, Request};
 use crate::message::{Message, Part};
 use crate::preface::Preface;
@@ -35,6 +36,7 @@ pub struct Conversation {
     model: Arc<dyn ChatModel>,
     preface: Preface,
     sampling: SamplingOptions,
+    arguments: ProcessorArguments,
     history: Vec<Message>,
     pending: Vec<Message>,
 }
@@ -58,14 +60,21 @@ impl From<Vec<Message>> for Messages {
 impl Conversation {
     /// Starts a conversation.
     pub fn new(model: Arc<dyn ChatModel>, preface: Preface) -> Self {
-        let (sampling, history, pending) = Default::default();
-        Self { model, preface, sampling, history, pending }
+        let (sampling, arguments, history, pending) = Default::default();
+        Self { model, preface, sampling, arguments, history, pending }
     }
 
     /// Sets how replies are sampled; what is absent the model decides.
     #[must_use]
     pub fn with_sampling(mut self, sampling: SamplingOptions) -> Self {
         self.sampling = sampling;
+        self
+    }
+
+    /// Sets what the processor is told; what is absent the preface decides.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: ProcessorArguments) -> Self {
+        self.arguments = arguments;
         self
     }
 
@@ -136,7 +145,8 @@ impl Conversation {
 
     fn request(&self, said: &[Message], ending: Ending) -> Request {
         let path = self.history.iter().chain(said).cloned().collect();
-        Request::new(self.preface.clone(), path).sampling(self.sampling.clone()).ending(ending)
+        let request = Request::new(self.preface.clone(), path).sampling(self.sampling.clone());
+        request.arguments(self.arguments.clone()).ending(ending)
     }
 }
 

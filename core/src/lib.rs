@@ -10,6 +10,7 @@
 //!
 //! The modules are listed in the order in which a message meets them.
 
+mod arguments;
 mod calls;
 mod chat;
 mod chat_model;
@@ -40,6 +41,7 @@ mod tool;
 mod tree;
 mod turn;
 
+pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
 pub use chat::{Ask, Chat};
 pub use chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage};
 pub use conversation::{Conversation, MessageStream, Messages};

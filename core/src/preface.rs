@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::arguments::ProcessorArguments;
 use crate::message::Message;
 
 /// What stands before the first message of a conversation. It does not change afterwards.
@@ -25,9 +26,10 @@ pub struct Preface {
     /// The tools that the model may ask for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
-    /// Variables for the chat template, such as `enable_thinking`.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub extra: Map<String, Value>,
+    /// What the processor is told unless the conversation or a call says otherwise: template variables (`extra`),
+    /// thinking, injection policy.
+    #[serde(flatten)]
+    pub arguments: ProcessorArguments,
 }
 
 impl Preface {
@@ -53,7 +55,14 @@ impl Preface {
     /// Sets a variable of the chat template.
     #[must_use]
     pub fn extra(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
-        self.extra.insert(name.into(), value.into());
+        self.arguments.extra.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets what the processor is told unless the conversation or a call says otherwise, over what was set before.
+    #[must_use]
+    pub fn arguments(mut self, arguments: ProcessorArguments) -> Self {
+        self.arguments = arguments.or(&self.arguments);
         self
     }
 }

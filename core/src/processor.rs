@@ -4,6 +4,8 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::Result;
+use crate::arguments::ProcessorArguments;
+use crate::chat_model::Degradation;
 use crate::media::Media;
 use crate::message::{Malformed, Message, ToolCall};
 use crate::preface::Preface;
@@ -27,12 +29,21 @@ pub enum PromptPart {
 /// What a prompt is made from: the preface and the path of messages to answer.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptSource<'a> {
-    /// Instructions, tools and template variables.
+    /// Instructions and tools.
     pub preface: &'a Preface,
     /// The messages from the root to the one to answer.
     pub path: &'a [Message],
     /// How the prompt ends.
     pub ending: Ending,
+    /// What the call, the conversation and the preface tell, joined; those of the preface are not read again.
+    pub arguments: &'a ProcessorArguments,
+}
+
+impl<'a> PromptSource<'a> {
+    /// Takes a prompt's source from a preface and a path; the processor is told what the preface tells.
+    pub fn new(preface: &'a Preface, path: &'a [Message], ending: Ending) -> Self {
+        Self { preface, path, ending, arguments: &preface.arguments }
+    }
 }
 
 /// Knows one model family.
@@ -40,7 +51,8 @@ pub struct PromptSource<'a> {
 /// # Contract
 /// A processor is pure: no clock, no I/O, no state between calls. `prompt_parts` undoes whatever marks
 /// `template_input` put into texts, so that joining the parts' texts gives the unmarked prompt. Text of users,
-/// systems, tools and documents that spells a control token comes out as [`PromptPart::Literal`].
+/// systems, tools and documents that spells a control token comes out as [`PromptPart::Literal`], unless the source's
+/// [injection policy](crate::InjectionPolicy) lets it through, which `degradations` then tells.
 /// [`laws::processor`](crate::laws::processor) checks all of it. An `Arc` of a processor is a processor.
 pub trait DataProcessor: Send + Sync + Debug {
     /// Returns the family's name, such as `qwen3`.
@@ -57,6 +69,13 @@ pub trait DataProcessor: Send + Sync + Debug {
 
     /// Returns texts that end a reply and are not part of it, for models without a token for that.
     fn stop_strings(&self) -> Vec<String>;
+
+    /// Returns what of the arguments `rendered` does not do as asked, and the control tokens that their injection
+    /// policy let through. A processor that lets nothing through and leaves thoughts to the template has nothing to say.
+    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
+        let _ = (rendered, source);
+        Vec::new()
+    }
 }
 
 impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
@@ -78,6 +97,10 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 
     fn stop_strings(&self) -> Vec<String> {
         (**self).stop_strings()
+    }
+
+    fn degradations(&self, rendered: &str, source: PromptSource<'_>) -> Vec<Degradation> {
+        (**self).degradations(rendered, source)
     }
 }
 

@@ -5,18 +5,20 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::StreamExt;
 
+use crate::arguments::{ProcessorArguments, SWITCHES};
 use crate::chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage,
 };
 use crate::engine::{Engine, ModelInfo};
 use crate::generator::{Generation, Generator, TokenStream};
+use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 use crate::prompt::Prompt;
 use crate::sampling::{Sampler, SamplingOptions};
 use crate::stop::{StopSignal, StopStrings};
 use crate::stream::{Emit, Run};
-use crate::template::{Ending, PromptTemplate};
+use crate::template::{Ending, PromptTemplate, TemplateInput};
 use crate::tokenizer::{Detokenizer, TokenId};
 use crate::{Error, ErrorKind, Result};
 
@@ -100,6 +102,12 @@ pub struct PreparedPrompt {
     pub parts: Vec<PromptPart>,
     /// The units that a session is fed.
     pub prompt: Prompt,
+    /// The digest of the template.
+    pub template: Digest,
+    /// Which of the template's several rendered, such as `tool_use`; `None` where there is one.
+    pub template_name: Option<String>,
+    /// What the arguments ask for and the prompt does not have, and the control tokens that they let through.
+    pub degradations: Vec<Degradation>,
 }
 
 impl Round {
@@ -123,11 +131,33 @@ impl Round {
     /// # Errors
     /// Those of the template, the processor and the tokenizer.
     pub fn prepare(&self, request: &Request) -> Result<PreparedPrompt> {
-        let source = source(request);
-        let rendered = self.template.render(&self.processor.template_input(source)?)?;
+        let arguments = request.joined_arguments();
+        let source = source(request, &arguments);
+        let input = self.processor.template_input(source)?;
+        let rendered = self.template.render(&input)?;
         let parts = self.processor.prompt_parts(&rendered, source)?;
-        let prompt = Prompt::lower(&parts, self.engine.tokenizer())?;
-        Ok(PreparedPrompt { rendered, parts, prompt })
+        Ok(PreparedPrompt {
+            prompt: Prompt::lower(&parts, self.engine.tokenizer())?,
+            parts,
+            template: self.template.digest(),
+            template_name: self.template.name_for(&input).map(str::to_owned),
+            degradations: self.degradations(&input, &rendered, source),
+            rendered,
+        })
+    }
+
+    fn degradations(
+        &self,
+        input: &TemplateInput,
+        rendered: &str,
+        source: PromptSource<'_>,
+    ) -> Vec<Degradation> {
+        // A processor that has switched thinking in its own way left no variable for the template.
+        let mut given = SWITCHES.iter().filter(|name| input.extra.contains_key(**name)).peekable();
+        let switched = source.arguments.thinking.is_some() && given.peek().is_some();
+        let ignored = switched && !given.any(|name| self.template.reads(input, name));
+        let ignored = ignored.then_some(Degradation::ThinkingSwitchIgnored);
+        ignored.into_iter().chain(self.processor.degradations(rendered, source)).collect()
     }
 
     fn options(&self, request: &Request) -> SamplingOptions {
@@ -187,7 +217,9 @@ impl ChatModel for Round {
         let reading = Reading {
             detokenizer: self.detokenizer(&prepared.prompt, request.ending)?,
             stops: StopStrings::new(options.stop),
-            parser: self.processor.reply_parser(&prepared.rendered, source(&request)),
+            parser: self
+                .processor
+                .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
             sampled: 0,
             tokens: Vec::new(),
             ends: Vec::new(),
@@ -195,7 +227,9 @@ impl ChatModel for Round {
             cache: None,
             finish: None,
             seed: sampler.seed(),
-            limit,
+            reached: limit.reached,
+            template: prepared.template,
+            degradations: limit.capped.into_iter().chain(prepared.degradations).collect(),
         };
         let tokens = self.generator.generate(prepared.prompt, sampler, limit.tokens);
         Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
@@ -217,15 +251,15 @@ impl ChatModel for Round {
     }
 }
 
-fn source(request: &Request) -> PromptSource<'_> {
-    PromptSource { preface: &request.preface, path: &request.path, ending: request.ending }
+fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> PromptSource<'a> {
+    PromptSource { preface: &request.preface, path: &request.path, ending: request.ending, arguments }
 }
 
 fn ended() -> Error {
     Error::new(ErrorKind::Backend, "the generator's thread has ended")
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Limit {
     tokens: usize,
     /// What it means when that many were sampled.
@@ -249,7 +283,11 @@ struct Reading {
     cache: Option<CacheReport>,
     finish: Option<FinishReason>,
     seed: Option<u64>,
-    limit: Limit,
+    /// What it means when the limit of tokens was reached.
+    reached: FinishReason,
+    template: Digest,
+    /// What was not done as asked, so far.
+    degradations: Vec<Degradation>,
 }
 
 async fn read(
@@ -283,7 +321,7 @@ impl Reading {
     fn take(&mut self, event: Generation) -> Result<Vec<Delta>> {
         match event {
             Generation::Prefilled(report) => self.cache = Some(report),
-            Generation::Ended(FinishReason::MaxTokens) => self.finish = Some(self.limit.reached),
+            Generation::Ended(FinishReason::MaxTokens) => self.finish = Some(self.reached),
             Generation::Ended(reason) => {
                 self.sampled += 1;
                 self.finish = Some(reason);
@@ -332,7 +370,8 @@ impl Reading {
             usage: Usage { prompt, reply: self.sampled },
             cache: self.cache,
             seed: self.seed,
-            degradations: self.limit.capped.into_iter().chain(broken).collect(),
+            template: Some(self.template),
+            degradations: self.degradations.into_iter().chain(broken).collect(),
         };
         (deltas, reply)
     }

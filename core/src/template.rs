@@ -56,6 +56,20 @@ pub trait PromptTemplate: Send + Sync + Debug {
 
     /// Returns the digest of the template's source: the same digest renders alike.
     fn digest(&self) -> Digest;
+
+    /// Returns which template renders `input`, where there are several: `default`, or `tool_use` for
+    /// conversations with tools.
+    fn name_for(&self, input: &TemplateInput) -> Option<&str> {
+        let _ = input;
+        None
+    }
+
+    /// Says whether the template that renders `input` looks at a variable at all; a template that cannot tell says
+    /// yes.
+    fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
+        let _ = (input, variable);
+        true
+    }
 }
 
 impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
@@ -65,5 +79,13 @@ impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
 
     fn digest(&self) -> Digest {
         (**self).digest()
+    }
+
+    fn name_for(&self, input: &TemplateInput) -> Option<&str> {
+        (**self).name_for(input)
+    }
+
+    fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
+        (**self).reads(input, variable)
     }
 }

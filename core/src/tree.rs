@@ -9,9 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::media::Digest;
 use crate::message::Message;
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
+
+/// The fact about a reply that says what its prompt was rendered with.
+pub(crate) const TEMPLATE: &str = "template";
 
 /// The identity of a node: a UUIDv7, so ids sort by the time they were made.
 ///
@@ -91,7 +95,7 @@ pub struct Node {
     /// The ids that a model sampled this message as.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<TokenId>,
-    /// Facts about the message: usage, cache report, finish reason, the model's name, a label.
+    /// Facts about the message: usage, cache report, finish reason, the model's name, the template's digest, a label.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
@@ -107,6 +111,13 @@ impl Node {
             tokens: Vec::new(),
             metadata: Map::new(),
         }
+    }
+
+    /// Returns the digest of the template that the prompt of this reply was rendered with, where it is known: not of
+    /// questions, of replies from models that keep their template to themselves, and of those stored before this was
+    /// remembered.
+    pub fn template(&self) -> Option<Digest> {
+        self.metadata.get(TEMPLATE)?.as_str()?.parse().ok()
     }
 }
 

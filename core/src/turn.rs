@@ -9,8 +9,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
+use crate::arguments::ProcessorArguments;
 use crate::calls::OpenCalls;
-use crate::chat_model::{ChatModel, FinishReason, Reply, Request};
+use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request};
+use crate::media::Digest;
 use crate::message::{Message, Role, ToolCall, ToolResult};
 use crate::middleware::{Middleware, Next};
 use crate::preface::Preface;
@@ -20,7 +22,7 @@ use crate::stop::StopSignal;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt};
 use crate::stream::{Emit, Run};
 use crate::tool::{Toolbox, Tools};
-use crate::tree::{Node, NodeId, NodeStatus};
+use crate::tree::{Node, NodeId, NodeStatus, TEMPLATE};
 use crate::{Error, ErrorKind, Result};
 
 /// Everything that turns of one manager share.
@@ -56,7 +58,7 @@ pub(crate) struct Start {
     pub(crate) place: Place,
     pub(crate) messages: Vec<Message>,
     pub(crate) sampling: SamplingOptions,
-    pub(crate) extra: Map<String, Value>,
+    pub(crate) arguments: ProcessorArguments,
 }
 
 /// Below which node a turn goes on.
@@ -211,7 +213,8 @@ async fn turn(
     line.resume(open, &mut emit).await?;
     let (mut last, mut rounds) = (None, 0);
     let end = loop {
-        let reply = line.ask(&start, &mut emit).await?;
+        let mut reply = line.ask(&start, &mut emit).await?;
+        reply.degradations.extend(line.template_changed(&reply));
         if reply.finish == FinishReason::Stopped && reply.message.is_empty() {
             break TurnEnd::Stopped;
         }
@@ -260,6 +263,8 @@ struct Line<'a> {
     record: ConversationRecord,
     path: Vec<Node>,
     tip: Option<NodeId>,
+    /// What the last reply before this turn was rendered with, of those of which it is known.
+    template: Option<Digest>,
 }
 
 impl<'a> Line<'a> {
@@ -280,7 +285,8 @@ impl<'a> Line<'a> {
             Place::Question => path.truncate(question_length(&path)),
         }
         let tip = path.last().map(|node| node.id);
-        Ok(Self { parts, tools, stop, record, path, tip })
+        let template = path.iter().rev().find_map(Node::template);
+        Ok(Self { parts, tools, stop, record, path, tip, template })
     }
 
     /// Adds what is said, and returns the calls that it leaves open.
@@ -325,7 +331,7 @@ impl<'a> Line<'a> {
 
     fn request(&self, start: &Start) -> Request {
         let mut request = self.parts.request(&self.tools, &self.record.preface, &self.path);
-        request.preface.extra.extend(start.extra.clone());
+        request.arguments = start.arguments.clone();
         request.sampling = start.sampling.clone().or(&request.sampling);
         request.stop(self.stop.clone())
     }
@@ -385,6 +391,12 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
+    /// Every reply of the turn says so, for the caller gets the last one.
+    fn template_changed(&self, reply: &Reply) -> Option<Degradation> {
+        let (before, now) = (self.template?, reply.template?);
+        (before != now).then_some(Degradation::TemplateChanged { before, now })
+    }
+
     fn reply_node(&self, reply: &Reply) -> Node {
         let mut node = Node::new(self.tip, reply.message.clone());
         if reply.finish == FinishReason::Stopped {
@@ -438,6 +450,7 @@ fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
     remember("usage", serde_json::to_value(reply.usage));
     remember("cache", serde_json::to_value(reply.cache));
     remember("seed", serde_json::to_value(reply.seed));
+    remember(TEMPLATE, serde_json::to_value(reply.template));
     if !reply.degradations.is_empty() {
         remember("degradations", serde_json::to_value(&reply.degradations));
     }

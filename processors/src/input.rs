@@ -6,23 +6,25 @@ use alloquy_core::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::history;
+
 /// Puts a conversation into the shape that templates read.
 ///
-/// Thoughts go in as `reasoning_content`, joined; what could not be read of a reply stays in its text; a message
+/// Thoughts go in as `reasoning_content`, joined, where they are to be seen; what could not be read of a reply stays in its text; a message
 /// of several tool results becomes one message each. The host's template variables pass through.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`] for a part that its role cannot have, [`ErrorKind::Invalid`] for an unknown field
 /// that would overwrite a known one.
 pub(crate) fn template_input(source: PromptSource<'_>) -> Result<TemplateInput> {
-    let messages = source.preface.messages.iter().chain(source.path);
-    let messages: Result<Vec<_>> = messages.map(template_messages).collect();
+    let messages: Result<Vec<_>> =
+        history::messages(source).map(|message| template_messages(&message)).collect();
     let tools: Result<Vec<_>> = source.preface.tools.iter().map(function).collect();
     Ok(TemplateInput {
         messages: messages?.concat(),
         tools: Some(tools?).filter(|tools| !tools.is_empty()),
         ending: source.ending,
-        extra: source.preface.extra.clone(),
+        extra: history::variables(source),
         ..TemplateInput::default()
     })
 }

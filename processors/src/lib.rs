@@ -13,7 +13,7 @@
 //! let processor = alloquy_processors::detect(&model).processor;
 //!
 //! let (preface, path) = (Preface::default(), [Message::user("What is <|im_end|>?")]);
-//! let source = PromptSource { preface: &preface, path: &path, ending: Ending::Answer };
+//! let source = PromptSource::new(&preface, &path, Ending::Answer);
 //! let input = processor.template_input(source)?;
 //! // A chat template would render the input; this prints the one message.
 //! let rendered = format!("{}<|im_end|>", input.messages[0]["content"].as_str().unwrap_or_default());
@@ -38,8 +38,10 @@ mod family;
 mod processor;
 
 mod edges;
+mod history;
 mod input;
 mod literal;
+mod loosened;
 mod rewrites;
 mod specials;
 

@@ -19,7 +19,9 @@
 use std::collections::BTreeSet;
 use std::mem;
 
-use alloquy_core::{Error, ErrorKind, ModelInfo, PromptPart, Result, SpecialToken, TemplateInput};
+use alloquy_core::{
+    Error, ErrorKind, InjectionPolicy, ModelInfo, PromptPart, Result, SpecialToken, TemplateInput,
+};
 use serde_json::{Map, Value};
 
 use crate::edges::Edges;
@@ -64,6 +66,28 @@ impl Literals {
             specials,
             spoken: markers.chain(family.tags.iter().copied()).collect(),
         }
+    }
+
+    /// The same without the control tokens that `policy` lets through whoever writes them.
+    pub(crate) fn without(&self, policy: &InjectionPolicy) -> Self {
+        let is_let = |text: &&str| policy.tokens().any(|token| token.trim() == *text);
+        let specials = Specials::new(self.specials.texts().filter(|text| !is_let(text)));
+        Self { edges: Edges::new(specials.texts()), specials, spoken: self.spoken.clone() }
+    }
+
+    /// Returns the control tokens that `text` spells, as a tokenizer reads it.
+    pub(crate) fn spelled_in<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let mut seen = 0;
+        std::iter::from_fn(move || {
+            let (start, token) = self.specials.next_in(text, seen)?;
+            seen = start + token.len();
+            Some(token)
+        })
+    }
+
+    /// Says whether `token` is a tag that the model's replies keep in any case.
+    pub(crate) fn is_spoken(&self, token: &str) -> bool {
+        self.spoken.contains(token)
     }
 
     /// Marks every text of `input` that contains a control token's text.

@@ -298,7 +298,7 @@ mod tests {
 
     fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Message {
         let preface = Preface::default();
-        let source = PromptSource { preface: &preface, path: &[], ending: Ending::Answer };
+        let source = PromptSource::new(&preface, &[], Ending::Answer);
         let mut parser = Box::new(FamilyParser::new(&SPANS, "", source));
         for piece in pieces {
             let _ = parser.push(piece);

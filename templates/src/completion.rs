@@ -85,6 +85,10 @@ impl PromptTemplate for CompletionTemplate {
     fn digest(&self) -> Digest {
         Digest::of(format!("completion\0{}", self.prefix).as_bytes())
     }
+
+    fn reads(&self, _: &TemplateInput, _: &str) -> bool {
+        false
+    }
 }
 
 /// The text of a message: its content, or its content's text parts one after the other.

@@ -6,7 +6,9 @@ mod arguments;
 mod capabilities;
 mod clock;
 mod continuation;
+mod conversion;
 mod dialect;
+mod dict;
 mod environment;
 mod expressions;
 mod fault;
@@ -16,6 +18,7 @@ mod globals;
 mod guards;
 mod input;
 mod json;
+mod known_tools;
 mod ledger;
 mod limits;
 mod lists;
@@ -44,7 +47,6 @@ use std::sync::OnceLock;
 
 use alloquy_core::{Digest, Ending, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput};
 use minijinja::Environment;
-use minijinja::value::Serde;
 use serde_json::{Map, Value};
 
 pub use capabilities::{ArgumentForms, Capabilities, SystemRole};
@@ -57,6 +59,8 @@ pub use spans::Rendered;
 use capabilities::{Probe, Prober};
 use continuation::Continuation;
 use fault::Fault;
+use input::{Message, Variables};
+use known_tools::KnownTools;
 use source::Rewritten;
 use spans::Marks;
 
@@ -65,6 +69,9 @@ use crate::special_tokens;
 
 const DEFAULT: &str = "default";
 const TOOL_USE: &str = "tool_use";
+
+/// Most prompts take no more.
+const USUAL_BYTES: usize = 4096;
 
 /// A Jinja chat template: compiled once, rendered many times, from any thread.
 ///
@@ -88,6 +95,7 @@ pub struct JinjaTemplate {
     dialect: Dialect,
     polyfill: Polyfill,
     capabilities: OnceLock<Capabilities>,
+    known_tools: KnownTools,
 }
 
 impl JinjaTemplate {
@@ -176,10 +184,7 @@ impl JinjaTemplate {
             extra: probe.extra.clone(),
         };
         let messages = input::of_probe(&probe.messages, self.dialect);
-        let rendered = self.run(
-            self.template_for(&input),
-            input::variables(&self.variables, messages, &input, self.dialect),
-        );
+        let rendered = self.run(self.template_for(&input), &self.variables(messages, &input));
         exhausted.set(matches!(rendered, Err(Fault::Steps(_) | Fault::Output(_) | Fault::Panic(_))));
         rendered.ok()
     }
@@ -188,11 +193,12 @@ impl JinjaTemplate {
         let (input, polyfills) = self.with_polyfill(input)?;
         self.check_expressed(&input)?;
         let messages = input::messages(&input, self.dialect)?;
-        let mut variables = input::variables(&self.variables, messages, &input, self.dialect);
+        let mut variables = self.variables(messages, &input);
         let marks = Marks::new(&variables).ok_or(Fault::Unmarked)?;
         marks.add_to(&mut variables);
-        let rendered = marks.read(&self.run(self.template_for(&input), variables)?);
-        Ok(Rendered { polyfills, ..rendered })
+        let template = self.template_for(&input);
+        let rendered = marks.read(&self.run(template, &variables)?);
+        Ok(Rendered { polyfills, template, ..rendered })
     }
 
     fn render_checked(&self, input: &TemplateInput) -> Result<String, Fault> {
@@ -241,27 +247,42 @@ impl JinjaTemplate {
             Ending::Continue => Some(Continuation::mark(&mut messages)?),
             Ending::Answer | Ending::Closed => None,
         };
-        let variables = input::variables(&self.variables, messages, input, self.dialect);
-        let rendered = self.run(self.template_for(input), variables)?;
+        let rendered = self.run(self.template_for(input), &self.variables(messages, input))?;
         match continuation {
             Some(continuation) => continuation.cut(rendered),
             None => Ok(rendered),
         }
     }
 
+    fn variables<'a>(&'a self, messages: Vec<Message<'a>>, input: &'a TemplateInput) -> Variables<'a> {
+        Variables {
+            special_tokens: &self.variables,
+            messages,
+            input,
+            known_tools: &self.known_tools,
+            dialect: self.dialect,
+            marks: Vec::new(),
+        }
+    }
+
+    fn has_tool_use(&self) -> bool {
+        self.environment.get_template(TOOL_USE).is_ok()
+    }
+
     /// Tools ask for the template of their own, where there is one.
     fn template_for(&self, input: &TemplateInput) -> &'static str {
-        match input.tools.is_some() && self.environment.get_template(TOOL_USE).is_ok() {
+        match input.tools.is_some() && self.has_tool_use() {
             true => TOOL_USE,
             false => DEFAULT,
         }
     }
 
-    fn run(&self, name: &str, variables: Map<String, Value>) -> Result<String, Fault> {
-        let mut output = Output { text: Vec::new(), limit: self.limits.output_bytes, full: false };
+    fn run(&self, name: &str, variables: &Variables<'_>) -> Result<String, Fault> {
+        let mut output =
+            Output { text: Vec::with_capacity(USUAL_BYTES), limit: self.limits.output_bytes, full: false };
         let rendered = guarded(|| {
             let template = self.environment.get_template(name)?;
-            template.render_captured_to(Serde(variables), &mut output).map(drop)
+            template.render_captured_to(variables.value(), &mut output).map(drop)
         })?;
         match rendered {
             Ok(()) => Ok(output.into_text()),
@@ -278,6 +299,15 @@ impl PromptTemplate for JinjaTemplate {
 
     fn digest(&self) -> Digest {
         self.digest
+    }
+
+    fn name_for(&self, input: &TemplateInput) -> Option<&str> {
+        self.has_tool_use().then(|| self.template_for(input))
+    }
+
+    fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
+        let template = self.environment.get_template(self.template_for(input));
+        template.is_ok_and(|template| names(template.source(), variable))
     }
 }
 
@@ -385,6 +415,7 @@ impl JinjaTemplateBuilder {
             dialect: self.dialect,
             polyfill: self.polyfill,
             capabilities: OnceLock::new(),
+            known_tools: KnownTools::default(),
         })
     }
 
@@ -403,6 +434,18 @@ fn checked(source: &str, limits: Limits, dialect: Dialect) -> Result<Rewritten, 
         false if dialect.is_litert() => source::rewrite(source),
         false => source::rewrite(&source::with_line_feeds(source)),
     }
+}
+
+/// Says whether `source` has `variable` as a word of its own: no field of something, and no text in quotes. Plain text
+/// counts too, so it errs to saying yes.
+fn names(source: &str, variable: &str) -> bool {
+    let is_part = |symbol: char| tags::is_word(symbol) || matches!(symbol, '.' | '"' | '\'');
+    source.match_indices(variable).any(|(start, _)| {
+        let (before, behind) = (source.get(..start), source.get(start + variable.len()..));
+        let before = before.and_then(|before| before.chars().next_back());
+        let behind = behind.and_then(|behind| behind.chars().next());
+        !before.into_iter().chain(behind.filter(|symbol| *symbol != '.')).any(is_part)
+    })
 }
 
 /// Turns a panic of the engine into a fault.

@@ -69,9 +69,29 @@ fn tools_choose_the_template_of_their_own() {
         JinjaTemplate::builder("plain").tool_use("with tools").polyfill(Polyfill::LeaveOut).build().unwrap();
     let mut input = input(Ending::Answer);
     assert_eq!(template.render(&input).unwrap(), "with tools");
+    assert_eq!(template.name_for(&input), Some("tool_use"));
+    assert_eq!(template.render_spans(&input).unwrap().template, "tool_use");
     input.tools = None;
     assert_eq!(template.render(&input).unwrap(), "plain");
+    assert_eq!(template.name_for(&input), Some("default"));
+    assert_eq!(template.render_spans(&input).unwrap().template, "default");
+    // Of one there is nothing to tell.
+    assert_eq!(compile("plain").unwrap().name_for(&input), None);
     assert_ne!(template.digest(), compile("plain").unwrap().digest());
+}
+
+#[test]
+fn the_variables_that_a_template_looks_at_are_known() {
+    let default = "{% if not thinking is defined %}{% set thinking = false %}{% endif %}{% set kept = kept | default(1) %}";
+    let tool_use = "{{ tools }}{{ messages[0].thinking }}{{ messages[0]['kept'] }}{{ enable_thinking }}";
+    let template = JinjaTemplate::builder(default).tool_use(tool_use).build().unwrap();
+    let mut input = input(Ending::Answer);
+    let read = |input: &TemplateInput| {
+        ["thinking", "kept", "tools", "enable_thinking"].map(|name| template.reads(input, name))
+    };
+    assert_eq!(read(&input), [false, false, true, true]);
+    input.tools = None;
+    assert_eq!(read(&input), [true, true, false, false]);
 }
 
 #[test]

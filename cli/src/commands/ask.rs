@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments, WhichConversation,
+    ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments,
+    WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::Failure;
@@ -42,6 +43,8 @@ pub(crate) struct Ask {
     #[command(flatten)]
     system: SystemArguments,
     #[command(flatten)]
+    prompt: PromptArguments,
+    #[command(flatten)]
     sampling: SamplingArguments,
     #[command(flatten)]
     tools: ToolArguments,
@@ -64,7 +67,8 @@ impl Ask {
         let manager = model.manager(store, &settings.settle(&self.sampling)?).toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
-        let mut current = Current::open(&manager, id, preface, *notes).await?;
+        let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         let turn = current.begin(&question).await?.send(question);
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;

@@ -7,8 +7,8 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    HistoryArguments, ModelArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments,
-    WhichConversation,
+    HistoryArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments,
+    ToolArguments, WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::Failure;
@@ -49,6 +49,8 @@ pub(crate) struct Chat {
     #[command(flatten)]
     history: HistoryArguments,
     #[command(flatten)]
+    prompt: PromptArguments,
+    #[command(flatten)]
     sampling: SamplingArguments,
     #[command(flatten)]
     tools: ToolArguments,
@@ -71,7 +73,8 @@ impl Chat {
         let manager = model.manager(store, &settings.settle(&self.sampling)?).toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
-        let current = Current::open(&manager, id, preface, *notes).await?;
+        let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        let current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         model.introduce(*notes);
         let (lines, after_error) = lines(&settings.settle(&self.history)?, *notes)?;
         let printer = printer(output, LineEnd::Always);

@@ -9,7 +9,7 @@ use clap::Args;
 use futures::StreamExt as _;
 
 use super::Context;
-use crate::arguments::{ModelArguments, SamplingArguments};
+use crate::arguments::{ModelArguments, PromptArguments, SamplingArguments};
 use crate::failure::Failure;
 use crate::interrupts::Interrupts;
 use crate::open;
@@ -30,9 +30,12 @@ continuation and nothing else; the prompt is not repeated.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Complete {
     /// The text to continue; read from standard input when absent
-    prompt: Option<String>,
+    #[arg(value_name = "PROMPT")]
+    text: Option<String>,
     #[command(flatten)]
     model: ModelArguments,
+    #[command(flatten)]
+    prompt: PromptArguments,
     #[command(flatten)]
     sampling: SamplingArguments,
 }
@@ -45,14 +48,15 @@ impl Complete {
     async fn complete(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
-        let prompt = match self.prompt {
-            Some(prompt) => prompt,
+        let text = match self.text {
+            Some(text) => text,
             None => piped()?.ok_or_else(nothing)?,
         };
         let model = open::completion_model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
-        let request = Request::new(Preface::default(), vec![Message::user(prompt)]);
-        let request = request.sampling(sampling).ending(Ending::Continue);
+        let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        let request = Request::new(Preface::default(), vec![Message::user(text)]);
+        let request = request.sampling(sampling).arguments(told).ending(Ending::Continue);
         interrupts.end_with(request.stop.clone());
         // A file gets the continuation byte for byte; a person gets a new line to type on.
         let end = if stdout().is_terminal() { LineEnd::Always } else { LineEnd::Never };

@@ -109,7 +109,7 @@ fn line(shown: &Shown) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    format!("{:13} {:11} {value}\n", shown.key, shown.origin.to_string())
+    format!("{:20} {:11} {value}\n", shown.key, shown.origin.to_string())
 }
 
 fn value(shown: &Shown) -> (String, Value) {

@@ -4,20 +4,23 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, stdout};
 
 use alloquy_core::{
-    ConversationManager as _, Ending, Error, ErrorKind, Message, PreparedPrompt, PromptPart, Request, Role,
-    Unit,
+    ConversationManager as _, Ending, Error, ErrorKind, InjectionPolicy, Message, PreparedPrompt, PromptPart,
+    Request, Role, Unit,
 };
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments, WhichConversation,
+    ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments, ToolArguments,
+    WhichConversation,
 };
 use crate::failure::Failure;
 use crate::messages::messages;
+use crate::notes::Notes;
 use crate::open;
 use crate::piped::piped;
+use crate::printer::degradation;
 use crate::tools;
 
 const EXAMPLES: &str = "\
@@ -48,6 +51,8 @@ pub(crate) struct Render {
     #[command(flatten)]
     system: SystemArguments,
     #[command(flatten)]
+    prompt: PromptArguments,
+    #[command(flatten)]
     tools: ToolArguments,
 }
 
@@ -73,7 +78,8 @@ impl Render {
             Stage::Parts => parts(&prepared),
             Stage::Ids => ids(&prepared),
         };
-        context.print(&text, &value(&prepared))
+        remark(&request, &prepared, context.notes);
+        context.print(&text, &value(&request, &prepared))
     }
 
     async fn request(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
@@ -85,6 +91,7 @@ impl Render {
         }
         let answered = request.path.last().is_some_and(|message| message.role == Role::Assistant);
         request.ending = if answered { Ending::Closed } else { Ending::Answer };
+        request.arguments = context.settings.settle(&self.prompt)?.told(model.round.model(), context.notes);
         Ok(request)
     }
 
@@ -157,7 +164,30 @@ fn ids(prepared: &PreparedPrompt) -> String {
     line + "\n"
 }
 
-fn value(prepared: &PreparedPrompt) -> Value {
+/// Says what a person should know of how the prompt came about.
+fn remark(request: &Request, prepared: &PreparedPrompt, notes: Notes) {
+    if let Some(name) = &prepared.template_name {
+        notes.say(format_args!("(rendered by the template {name:?} of several)"));
+    }
+    let arguments = request.joined_arguments();
+    if let Some(loosened) = loosened(arguments.policy()) {
+        notes.say(loosened);
+    }
+    prepared.degradations.iter().for_each(|told| notes.say(degradation(told)));
+}
+
+/// Which text may become control tokens; `None` where none may.
+fn loosened(policy: &InjectionPolicy) -> Option<String> {
+    if policy.is_strict() {
+        return None;
+    }
+    let tokens: Vec<_> = policy.tokens().map(|token| format!("{token:?} from anybody")).collect();
+    let sources = policy.sources().map(|source| format!("any from {}", source.as_str()));
+    let let_through: Vec<_> = tokens.into_iter().chain(sources).collect();
+    Some(format!("(control tokens that are let through: {})", let_through.join(", ")))
+}
+
+fn value(request: &Request, prepared: &PreparedPrompt) -> Value {
     let part = |part: &PromptPart| match part {
         PromptPart::Text(text) => json!({"text": text}),
         PromptPart::Literal(text) => json!({"literal": text}),
@@ -167,5 +197,12 @@ fn value(prepared: &PreparedPrompt) -> Value {
     };
     let parts: Vec<_> = prepared.parts.iter().map(part).collect();
     let ids: Vec<_> = prepared.prompt.tokens().collect();
-    json!({"text": text(prepared), "parts": parts, "ids": ids})
+    json!({
+        "text": text(prepared),
+        "parts": parts,
+        "ids": ids,
+        "template": {"digest": prepared.template, "name": prepared.template_name},
+        "arguments": request.joined_arguments(),
+        "degradations": prepared.degradations,
+    })
 }

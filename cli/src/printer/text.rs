@@ -15,6 +15,9 @@ use crate::visible::visible;
 /// How many characters of a tool's answer are shown.
 const WIDTH: usize = 100;
 
+/// How many characters of a digest are shown.
+const DIGEST: usize = 13;
+
 /// What stands behind the last character of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineEnd {
@@ -187,12 +190,27 @@ fn remarks(reply: &Reply) -> Vec<String> {
     finish.into_iter().chain(reply.degradations.iter().map(degradation)).collect()
 }
 
-fn degradation(degradation: &Degradation) -> String {
+/// What was not done as asked, in words.
+pub(crate) fn degradation(degradation: &Degradation) -> String {
     match degradation {
         Degradation::MaxTokensCapped { asked, room } => {
             format!("(--max-tokens {asked} is more than the context has room for: {room})")
         }
         Degradation::BrokenText => "(the answer ends within a character, shown as \u{FFFD})".to_owned(),
+        Degradation::ControlTokenLetThrough { token, source, times } => {
+            let source = source.as_str();
+            format!("(a control token was let through: {token:?} from {source}, times {times})")
+        }
+        Degradation::ThinkingSwitchIgnored => {
+            "(the template has no switch for thinking: --thinking changes nothing)".to_owned()
+        }
+        Degradation::ThinkingLeftOut { messages } => {
+            format!("(the template leaves out thoughts that were to be kept, of {messages} earlier answers)")
+        }
+        Degradation::TemplateChanged { before, now } => {
+            let [before, now] = [before, now].map(|digest| shortened(&digest.to_string(), DIGEST));
+            format!("(another template than for the answer before: {now}, it was {before})")
+        }
         other => format!("({other:?})"),
     }
 }

@@ -31,7 +31,7 @@ impl Conversation {
     }
 
     pub(crate) fn source(&self) -> PromptSource<'_> {
-        PromptSource { preface: &self.preface, path: &self.path, ending: self.ending }
+        PromptSource::new(&self.preface, &self.path, self.ending)
     }
 
     /// Returns all that is said, as JSON.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::arguments::{InjectionPolicy, ProcessorArguments, TextSource};
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use crate::preface::{Preface, ToolSpec};
 use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource};
@@ -24,6 +25,7 @@ pub fn all(processor: &dyn DataProcessor, specials: &[SpecialToken], replies: &[
     for special in specials {
         control_tokens_in_texts_stay_text(processor, &special.text);
         control_tokens_in_tools_stay_text(processor, &special.text);
+        what_becomes_a_control_token_is_told(processor, &special.text);
         prompts_are_pure(processor, &special.text);
     }
 }
@@ -159,7 +161,7 @@ pub fn control_tokens_in_texts_stay_text(processor: &dyn DataProcessor, special:
 pub fn control_tokens_in_tools_stay_text(processor: &dyn DataProcessor, special: &str) {
     let parameters = json!({"properties": {special: {"description": special, "enum": [special]}}});
     let preface = Preface::default().tool(ToolSpec::new(special, format!("Runs {special}"), parameters));
-    let source = PromptSource { preface: &preface, path: &[], ending: Ending::Closed };
+    let source = PromptSource::new(&preface, &[], Ending::Closed);
     let tools = |input: TemplateInput| Value::from(input.tools.unwrap_or_default()).to_string();
     let parts = parts(processor, &tools(input(processor, source)), source);
     assert_literal(&parts, special, "a tool's description");
@@ -167,6 +169,30 @@ pub fn control_tokens_in_tools_stay_text(processor: &dyn DataProcessor, special:
     let escaped = json!(special).to_string();
     let times = told.matches(escaped.trim_matches('"')).count();
     assert_eq!(times, 5, "a tool's texts are not what they were: {told}");
+}
+
+/// Whatever an injection policy allows: a text whose control token stays one is told of, and one that is told of
+/// stays one. What a policy does not allow stays text.
+///
+/// # Panics
+/// When the law is broken.
+pub fn what_becomes_a_control_token_is_told(processor: &dyn DataProcessor, special: &str) {
+    let policies = TextSource::ALL.map(|source| InjectionPolicy::trust([source]));
+    let others = [InjectionPolicy::allow([special]), InjectionPolicy::allow(["nobody's token"])];
+    for policy in policies.into_iter().chain(others) {
+        let arguments = ProcessorArguments::default().injection(policy.clone());
+        each_speaker(&format!("a {special} b"), |source, role| {
+            let source = PromptSource { arguments: &arguments, ..source };
+            let rendered = render(&input(processor, source), |text| text);
+            let is_text =
+                |part: &PromptPart| matches!(part, PromptPart::Text(text) if text.contains(special));
+            let passed = parts(processor, &rendered, source).iter().any(is_text);
+            let told = processor.degradations(&rendered, source);
+            assert_eq!(passed, !told.is_empty(), "with {policy:?}, of a {role}'s {special:?}: {told:?}");
+            let allowed = policy.lets(role.into(), special);
+            assert!(allowed || !passed, "{policy:?} does not let a {role}'s {special:?} through");
+        });
+    }
 }
 
 /// The same conversation gives the same input and the same parts.
@@ -217,7 +243,7 @@ fn each_speaker(text: &str, check: impl Fn(PromptSource<'_>, Role)) {
     let preface = Preface::default();
     for message in [Message::system(text), Message::user(text), Message::tool(vec![result])] {
         let role = message.role;
-        check(PromptSource { preface: &preface, path: &[message], ending: Ending::Closed }, role);
+        check(PromptSource::new(&preface, &[message], Ending::Closed), role);
     }
 }
 
@@ -226,7 +252,7 @@ fn each_setting(check: impl Fn(PromptSource<'_>)) {
     let tool = ToolSpec::new("add", "Adds two numbers", json!({"type": "object", "properties": {}}));
     for preface in [Preface::default(), Preface::default().tool(tool)] {
         let path = [Message::user("Hi")];
-        check(PromptSource { preface: &preface, path: &path, ending: Ending::Answer });
+        check(PromptSource::new(&preface, &path, Ending::Answer));
     }
 }
 

@@ -58,7 +58,7 @@ impl DataProcessor for TaggedProcessor {
         Ok(TemplateInput {
             messages: messages.map(template_message).collect(),
             ending: source.ending,
-            extra: source.preface.extra.clone(),
+            extra: source.arguments.variables(),
             ..TemplateInput::default()
         })
     }

@@ -49,7 +49,9 @@ fn prompt(family: &str, conversation: &Conversation) -> String {
         Ok(parts) => parts.iter().map(line).collect(),
         Err(error) => format!("{:?}: {error}\n", error.kind()),
     };
-    format!("{}\n--------\n{parts}", visible(&fields))
+    let told = processor.degradations(&rendered, conversation.source());
+    let told: String = told.iter().map(|told| format!("told    {}\n", json!(told))).collect();
+    format!("{}\n--------\n{parts}{told}", visible(&fields))
 }
 
 /// Marks are private-use characters of plane 16, which have no glyph to show.

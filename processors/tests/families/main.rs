@@ -5,5 +5,6 @@
 
 mod fixtures;
 mod laws;
+mod loosened;
 mod properties;
 mod support;

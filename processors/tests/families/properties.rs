@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{self, Conversation};
 
 /// Text that is full of control tokens, whole, cut in two and next to private-use characters.
-fn hostile_text(family: &'static str) -> impl Strategy<Value = String> {
+pub(crate) fn hostile_text(family: &'static str) -> impl Strategy<Value = String> {
     let specials: Vec<_> = support::specials(family).into_iter().map(|special| special.text).collect();
     let piece = prop_oneof![
         proptest::sample::select(specials.clone()),
@@ -29,7 +29,7 @@ fn hostile_text(family: &'static str) -> impl Strategy<Value = String> {
 }
 
 /// A conversation in which everybody says `texts`.
-fn conversation(texts: &[String; 4]) -> Conversation {
+pub(crate) fn conversation(texts: &[String; 4]) -> Conversation {
     let [system, user, answer, result] = texts;
     let call = ToolCall::new("call_0", "weather", json!({"city": user}));
     let parts =
@@ -46,7 +46,7 @@ fn conversation(texts: &[String; 4]) -> Conversation {
 }
 
 /// The control tokens of a conversation's prompt, and the prompt's text.
-fn prompt(family: &str, conversation: &Conversation) -> (Vec<u32>, String) {
+pub(crate) fn prompt(family: &str, conversation: &Conversation) -> (Vec<u32>, String) {
     let processor = support::processor(family);
     let source = conversation.source();
     let rendered = support::render(family, &processor.template_input(source).unwrap());
@@ -58,12 +58,12 @@ fn prompt(family: &str, conversation: &Conversation) -> (Vec<u32>, String) {
 }
 
 /// The prompt's text as it is when nothing is protected.
-fn unprotected(family: &str, conversation: &Conversation) -> String {
+pub(crate) fn unprotected(family: &str, conversation: &Conversation) -> String {
     let processor = alloquy_processors::named(family, &ModelInfo::default()).unwrap();
     support::render(family, &processor.template_input(conversation.source()).unwrap())
 }
 
-fn texts(family: &'static str) -> impl Strategy<Value = [String; 4]> {
+pub(crate) fn texts(family: &'static str) -> impl Strategy<Value = [String; 4]> {
     [(); 4].map(|()| hostile_text(family))
 }
 

@@ -62,7 +62,7 @@ impl Conversation {
     }
 
     pub(crate) fn source(&self) -> PromptSource<'_> {
-        PromptSource { preface: &self.preface, path: &self.path, ending: self.ending }
+        PromptSource::new(&self.preface, &self.path, self.ending)
     }
 }
 

@@ -3,9 +3,10 @@
 //! Reference: `continue_final_message` of transformers 5.23.0. The message gets a tag at its end; what the
 //! template prints from the tag on (the end of the turn) is cut off.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::fault::Fault;
+use super::input::Message;
 use super::python::is_space;
 
 /// Stands at the end of the text to continue. Its own last character is a space, so that a template that
@@ -20,8 +21,8 @@ pub(super) struct Continuation {
 
 impl Continuation {
     /// Marks the last text of the last of `messages`.
-    pub(super) fn mark(messages: &mut [Map<String, Value>]) -> Result<Self, Fault> {
-        let content = messages.last_mut().and_then(|message| message.get_mut("content"));
+    pub(super) fn mark(messages: &mut [Message<'_>]) -> Result<Self, Fault> {
+        let content = messages.last_mut().and_then(|message| message.to_mut().get_mut("content"));
         let Some(Value::String(text)) = content.and_then(last_text) else {
             return Err(Fault::NothingToContinue);
         };

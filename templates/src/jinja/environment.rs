@@ -40,7 +40,7 @@ pub(super) fn new(clock: Clock, limits: Limits, dialect: Dialect) -> Result<Envi
     if dialect.is_litert() {
         litert::add_to(&mut environment, limits);
     }
-    environment.add_function(
+    environment.add_filter(
         guards::NAME,
         move |state: &mut State<'_, '_>, body: usize, values: Rest<Value>| {
             guards::holds(state, limits, body, &values)

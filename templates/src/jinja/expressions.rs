@@ -104,12 +104,24 @@ impl<'a> Expressions<'a> {
     /// What a loop goes over: its own `if` is no part of it.
     pub(super) fn iterable(&mut self) -> Result<String> {
         let iterable = self.tuple_piece(Self::or)?;
+        let builds_items = !iterable.settled && iterable.text.trim_start().starts_with(['[', '(', '{']);
+        let iterable = if builds_items { iterable.filtered(names::GIVEN, &[])? } else { iterable };
         Ok(iterable.filtered(names::ITERATED, &[])?.text)
     }
 
     /// One expression.
     pub(super) fn single(&mut self) -> Result<String> {
         Ok(self.expression()?.text)
+    }
+
+    /// One expression, or several that commas part, that a variable is given.
+    pub(super) fn value(&mut self) -> Result<String> {
+        given(self.tuple_piece(Self::expression)?)
+    }
+
+    /// One expression that a variable is given.
+    pub(super) fn single_value(&mut self) -> Result<String> {
+        given(self.expression()?)
     }
 
     fn tuple(&mut self, item: fn(&mut Self) -> Result<Piece>) -> Result<String> {
@@ -145,13 +157,15 @@ impl<'a> Expressions<'a> {
         while let Some(word) = self.take("if") {
             let test = self.or()?;
             let mut depth = piece.depth.max(test.depth);
+            let mut settled = piece.settled;
             let mut text = format!("{} {word} {}", piece.bracketed(), test.bracketed());
             if let Some(word) = self.take("else") {
                 let other = self.expression()?;
                 depth = depth.max(other.depth);
+                settled &= other.settled;
                 text.extend([" ", &word, " ", &other.text]);
             }
-            piece = level(Piece::operation(text, depth + 1))?;
+            piece = level(Piece::operation(text, depth + 1).settled(settled))?;
         }
         self.nested -= 1;
         Ok(piece)
@@ -171,8 +185,9 @@ impl<'a> Expressions<'a> {
         while let Some(operator) = operators.iter().find_map(|operator| self.take(operator)) {
             let right = operand(self)?;
             let depth = piece.depth.max(right.depth) + 1;
+            let settled = piece.settled && right.settled;
             piece.text.extend([" ", &operator, " ", &right.text]);
-            piece = level(Piece::operation(piece.text, depth))?;
+            piece = level(Piece::operation(piece.text, depth).settled(settled))?;
         }
         Ok(piece)
     }
@@ -187,7 +202,7 @@ impl<'a> Expressions<'a> {
         let piece = self.compare()?;
         match depth {
             0 => Ok(piece),
-            _ => level(Piece::operation(words + &piece.text, piece.depth + depth)),
+            _ => level(Piece::operation(words + &piece.text, piece.depth + depth).settled(true)),
         }
     }
 
@@ -327,12 +342,12 @@ impl<'a> Expressions<'a> {
             (Kind::String, _) => Ok(self.strings()),
             (Kind::Number, text) => {
                 self.next += 1;
-                Ok(Piece { literal: true, ..Piece::operand(lines + text, 1) })
+                Ok(Piece { literal: true, settled: true, ..Piece::operand(lines + text, 1) })
             }
             (Kind::Name, text) => {
                 self.next += 1;
                 let literal = matches!(text, "true" | "false" | "none" | "True" | "False" | "None");
-                Ok(Piece { literal, ..Piece::operand(lines + text, 1) })
+                Ok(Piece { literal, settled: true, ..Piece::operand(lines + text, 1) })
             }
             (_, "(") => self.brackets(")"),
             (_, "[") => self.brackets("]"),
@@ -350,7 +365,7 @@ impl<'a> Expressions<'a> {
             text.push(' ');
             self.next += 1;
         }
-        Piece { literal: true, ..Piece::operand(text.trim_end_matches(' ').to_owned(), 1) }
+        Piece { literal: true, settled: true, ..Piece::operand(text.trim_end_matches(' ').to_owned(), 1) }
     }
 
     /// What stands between brackets: one expression, a tuple or a list.
@@ -403,13 +418,17 @@ impl<'a> Expressions<'a> {
             } else if self.is("[") {
                 self.subscript(piece)?
             } else if self.is("(") {
-                let (arguments, depth) = self.arguments()?;
-                let depth = piece.depth.max(depth) + 1;
-                level(Piece::operand(piece.receiver() + &arguments, depth))?
+                self.call(piece)?
             } else {
                 return Ok(piece);
             };
         }
+    }
+
+    fn call(&mut self, called: Piece) -> Result<Piece> {
+        let (arguments, depth) = self.parameters()?;
+        let depth = called.depth.max(depth) + 1;
+        level(Piece::operand(called.receiver() + &arguments, depth))
     }
 
     fn attribute(&mut self, piece: Piece) -> Result<Piece> {
@@ -421,13 +440,13 @@ impl<'a> Expressions<'a> {
             let name = Piece::operand(format!("{}{:?}", "\n".repeat(token.lines), token.text), 1);
             return piece.filtered(names::METHOD, &[name]);
         }
-        let depth = piece.depth + 1;
+        let (depth, settled) = (piece.depth + 1, piece.settled);
         let text = format!("{}{dot}{}{}", piece.receiver(), "\n".repeat(token.lines), token.text);
-        level(Piece::operand(text, depth))
+        level(Piece::operand(text, depth).settled(settled))
     }
 
     fn subscript(&mut self, piece: Piece) -> Result<Piece> {
-        let mut depth = piece.depth;
+        let (mut depth, settled) = (piece.depth, piece.settled);
         let mut text = piece.receiver();
         let mut is_slice = false;
         text.push_str(&self.expect("[")?);
@@ -443,11 +462,21 @@ impl<'a> Expressions<'a> {
         }
         text.push_str(&self.expect("]")?);
         let piece = Piece::operand(text, depth + 1);
-        if is_slice { piece.filtered(names::SLICED, &[]) } else { level(piece) }
+        let piece = if is_slice { piece.filtered(names::SLICED, &[])? } else { level(piece)? };
+        Ok(piece.settled(settled))
     }
 
-    /// The arguments of a call with their brackets, and how deep they nest.
-    pub(super) fn arguments(&mut self) -> Result<(String, usize)> {
+    /// The arguments of a filter or a test with their brackets, and how deep they nest.
+    fn arguments(&mut self) -> Result<(String, usize)> {
+        self.in_brackets(|argument| Ok(argument.text))
+    }
+
+    /// As [`Self::arguments`], where each may become the value of a variable: of what is called, or of a signature.
+    pub(super) fn parameters(&mut self) -> Result<(String, usize)> {
+        self.in_brackets(given)
+    }
+
+    fn in_brackets(&mut self, written: fn(Piece) -> Result<String>) -> Result<(String, usize)> {
         let mut text = self.expect("(")?;
         let mut depth = 0;
         while !self.is(")") {
@@ -456,11 +485,11 @@ impl<'a> Expressions<'a> {
             }
             let argument = self.expression()?;
             depth = depth.max(argument.depth);
-            text.push_str(&argument.text);
+            text.push_str(&written(argument)?);
             if let Some(equals) = self.take("=") {
                 let value = self.expression()?;
                 depth = depth.max(value.depth);
-                text.extend([equals.as_str(), &value.text]);
+                text.extend([equals, written(value)?]);
             }
             match self.take(",") {
                 Some(comma) => text.extend([comma.as_str(), " "]),
@@ -481,9 +510,7 @@ impl<'a> Expressions<'a> {
             } else if let Some(word) = self.take("is") {
                 piece = self.test(piece, &word)?;
             } else if self.is("(") {
-                let (arguments, depth) = self.arguments()?;
-                let depth = piece.depth.max(depth) + 1;
-                piece = level(Piece::operand(piece.receiver() + &arguments, depth))?;
+                piece = self.call(piece)?;
             } else {
                 return Ok(piece);
             }
@@ -543,10 +570,16 @@ impl<'a> Expressions<'a> {
     }
 }
 
+/// What a variable is given is weighed, unless it cannot be larger than what was there before.
+fn given(piece: Piece) -> Result<String> {
+    let piece = if piece.settled { piece } else { piece.filtered(names::GIVEN, &[])? };
+    Ok(piece.text)
+}
+
 /// Puts an operator that the engine may have as it is between two operands.
 fn operation(left: &Piece, operator: &str, right: Piece) -> Result<Piece> {
     let depth = left.depth.max(right.depth) + 1;
-    level(Piece::operation(format!("{} {operator} {}", left.text, right.bracketed()), depth))
+    level(Piece::operation(format!("{} {operator} {}", left.text, right.bracketed()), depth).settled(true))
 }
 
 /// Puts the line feeds before an operator that vanishes before its operand.

@@ -2,10 +2,13 @@
 //!
 //! Reference: the `json` module of Python 3 and the filter of `transformers.utils.chat_template_utils`.
 
-use minijinja::value::{Kwargs, Rest, ValueKind};
+use std::borrow::Cow;
+
+use minijinja::value::{DynObject, Kwargs, Rest, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
 use super::arguments::Arguments;
+use super::dict::Dict;
 use super::ledger::refusal;
 use super::limits::{NESTING, TEXT_BYTES};
 use super::number;
@@ -15,10 +18,13 @@ pub(super) fn tojson(value: &Value, positional: Rest<Value>, named: Kwargs) -> R
     let arguments = Arguments::new(positional, named);
     let style = Style::read(&arguments)?;
     arguments.finish(4)?;
-    let mut writer = Writer { style, text: String::new(), depth: 0 };
+    let mut writer = Writer { style, text: String::with_capacity(USUAL_BYTES), depth: 0 };
     writer.value(value)?;
     Ok(Value::from(writer.text))
 }
+
+/// Most values take no more.
+const USUAL_BYTES: usize = 256;
 
 struct Style {
     ascii: bool,
@@ -99,11 +105,18 @@ impl Writer {
     }
 
     fn list(&mut self, list: &Value) -> Result<(), Error> {
+        match list.downcast_object_ref::<Vec<Value>>() {
+            Some(items) => self.items(items.iter().map(|item| Ok(Cow::Borrowed(item)))),
+            None => self.items(list.try_iter()?.checked().map(|item| item.map(Cow::Owned))),
+        }
+    }
+
+    fn items<'v>(&mut self, list: impl Iterator<Item = Result<Cow<'v, Value>, Error>>) -> Result<(), Error> {
         self.open('[')?;
         let mut items = 0;
-        for item in list.try_iter()?.checked() {
+        for item in list {
             self.item(items);
-            self.value(&item?)?;
+            self.value(&*item?)?;
             items += 1;
         }
         self.close(']', items);
@@ -111,18 +124,32 @@ impl Writer {
     }
 
     fn map(&mut self, map: &Value) -> Result<(), Error> {
-        let mut keys = map.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?;
+        if let Some(dict) = map.downcast_object_ref::<Dict>().filter(|_| !self.style.sort_keys) {
+            return self
+                .pairs(dict.fields().iter().map(|(key, value)| (Cow::Borrowed(key), Cow::Borrowed(value))));
+        }
+        let mut pairs: Vec<_> =
+            map.as_object().and_then(DynObject::try_iter_pairs).into_iter().flatten().collect();
         if self.style.sort_keys {
-            keys.sort();
+            pairs.sort_by(|(left, _), (right, _)| left.cmp(right));
         }
+        self.pairs(pairs.into_iter().map(|(key, value)| (Cow::Owned(key), Cow::Owned(value))))
+    }
+
+    fn pairs<'v>(
+        &mut self,
+        pairs: impl Iterator<Item = (Cow<'v, Value>, Cow<'v, Value>)>,
+    ) -> Result<(), Error> {
         self.open('{')?;
-        for (items, key) in keys.iter().enumerate() {
+        let mut items = 0;
+        for (key, value) in pairs {
             self.item(items);
-            self.key(key)?;
+            self.key(&key)?;
             self.text.push_str(&self.style.key_separator);
-            self.value(&map.get_item(key)?)?;
+            self.value(&value)?;
+            items += 1;
         }
-        self.close('}', keys.len());
+        self.close('}', items);
         Ok(())
     }
 
@@ -174,11 +201,20 @@ impl Writer {
         }
     }
 
+    /// Copies what needs no escape in one go.
     fn string(&mut self, string: &str) {
+        let ascii = self.style.ascii;
+        let is_special =
+            |byte: u8| byte < b' ' || matches!(byte, b'"' | b'\\') || (ascii && !byte.is_ascii());
         self.text.push('"');
-        for character in string.chars() {
-            self.character(character);
+        let mut rest = string;
+        while let Some(plain) = rest.bytes().position(is_special) {
+            self.text.push_str(rest.get(..plain).unwrap_or_default());
+            let mut characters = rest.get(plain..).unwrap_or_default().chars();
+            characters.next().into_iter().for_each(|character| self.character(character));
+            rest = characters.as_str();
         }
+        self.text.push_str(rest);
         self.text.push('"');
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use minijinja::value::{DynObject, Tuple, Value, ValueIter, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
+use super::dict::Dict;
 use super::generator::{self, Generator};
 use super::limits::{Limits, NESTING};
 
@@ -89,6 +90,9 @@ fn ledger<'a>(state: &'a mut State<'_, '_>) -> &'a mut Ledger {
 
 /// Counts text on its way to the output or to where output is captured.
 pub(super) fn pass(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> Result<(), Error> {
+    if bytes == 0 {
+        return Ok(());
+    }
     let most = limits.output_bytes.saturating_mul(PASSES);
     let ledger = ledger(state);
     ledger.passed = ledger.passed.saturating_add(bytes);
@@ -162,7 +166,9 @@ pub(super) fn made(state: &mut State<'_, '_>, limits: Limits, value: Value) -> R
 pub(super) fn weigh(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<usize, Error> {
     let mut scale = Scale { left: limits.output_bytes, visits: 0 };
     let weighed = scale.weigh(value, 0);
-    spend(state, limits, scale.visits)?;
+    if scale.visits > 0 {
+        spend(state, limits, scale.visits)?;
+    }
     match weighed {
         Ok(()) => Ok(limits.output_bytes - scale.left),
         Err(Excess::Bytes) => {
@@ -175,6 +181,34 @@ pub(super) fn weigh(state: &mut State<'_, '_>, limits: Limits, value: &Value) ->
 enum Excess {
     Bytes,
     Depth,
+}
+
+/// What a value that never changes weighs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Weight {
+    bytes: usize,
+    visits: u64,
+    /// How many levels of lists and maps it has.
+    levels: usize,
+}
+
+impl Weight {
+    pub(super) fn of_text(text: &str) -> Self {
+        Self { bytes: text.len(), ..Self::default() }
+    }
+
+    /// Counts an item of a list.
+    pub(super) fn add_item(&mut self, item: Self) {
+        self.bytes += ITEM_BYTES + item.bytes;
+        self.visits += 1 + item.visits;
+        self.levels = self.levels.max(1 + item.levels);
+    }
+
+    /// Counts a field of a map.
+    pub(super) fn add_field(&mut self, key: &str, field: Self) {
+        self.add_item(field);
+        self.bytes += key.len();
+    }
 }
 
 struct Scale {
@@ -213,6 +247,9 @@ impl Scale {
     }
 
     fn fields(&mut self, map: &Value, depth: usize) -> Result<(), Excess> {
+        if let Some(dict) = map.downcast_object_ref::<Dict>() {
+            return self.known(dict.weight(), depth);
+        }
         let pairs = map.as_object().and_then(DynObject::try_iter_pairs);
         for (key, value) in pairs.into_iter().flatten() {
             self.visits += 1;
@@ -221,6 +258,14 @@ impl Scale {
             self.weigh(&value, depth + 1)?;
         }
         Ok(())
+    }
+
+    fn known(&mut self, weight: Weight, depth: usize) -> Result<(), Excess> {
+        if depth + weight.levels > NESTING {
+            return Err(Excess::Depth);
+        }
+        self.visits += weight.visits;
+        self.take(weight.bytes)
     }
 
     fn take(&mut self, bytes: usize) -> Result<(), Excess> {

@@ -11,7 +11,7 @@ use minijinja::{Environment, Error, State, tests};
 
 use super::ledger::{self, ITEM_BYTES, made, refusal, room};
 use super::limits::Limits;
-use super::{percent, python};
+use super::{guards, percent, python};
 
 /// `a + b`.
 pub(super) const ADDED: &str = "__alloquy_add";
@@ -31,6 +31,8 @@ pub(super) const IN: &str = "__alloquy_in";
 pub(super) const NEGATIVE: &str = "__alloquy_negative";
 /// What a comparison goes through.
 pub(super) const WEIGHED: &str = "__alloquy_weigh";
+/// What a variable is given.
+pub(super) const GIVEN: &str = "__alloquy_give";
 /// What a loop goes over.
 pub(super) const ITERATED: &str = "__alloquy_iterate";
 /// `a[b:c]`.
@@ -62,6 +64,10 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         .add_filter(IN, move |state: &mut State<'_, '_>, a: &Value, b: &Value| contains(state, limits, a, b));
     environment
         .add_filter(WEIGHED, move |state: &mut State<'_, '_>, value: &Value| weighed(state, limits, value));
+    environment.add_filter(GIVEN, move |state: &mut State<'_, '_>, value: Value| {
+        guards::check(state, limits, &value)?;
+        Ok::<_, Error>(value)
+    });
     environment
         .add_filter(ITERATED, move |state: &mut State<'_, '_>, value: &Value| iterated(state, limits, value));
     environment.add_filter(SLICED, move |state: &mut State<'_, '_>, value: Value| made(state, limits, value));

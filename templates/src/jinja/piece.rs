@@ -33,6 +33,8 @@ pub(super) struct Piece {
     pub(super) outermost: Outermost,
     /// Whether it is a text or a number as it stands: cheap to compare.
     pub(super) literal: bool,
+    /// Whether it is part of what is there already, or spelt out: it cannot be larger than that.
+    pub(super) settled: bool,
     pub(super) depth: usize,
 }
 
@@ -59,6 +61,10 @@ impl Piece {
             text.extend(["(", &arguments.join(", "), ")"]);
         }
         level(Self::filter(text, depth))
+    }
+
+    pub(super) fn settled(self, settled: bool) -> Self {
+        Self { settled, ..self }
     }
 
     /// As an operand or what a filter goes behind.

@@ -52,18 +52,50 @@ struct Rewriter<'a> {
     doubtful: Option<usize>,
 }
 
+#[derive(Clone, Copy)]
 struct Block<'a> {
     name: &'a str,
     code: &'a str,
-    /// Which of the counts the text in it goes to: that of the innermost body that repeats.
+    /// Which of the counts the text in it goes to: that of the innermost body that is counted.
     count: Option<usize>,
     branches: usize,
 }
 
-/// How many bytes of fixed text a body has, to be written at a place that comes before it.
+impl<'a> Block<'a> {
+    fn new(name: &'a str, code: &'a str) -> Self {
+        Self { name, code, count: None, branches: 0 }
+    }
+
+    fn is_recursive_loop(&self) -> bool {
+        self.name == "for" && self.code.contains("recursive")
+    }
+
+    /// Says whether its text may become a value. Any other text goes to the output, which has a limit of its own.
+    fn captures(&self) -> bool {
+        matches!(self.name, "block" | "call" | "filter" | "macro" | "set") || self.is_recursive_loop()
+    }
+}
+
+/// Fixed text that is not worth a check: in the steps that a template has, a body of so little text can be written
+/// often enough for some 50 MiB.
+const LITTLE: usize = 32;
+
+/// A check that is to be written at a place that comes before the text it counts.
 struct Count {
     place: usize,
+    /// How many bytes of fixed text the body has.
     bytes: usize,
+    /// The variables to weigh.
+    values: String,
+}
+
+impl Count {
+    fn check(&self) -> String {
+        match self.values.is_empty() && self.bytes <= LITTLE {
+            true => String::new(),
+            false => format!("%}}{{% if {}|{}({}) %}}{{% endif ", self.bytes, guards::NAME, self.values),
+        }
+    }
 }
 
 impl<'a> Rewriter<'a> {
@@ -123,7 +155,7 @@ impl<'a> Rewriter<'a> {
             return Ok(());
         }
         match name.strip_prefix("end") {
-            _ if name == "set" => self.check(written, &tags::bound(code)),
+            _ if name == "set" => self.check(written, &tags::given_fields(code)),
             Some(opened) => self.close(opened, written),
             None => {
                 self.branch(name)?;
@@ -181,7 +213,7 @@ impl<'a> Rewriter<'a> {
     fn open_generation(&mut self, code: &'a str) {
         let (open, _, close) = tags::parts(code);
         self.written.extend([open, " with %}{{ ", spans::START, " }}{% if true ", close]);
-        self.push("generation", code, false);
+        self.push(Block::new("generation", code), false);
     }
 
     fn close_generation(&mut self, code: &str) {
@@ -204,21 +236,19 @@ impl<'a> Rewriter<'a> {
     }
 
     fn open(&mut self, code: &'a str, name: &'a str, written: &str) {
-        let repeats = matches!(name, "for" | "macro" | "call");
-        // An item is no larger than the list it stands in; only a loop that calls itself makes new ones of it.
-        let is_plain_loop = name == "for" && !code.contains("recursive");
-        match repeats || name == "with" {
-            true if is_plain_loop => self.check(written, &[]),
-            true => self.check(written, &tags::bound(code)),
+        let block = Block::new(name, code);
+        let is_counted = block.captures() || (name == "for" && self.open.iter().any(Block::captures));
+        match is_counted {
+            true => self.check(written, &[]),
             false => self.written.push_str(written),
         }
-        self.push(name, code, repeats);
+        self.push(block, is_counted);
     }
 
-    fn push(&mut self, name: &'a str, code: &'a str, repeats: bool) {
+    fn push(&mut self, block: Block<'a>, is_counted: bool) {
         let around = self.open.last().and_then(|block| block.count);
-        let own = self.counts.len().checked_sub(1).filter(|_| repeats);
-        self.open.push(Block { name, code, count: own.or(around), branches: 0 });
+        let own = self.counts.len().checked_sub(1).filter(|_| is_counted);
+        self.open.push(Block { count: own.or(around), ..block });
     }
 
     fn close(&mut self, name: &str, written: &str) {
@@ -229,7 +259,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Writes a tag and, directly behind it so that no white space comes to stand between, a check of `values`.
+    /// Writes a tag and keeps a place for a check of `values`, directly behind it so that no white space comes to stand
+    /// between.
     fn check(&mut self, tag: &str, values: &[&str]) {
         let Some(head) = tag.strip_suffix("%}") else {
             self.written.push_str(tag);
@@ -239,12 +270,9 @@ impl<'a> Rewriter<'a> {
             Some(bare) => (bare, head.get(bare.len()..).unwrap_or_default()),
             None => (head, ""),
         };
-        self.written.extend([head, "%}{% if ", guards::NAME, "("]);
-        self.counts.push(Count { place: self.written.len(), bytes: 0 });
-        for value in values {
-            self.written.extend([", ", value]);
-        }
-        self.written.extend([") %}{% endif ", mark, "%}"]);
+        self.written.push_str(head);
+        self.counts.push(Count { place: self.written.len(), bytes: 0, values: values.join(", ") });
+        self.written.extend([mark, "%}"]);
     }
 
     fn jump(&mut self, code: &str, tag: &'static str) -> Result<(), Fault> {
@@ -276,13 +304,13 @@ impl<'a> Rewriter<'a> {
         taken
     }
 
-    /// Writes the counts into their places.
+    /// Writes the checks into their places.
     fn finish(self) -> Rewritten {
         let mut finished = String::with_capacity(self.written.len() + 8 * self.counts.len());
         let mut start = 0;
         for count in &self.counts {
             finished.push_str(self.written.get(start..count.place).unwrap_or_default());
-            finished.push_str(&count.bytes.to_string());
+            finished.push_str(&count.check());
             start = count.place;
         }
         finished.push_str(self.written.get(start..).unwrap_or_default());

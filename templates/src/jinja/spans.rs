@@ -4,8 +4,7 @@
 
 use std::ops::Range;
 
-use serde_json::{Map, Value};
-
+use super::input::Variables;
 use super::polyfill::AppliedPolyfill;
 #[allow(unused_imports, reason = "for the documentation")]
 use super::polyfill::Polyfill;
@@ -40,6 +39,8 @@ pub struct Rendered {
     pub generated: Vec<Range<usize>>,
     /// What was changed about the conversation, where [`Polyfill`] allows it.
     pub polyfills: Vec<AppliedPolyfill>,
+    /// Which template rendered: `default`, or `tool_use` for conversations with tools where there is one for them.
+    pub template: &'static str,
 }
 
 /// Two characters that mark the ends of spans.
@@ -51,15 +52,13 @@ pub(super) struct Marks {
 
 impl Marks {
     /// Chooses characters for private use that the conversation has not.
-    pub(super) fn new(variables: &Map<String, Value>) -> Option<Self> {
-        let mut unused =
-            ('\u{10f000}'..='\u{10fffd}').filter(|mark| !variables.values().any(|value| holds(value, *mark)));
+    pub(super) fn new(variables: &Variables<'_>) -> Option<Self> {
+        let mut unused = ('\u{10f000}'..='\u{10fffd}').filter(|mark| !variables.have(*mark));
         Some(Self { start: unused.next()?, end: unused.next()? })
     }
 
-    pub(super) fn add_to(self, variables: &mut Map<String, Value>) {
-        variables.insert(START.to_owned(), Value::from(self.start.to_string()));
-        variables.insert(END.to_owned(), Value::from(self.end.to_string()));
+    pub(super) fn add_to(self, variables: &mut Variables<'_>) {
+        variables.marks = vec![(START, self.start.to_string()), (END, self.end.to_string())];
     }
 
     /// Takes the marks out of `text`; a span within another is a span of its own.
@@ -80,14 +79,5 @@ impl Marks {
             }
         }
         rendered
-    }
-}
-
-fn holds(value: &Value, mark: char) -> bool {
-    match value {
-        Value::String(text) => text.contains(mark),
-        Value::Array(items) => items.iter().any(|item| holds(item, mark)),
-        Value::Object(fields) => fields.iter().any(|(key, value)| key.contains(mark) || holds(value, mark)),
-        _ => false,
     }
 }

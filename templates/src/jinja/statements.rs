@@ -51,7 +51,7 @@ fn for_loop(code: &mut Expressions<'_>) -> Result<String> {
 fn set(code: &mut Expressions<'_>) -> Result<String> {
     let mut text = code.until(&["=", "|"]);
     if let Some(equals) = code.take("=") {
-        text.extend([&equals, " ", &code.list()?]);
+        text.extend([&equals, " ", &code.value()?]);
     } else if let Some(pipe) = code.take("|") {
         text.extend([pipe, filters(code)?]);
     }
@@ -62,7 +62,7 @@ fn with(code: &mut Expressions<'_>) -> Result<String> {
     let mut text = String::new();
     while !code.is_done() {
         text.push_str(&code.until(&["="]));
-        text.extend([&code.expect("=")?, " ", &code.single()?]);
+        text.extend([&code.expect("=")?, " ", &code.single_value()?]);
         match code.take(",") {
             Some(comma) => text.extend([comma.as_str(), " "]),
             None => break,
@@ -73,7 +73,7 @@ fn with(code: &mut Expressions<'_>) -> Result<String> {
 
 fn signature(code: &mut Expressions<'_>) -> Result<String> {
     let name = code.name()?;
-    let (parameters, _) = code.arguments()?;
+    let (parameters, _) = code.parameters()?;
     match parameters.ends_with(", )") {
         true => Err(Problem::Syntax),
         false => Ok(name + &parameters),
@@ -81,7 +81,7 @@ fn signature(code: &mut Expressions<'_>) -> Result<String> {
 }
 
 fn call(code: &mut Expressions<'_>) -> Result<String> {
-    let parameters = if code.is("(") { code.arguments()?.0 } else { String::new() };
+    let parameters = if code.is("(") { code.parameters()?.0 } else { String::new() };
     Ok(format!("{parameters} {}", code.single()?))
 }
 

@@ -88,45 +88,35 @@ fn assigns(code: &str) -> bool {
     split_plain(code.get(2..).unwrap_or_default(), '=').len() > 1
 }
 
-/// Returns the variables that a tag gives a value: `a` and `ns.b` of `{% set a, ns.b = … %}`.
-pub(super) fn bound(code: &str) -> Vec<&str> {
-    let (name, rest) = split_name(code);
-    let lists = match name {
-        "set" => split_plain(rest, '=').into_iter().take(1).map(targets).collect(),
-        "for" => vec![targets(before_in(rest))],
-        "with" => vec![parameters(rest)],
-        "macro" => vec![parameters(in_brackets(rest))],
-        "call" if rest.trim_start().starts_with('(') => vec![parameters(in_brackets(rest))],
-        _ => Vec::new(),
-    };
-    lists.into_iter().flatten().filter(|target| is_target(target)).collect()
+/// Returns the fields of namespaces that an assignment gives a value: `ns.b` of `{% set a, ns.b = … %}`. What the source
+/// spells out is no value to speak of.
+pub(super) fn given_fields(code: &str) -> Vec<&str> {
+    let (_, inner, _) = parts(code);
+    let (_, rest) = split_name(inner);
+    let pieces = split_plain(rest, '=');
+    let value = pieces.get(1).map_or("", |value| value.trim());
+    match is_spelt_out(value) && pieces.len() == 2 {
+        true => Vec::new(),
+        false => bound(code).into_iter().filter(|target| target.contains('.')).collect(),
+    }
 }
 
-/// What stands before the word `in`.
-fn before_in(code: &str) -> &str {
-    let mut words = code.match_indices("in").map(|(start, _)| code.split_at(start));
-    let alone = |(before, after): &(&str, &str)| {
-        !before.ends_with(is_word) && !after.get(2..).is_some_and(|after| after.starts_with(is_word))
-    };
-    words.find(alone).map_or(code, |(before, _)| before)
+fn is_spelt_out(value: &str) -> bool {
+    let is_number = !value.is_empty() && value.chars().all(|digit| digit.is_ascii_digit());
+    is_number || matches!(value, "true" | "false" | "none" | "True" | "False" | "None" | "''" | "\"\"")
+}
+
+/// Returns the variables that `{% set … %}` gives a value, by `=` or as a block.
+pub(super) fn bound(code: &str) -> Vec<&str> {
+    let (_, rest) = split_name(code);
+    let list = split_plain(rest, '=').into_iter().next().unwrap_or_default();
+    targets(list).into_iter().filter(|target| is_target(target)).collect()
 }
 
 /// The names in `a, (b, c)`, and in `a | filter` of a block.
 fn targets(list: &str) -> Vec<&str> {
     let list = list.split('|').next().unwrap_or_default();
     list.split([',', '(', ')', '[', ']']).map(str::trim).collect()
-}
-
-/// The names in `a, b = 1`.
-fn parameters(list: &str) -> Vec<&str> {
-    let names = split_plain(list, ',').into_iter().filter_map(|parameter| parameter.split('=').next());
-    names.map(str::trim).collect()
-}
-
-/// What stands between the first bracket and the one that closes it.
-fn in_brackets(code: &str) -> &str {
-    let opened = code.split_once('(').map_or("", |(_, opened)| opened);
-    split_plain(opened, ')').into_iter().next().unwrap_or_default()
 }
 
 fn is_target(target: &str) -> bool {

@@ -10,7 +10,7 @@ use serde_json::ser::Formatter;
 use serde_json::{Value, json};
 
 /// The variable that chooses among the tools: absent, `"auto"`, `"none"` or `{"function": {"name": …}}`.
-const TOOL_CHOICE: &str = "tool_choice";
+pub(super) const TOOL_CHOICE: &str = "tool_choice";
 
 /// Returns the tools' text, or `None` where the conversation has none or wants none.
 ///

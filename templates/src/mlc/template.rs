@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::current::{self, ConvTemplate};
 use super::current_prompt;
 use super::front::Front;
-use super::function_string::has_tools;
+use super::function_string::{TOOL_CHOICE, has_tools};
 use super::legacy::{self, ConvConfig};
 use super::legacy_prompt;
 use super::part::{Part, PartKind};
@@ -297,6 +297,10 @@ impl PromptTemplate for ConversationTemplate {
     fn digest(&self) -> Digest {
         let (object, front, tools) = (self.to_json(), &self.front, self.tools);
         Digest::of(format!("{object}\0{front:?}\0{tools:?}").as_bytes())
+    }
+
+    fn reads(&self, _: &TemplateInput, variable: &str) -> bool {
+        variable == TOOL_CHOICE
     }
 }
 

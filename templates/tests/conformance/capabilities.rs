@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use alloquy_core::{PromptTemplate, TemplateInput};
 use alloquy_templates::{Capabilities, JinjaTemplate, SystemRole};
 use serde_json::{Value, json};
 
@@ -28,6 +29,12 @@ fn compare(template: &JinjaTemplate, expected: &Value, knows_bos: bool) -> Resul
     let found = as_json(template.capabilities(), knows_bos);
     let differing =
         expected.as_object().unwrap().iter().filter(|(name, value)| found[name.as_str()] != **value);
+    // What switches thinking is looked at, or a switch that works would be told to be ignored.
+    let input = TemplateInput::default();
+    let unread = template.capabilities().thinking_switch.iter().find(|name| !template.reads(&input, name));
+    if let Some(name) = unread {
+        return Err(format!("{name} switches thinking, but is said not to be read"));
+    }
     let differing: Vec<_> = differing
         .map(|(name, value)| format!("{name} is {} and not {value}", found[name.as_str()]))
         .collect();

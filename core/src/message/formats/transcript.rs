@@ -39,7 +39,7 @@ impl Transcript {
         Self {
             messages: [&preface.messages, messages].concat(),
             tools: preface.tools.clone(),
-            extra: preface.extra.clone(),
+            extra: preface.arguments.extra.clone(),
         }
     }
 
@@ -47,6 +47,8 @@ impl Transcript {
     pub fn into_preface(mut self) -> (Preface, Vec<Message>) {
         let leading = self.messages.iter().take_while(|message| message.role == Role::System).count();
         let messages = self.messages.split_off(leading);
-        (Preface { messages: self.messages, tools: self.tools, extra: self.extra }, messages)
+        let mut preface = Preface { messages: self.messages, tools: self.tools, ..Preface::default() };
+        preface.arguments.extra = self.extra;
+        (preface, messages)
     }
 }
