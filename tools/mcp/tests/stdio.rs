@@ -50,7 +50,7 @@ fn call(server: &McpServer, name: &str, arguments: &Value) -> Result<Value> {
 fn tools_are_offered_as_the_server_describes_them() {
     let server = connect();
     assert_eq!((server.name(), server.instructions().as_deref()), ("trial", Some("Try everything.")));
-    let specs: Vec<_> = server.tools().iter().map(|tool| tool.spec()).collect();
+    let specs: Vec<_> = server.tools().iter().map(Tool::spec).collect();
     insta::assert_json_snapshot!(specs);
     let prefixed = server.clone().prefixed("trial_");
     let toolbox = Toolbox::default().source(server).source(prefixed);

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use alloquy_core::{ToolCall, ToolResult, ToolSource, Toolbox};
+use alloquy_core::{Tool, ToolCall, ToolResult, ToolSource, Toolbox};
 use alloquy_mcp::McpServer;
 use futures::StreamExt;
 use pollster::block_on;
@@ -40,7 +40,7 @@ fn a_server_that_others_wrote_lists_answers_and_refuses() {
     let mut program = Command::new(python);
     program.args(["-m", "mcp_server_time", "--local-timezone", "Europe/Oslo"]);
     let server = block_on(McpServer::program(program)).unwrap();
-    let specs: Vec<_> = server.tools().iter().map(|tool| tool.spec()).collect();
+    let specs: Vec<_> = server.tools().iter().map(Tool::spec).collect();
     let names: Vec<_> = specs.iter().map(|spec| spec.name.as_str()).collect();
     assert_eq!(names, ["get_current_time", "convert_time"]);
     assert_eq!(specs[0].parameters["properties"]["timezone"]["type"], "string");
