@@ -11,7 +11,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use crate::commands::{ask, chat, complete, config, conversations, convert, doctor, models, render, tree};
+use crate::commands::{
+    ask, chat, complete, config, conversations, convert, doctor, models, render, tools, tree,
+};
 use crate::settings::{Origin, Sources};
 
 pub(crate) use prompt::PromptArguments;
@@ -59,6 +61,7 @@ pub(crate) enum Command {
     Conversations(conversations::Conversations),
     Convert(convert::Convert),
     Models(models::Models),
+    Tools(tools::Tools),
     Doctor(doctor::Doctor),
     Config(config::Config),
 }
@@ -283,6 +286,47 @@ impl From<SamplingOptions> for SamplingArguments {
     }
 }
 
+/// Which tools a model may ask for, and under which rules they run.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+#[command(next_help_heading = "Tools")]
+pub(crate) struct ToolArguments {
+    /// Offer the tools of an MCP server that this command starts; may be repeated
+    #[arg(long, value_name = "COMMAND", env = "ALLOQUY_MCP")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) mcp: Vec<String>,
+
+    /// Offer the tools of the MCP server at this address; may be repeated
+    #[arg(long, value_name = "URL", env = "ALLOQUY_MCP_URL")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) mcp_url: Vec<String>,
+
+    /// Whether calls run: ask, always or never; where nobody can be asked, ask is never
+    #[arg(long, value_enum, value_name = "WHEN", env = "ALLOQUY_APPROVE", hide_possible_values = true)]
+    pub(crate) approve: Option<Approve>,
+
+    /// End a call after N seconds; 60 unless set
+    #[arg(long, value_name = "N", env = "ALLOQUY_TOOL_TIMEOUT")]
+    pub(crate) tool_timeout: Option<u64>,
+
+    /// Let the model ask for tools N times in a turn; 8 unless set
+    #[arg(long, value_name = "N", env = "ALLOQUY_TOOL_ROUNDS")]
+    pub(crate) tool_rounds: Option<usize>,
+}
+
+/// Whether the calls of tools run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Approve {
+    /// The person at the terminal says so of each.
+    #[default]
+    Ask,
+    /// Each does.
+    Always,
+    /// None does.
+    Never,
+}
+
 /// Where conversations are kept.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
@@ -361,6 +405,10 @@ pub(crate) struct Settable {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) sampling: SamplingArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) tools: ToolArguments,
 
     #[command(flatten)]
     #[serde(flatten)]

@@ -9,6 +9,7 @@ pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod render;
+pub(crate) mod tools;
 pub(crate) mod tree;
 
 use std::io::{self, IsTerminal as _, Write as _, stdout};
@@ -45,6 +46,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Conversations(conversations) => conversations.run(&context),
         Command::Convert(convert) => convert.run(&context),
         Command::Models(models) => models.run(&context),
+        Command::Tools(tools) => tools.run(&context),
         Command::Doctor(doctor) => doctor.run(&context),
         Command::Config(config) => config.run(&context),
     }

@@ -16,6 +16,7 @@ mod printer;
 mod progress;
 mod repl;
 mod settings;
+mod tools;
 mod visible;
 
 use std::process::ExitCode;

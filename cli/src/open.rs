@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    ConversationStore, DataProcessor, Engine, Error, ErrorKind, HistoryShift, Manager, ModelInfo,
-    PromptTemplate, Request, Result, Round, SamplingOptions, ShiftPolicy,
+    ConversationStore, DataProcessor, Engine, Error, ErrorKind, HistoryShift, Manager, ManagerBuilder,
+    ModelInfo, PromptTemplate, Request, Result, Round, SamplingOptions, ShiftPolicy,
 };
 use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
@@ -62,14 +62,14 @@ struct Family {
 }
 
 impl Model {
-    /// Makes a manager of this model.
-    pub(crate) fn manager(&self, store: Arc<dyn ConversationStore>) -> Result<Manager> {
+    /// Begins a manager of this model.
+    pub(crate) fn manager(&self, store: Arc<dyn ConversationStore>) -> Result<ManagerBuilder> {
         let format = SamplingOptions { stop: self.template.stop.clone(), ..SamplingOptions::default() };
         let builder = Manager::over(Arc::new(self.round.clone())).store(store).sampling(format);
-        match self.shift()? {
-            Some(shift) => builder.middleware(shift).build(),
-            None => builder.build(),
-        }
+        Ok(match self.shift()? {
+            Some(shift) => builder.middleware(shift),
+            None => builder,
+        })
     }
 
     /// Decides what becomes of conversations that outgrow the context.

@@ -19,6 +19,7 @@ fn every_command_explains_itself() {
         "conversations",
         "convert",
         "models",
+        "tools",
         "doctor",
         "config show",
     ] {

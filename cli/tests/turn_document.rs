@@ -1,6 +1,7 @@
 //! Takes the turn that `docs/turn.md` shows, and compares every block of data in it with what really happened.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+mod document;
 mod shared;
 
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,7 @@ use futures::StreamExt;
 use pollster::block_on;
 use serde_json::{Value, json};
 
-const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/turn.md");
+use document::pretty;
 
 /// Keeps the request that reaches the model.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +79,7 @@ fn the_document_shows_what_happens() {
     blocks.push(("node", node(&nodes[0], &nodes)));
     blocks.push(("deltas", deltas.iter().map(|delta| format!("{delta:?}\n")).collect()));
     blocks.extend(reply_blocks(&stack, &nodes, &reply));
-    compare(&blocks);
+    document::compare("turn.md", &blocks);
 }
 
 fn prompt_blocks(stack: &Stack, request: &Request) -> Vec<(&'static str, String)> {
@@ -110,10 +111,6 @@ fn reply_blocks(stack: &Stack, nodes: &[Node], reply: &TurnReply) -> Vec<(&'stat
     ]
 }
 
-fn pretty(value: &impl serde::Serialize) -> String {
-    serde_json::to_string_pretty(value).unwrap() + "\n"
-}
-
 /// A node whose ids are told by their order: they are others on every run.
 fn node(node: &Node, nodes: &[Node]) -> String {
     let mut shown = serde_json::to_value(node).unwrap();
@@ -124,24 +121,4 @@ fn node(node: &Node, nodes: &[Node]) -> String {
         }
     }
     pretty(&shown)
-}
-
-/// Compares the fenced block behind each `<!-- data: NAME -->`, or writes it.
-fn compare(blocks: &[(&str, String)]) {
-    let mut document = std::fs::read_to_string(DOCUMENT).unwrap();
-    for (name, data) in blocks {
-        let marker = format!("<!-- data: {name} -->\n```");
-        let start = document.find(&marker).unwrap_or_else(|| panic!("no block {name:?}")) + marker.len();
-        let start = start + document[start..].find('\n').unwrap() + 1;
-        let end = start + document[start..].find("```\n").unwrap();
-        let data = if data.ends_with('\n') { data.clone() } else { format!("{data}\n") };
-        if std::env::var_os("ALLOQUY_UPDATE_DOCS").is_some() {
-            document.replace_range(start..end, &data);
-        } else {
-            assert_eq!(&document[start..end], data, "block {name:?}: write it with ALLOQUY_UPDATE_DOCS=1");
-        }
-    }
-    if std::env::var_os("ALLOQUY_UPDATE_DOCS").is_some() {
-        std::fs::write(DOCUMENT, document).unwrap();
-    }
 }

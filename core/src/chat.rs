@@ -158,8 +158,9 @@ impl Chat {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when another writer moved the head meanwhile: the messages stand as a branch then.
+    /// [`ErrorKind::Invalid`] for a result without its call.
     pub async fn add(&self, ask: impl Into<Ask>) -> Result<Option<NodeId>> {
-        turn::add(&self.parts, &self.id, ask.into().messages).await
+        turn::add(&self.parts, &self.id, &ask.into().messages).await
     }
 
     /// Goes to a node, or with `None` before the first message: what is said next follows it.
@@ -266,10 +267,11 @@ impl Chat {
     /// Returns what the model would be asked at the head, before middleware.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Those of the store, and [`ErrorKind::Tool`] for tools whose names clash.
     pub async fn request(&self) -> Result<Request> {
         let (record, path) = (self.record().await?, self.history().await?);
-        let mut request = self.parts.request(&record.preface, &path);
+        let tools = self.parts.toolbox.now()?;
+        let mut request = self.parts.request(&tools, &record.preface, &path);
         request.sampling = record.sampling.or(&request.sampling);
         Ok(request.arguments(self.arguments.clone()).ending(Ending::Closed))
     }

@@ -56,8 +56,6 @@ pub enum ErrorKind {
     Corrupt,
     /// A tool could not be registered or run.
     Tool,
-    /// The model kept asking for tools beyond the allowed number of rounds.
-    ToolRounds,
     /// This combination is not supported here.
     Unsupported,
     /// The input is not valid.

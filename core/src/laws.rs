@@ -7,3 +7,4 @@ pub mod processor;
 pub mod session;
 pub mod store;
 pub mod tokenizer;
+pub mod tool;

@@ -11,6 +11,7 @@
 //! The modules are listed in the order in which a message meets them.
 
 mod arguments;
+mod calls;
 mod chat;
 mod chat_model;
 mod constraint;
@@ -73,7 +74,9 @@ pub use store::{
 pub use stream::{Emit, Run};
 pub use template::{Ending, PromptTemplate, TemplateInput};
 pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
-pub use tool::{Tool, ToolAnswers, Toolbox};
+#[cfg(feature = "schemars")]
+pub use tool::TypedTool;
+pub use tool::{Approval, Timer, Tool, ToolSource, Toolbox, Tools, Verdict};
 pub use tree::{Address, Node, NodeId, NodeStatus, Tree};
-pub use turn::{HeadMove, Turn, TurnEvent, TurnReply};
+pub use turn::{HeadMove, Turn, TurnEnd, TurnEvent, TurnReply};
 pub use vocabulary::{Vocabulary, VocabularyToken};

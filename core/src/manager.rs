@@ -200,7 +200,7 @@ impl ConversationManager for Manager {
 pub struct ManagerBuilder {
     source: Source,
     middleware: Vec<Arc<dyn Middleware>>,
-    tools: Vec<Arc<dyn Tool>>,
+    toolbox: Toolbox,
     store: Option<Arc<dyn ConversationStore>>,
     sampling: SamplingOptions,
     tool_rounds: usize,
@@ -219,7 +219,7 @@ impl ManagerBuilder {
         Self {
             source,
             middleware: Vec::new(),
-            tools: Vec::new(),
+            toolbox: Toolbox::default(),
             store: None,
             sampling: SamplingOptions::default(),
             tool_rounds: TOOL_ROUNDS,
@@ -257,7 +257,13 @@ impl ManagerBuilder {
 
     /// Offers a tool, and runs it when the model asks.
     pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
-        self.tools.push(Arc::new(tool));
+        self.toolbox = self.toolbox.tool(tool);
+        self
+    }
+
+    /// Offers the tools of `toolbox` under its rules; it takes the place of tools that were offered before.
+    pub fn toolbox(mut self, toolbox: Toolbox) -> Self {
+        self.toolbox = toolbox;
         self
     }
 
@@ -273,7 +279,9 @@ impl ManagerBuilder {
         self
     }
 
-    /// Lets the model ask for tools this often in one turn; 8 unless set.
+    /// Lets the model ask for tools this often in one turn, which then ends as [`TurnEnd::ToolRounds`]; 8 unless set.
+    ///
+    /// [`TurnEnd::ToolRounds`]: crate::TurnEnd::ToolRounds
     pub fn tool_rounds(mut self, rounds: usize) -> Self {
         self.tool_rounds = rounds;
         self
@@ -287,8 +295,7 @@ impl ManagerBuilder {
     /// for tools whose names clash.
     pub fn build(self) -> Result<Manager> {
         self.sampling.validate()?;
-        let mut tools = Toolbox::default();
-        self.tools.into_iter().try_for_each(|tool| tools.add(tool))?;
+        self.toolbox.now()?;
         let model: Arc<dyn ChatModel> = match self.source {
             Source::Engine(round) => Arc::new(round.build()?),
             Source::Model(model) => model,
@@ -300,7 +307,7 @@ impl ManagerBuilder {
         let parts = Parts {
             model,
             middleware: self.middleware,
-            tools,
+            toolbox: self.toolbox,
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::default())),
             sampling: self.sampling,
             tool_rounds: self.tool_rounds,

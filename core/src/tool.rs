@@ -1,16 +1,27 @@
 //! Tools: what a model may ask the host to do.
 
+mod approval;
+mod timer;
+mod toolbox;
+#[cfg(feature = "schemars")]
+mod typed;
+
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-use crate::message::{Message, ToolCall, ToolResult};
+use crate::Result;
 use crate::preface::ToolSpec;
-use crate::{Error, ErrorKind, Result};
 
-/// Something a model may ask for.
+pub use approval::{Approval, Verdict};
+pub use timer::Timer;
+pub use toolbox::{Toolbox, Tools};
+#[cfg(feature = "schemars")]
+pub use typed::TypedTool;
+
+/// Something that a model may ask for.
 ///
 /// ```
 /// use alloquy_core::{Result, Tool, ToolSpec};
@@ -33,87 +44,44 @@ use crate::{Error, ErrorKind, Result};
 /// # assert_eq!(pollster::block_on(Add.call(&json!({"a": 1, "b": 2})))?, 3);
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
+///
+/// # Contract
+/// The description is the same each time. Arguments are whatever the model wrote: those that do not fit are an
+/// error, never a panic. Several calls may run at once. Dropping a call's future ends it and leaves the tool usable.
+/// [`laws::tool`](crate::laws::tool) checks it.
 #[async_trait]
 pub trait Tool: Send + Sync + fmt::Debug {
     /// Describes the tool for the model.
     fn spec(&self) -> ToolSpec;
 
-    /// Runs the tool. Dropping the future ends it.
+    /// Runs the tool. A string in the answer is text, anything else is JSON.
     ///
     /// # Errors
     /// What the model should read about a failure; the conversation goes on.
     async fn call(&self, arguments: &Value) -> Result<Value>;
 }
 
-/// The tools of a manager, by name.
-#[derive(Clone, Debug, Default)]
-pub struct Toolbox {
-    tools: Vec<(ToolSpec, Arc<dyn Tool>)>,
-}
-
-impl Toolbox {
-    /// Adds a tool.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Tool`] when its name is empty or taken.
-    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<()> {
-        let spec = tool.spec();
-        if spec.name.is_empty() || self.find(&spec.name).is_some() {
-            let message = format!("tool name {:?} is empty or taken", spec.name);
-            return Err(Error::new(ErrorKind::Tool, message));
-        }
-        self.tools.push((spec, tool));
-        Ok(())
+#[async_trait]
+impl<T: Tool + ?Sized> Tool for Arc<T> {
+    fn spec(&self) -> ToolSpec {
+        (**self).spec()
     }
 
-    /// Returns the tools' descriptions in the order they were added.
-    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.tools.iter().map(|(spec, _)| spec)
-    }
-
-    /// Answers the calls of `message`, one after another.
-    ///
-    /// A tool that fails answers with its error, and so does a name that neither this box nor `offered` knows: the
-    /// model reads which names there are. Calls of tools that only the host knows are left pending.
-    pub async fn answer(&self, message: &Message, offered: &[ToolSpec]) -> ToolAnswers {
-        let mut answers = ToolAnswers::default();
-        for call in message.tool_calls() {
-            match self.find(&call.name) {
-                Some(tool) => answers.results.push(run(tool, call).await),
-                None if offered.iter().any(|spec| spec.name == call.name) => {
-                    answers.pending.push(call.clone());
-                }
-                None => answers.results.push(self.unknown(call, offered)),
-            }
-        }
-        answers
-    }
-
-    fn find(&self, name: &str) -> Option<&dyn Tool> {
-        let (_, tool) = self.tools.iter().find(|(spec, _)| spec.name == name)?;
-        Some(tool.as_ref())
-    }
-
-    fn unknown(&self, call: &ToolCall, offered: &[ToolSpec]) -> ToolResult {
-        let mut names: Vec<_> = self.specs().chain(offered).map(|spec| spec.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        ToolResult::error(call, format!("unknown tool {:?}, one of: {}", call.name, names.join(", ")))
+    async fn call(&self, arguments: &Value) -> Result<Value> {
+        (**self).call(arguments).await
     }
 }
 
-/// What became of the tool calls of one message.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ToolAnswers {
-    /// Answers, in the order of the calls.
-    pub results: Vec<ToolResult>,
-    /// Calls that only the host can answer.
-    pub pending: Vec<ToolCall>,
+/// Where tools come from that come and go, such as a server.
+///
+/// A turn asks once, when it starts, and keeps to what it was told.
+pub trait ToolSource: Send + Sync + fmt::Debug {
+    /// Returns the tools that there are now, always in the same order.
+    fn tools(&self) -> Vec<Arc<dyn Tool>>;
 }
 
-async fn run(tool: &dyn Tool, call: &ToolCall) -> ToolResult {
-    match tool.call(&call.arguments).await {
-        Ok(content) => ToolResult::ok(call, content),
-        Err(error) => ToolResult::error(call, format!("{error:#}")),
+impl<T: ToolSource + ?Sized> ToolSource for Arc<T> {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        (**self).tools()
     }
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::{Stream, StreamExt};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::arguments::ProcessorArguments;
+use crate::calls::OpenCalls;
 use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request};
 use crate::guidance::Guidance;
 use crate::media::Digest;
@@ -20,7 +22,7 @@ use crate::sampling::SamplingOptions;
 use crate::stop::StopSignal;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt};
 use crate::stream::{Emit, Run};
-use crate::tool::{ToolAnswers, Toolbox};
+use crate::tool::{Toolbox, Tools};
 use crate::tree::{Node, NodeId, NodeStatus, TEMPLATE};
 use crate::{Error, ErrorKind, Result};
 
@@ -29,18 +31,18 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) struct Parts {
     pub(crate) model: Arc<dyn ChatModel>,
     pub(crate) middleware: Vec<Arc<dyn Middleware>>,
-    pub(crate) tools: Toolbox,
+    pub(crate) toolbox: Toolbox,
     pub(crate) store: Arc<dyn ConversationStore>,
     pub(crate) sampling: SamplingOptions,
     pub(crate) tool_rounds: usize,
 }
 
 impl Parts {
-    /// Asks for an answer to `path`, offering the toolbox beside the tools of the preface.
-    pub(crate) fn request(&self, preface: &Preface, path: &[Node]) -> Request {
+    /// Asks for an answer to `path`, offering `tools` beside those of the preface.
+    pub(crate) fn request(&self, tools: &Tools, preface: &Preface, path: &[Node]) -> Request {
         let mut preface = preface.clone();
         let offered = preface.tools.len();
-        for spec in self.tools.specs() {
+        for spec in tools.specs() {
             if preface.tools.iter().take(offered).all(|known| known.name != spec.name) {
                 preface.tools.push(spec.clone());
             }
@@ -96,19 +98,40 @@ pub enum HeadMove {
     },
 }
 
+/// Why a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TurnEnd {
+    /// The model answered, and asks for nothing more.
+    Answered,
+    /// Calls of the last reply are for the host to answer.
+    HostCalls,
+    /// The model asked for tools once more than it may in one turn. Those calls did not run: completing the turn runs
+    /// them, with as many rounds again.
+    ToolRounds,
+    /// [`Turn::stop`] ended it. Tools that were running then answered with an error that says so.
+    Stopped,
+    /// The model failed midway. What it had said is kept as an interrupted node, and [`Reply::error`] says why.
+    Failed,
+}
+
 /// What a turn came to.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TurnReply {
+    /// Why the turn ended.
+    pub end: TurnEnd,
     /// The last reply, with its usage, cache report and finish reason.
     pub reply: Reply,
     /// The node of that reply.
     pub node: NodeId,
     /// The node that the turn answered; `None` when it answered the preface alone.
     pub answers: Option<NodeId>,
-    /// Whether the head is at the reply now.
+    /// Whether the head is at the turn's last node now: the reply, or the results of its calls.
     pub head: HeadMove,
-    /// Calls that only the host can answer: add the results as a tool message and complete.
+    /// Calls that nothing has answered yet. The results that the next message carries are theirs; calls of tools that
+    /// the manager has run when the turn is completed; the rest is answered by an error when the conversation goes on.
     pub pending: Vec<ToolCall>,
     /// How many times the model was called.
     pub rounds: usize,
@@ -169,8 +192,9 @@ impl Turn {
     /// ([`FinishReason::Error`]).
     ///
     /// # Errors
-    /// Those of the store, the template, the model and the middleware, and [`ErrorKind::ToolRounds`]. What was
-    /// stored before stays stored.
+    /// Those of the store, the template, the model and the middleware, [`ErrorKind::Tool`] for tools whose names clash,
+    /// and [`ErrorKind::Invalid`] where there is nothing to answer, for a result without its call, and for a call that
+    /// only the host can answer and has not. What was stored before stays stored.
     pub async fn finish(self) -> Result<TurnReply> {
         self.run.finish().await
     }
@@ -190,47 +214,45 @@ async fn turn(
     stop: StopSignal,
     mut emit: Emit<TurnEvent>,
 ) -> Result<TurnReply> {
-    let mut line = Line::open(&parts, &start).await?;
-    for message in &start.messages {
-        line.append(Node::new(line.tip, message.clone()), &mut emit).await?;
-    }
+    let mut line = Line::open(&parts, &start, stop).await?;
+    let open = line.say(&start.messages, &mut emit).await?;
     let answers = line.question()?;
-    for rounds in 1..=parts.tool_rounds + 1 {
-        let mut request = line.request(&start, &stop);
-        if rounds > 1 {
-            request.guidance.after_calls();
-        }
-        let stream = Next::new(&parts.middleware, &*parts.model).call(request).await?;
-        let mut reply = relay(stream, &mut emit).await?;
+    line.resume(open, &mut emit).await?;
+    let (mut last, mut rounds) = (None, 0);
+    let end = loop {
+        let mut reply = line.ask(&start, rounds, &mut emit).await?;
         reply.degradations.extend(line.template_changed(&reply));
         if reply.finish == FinishReason::Cancelled && reply.message.is_empty() {
-            return Err(Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word"));
+            break TurnEnd::Stopped;
         }
+        rounds += 1;
         let node = line.append(line.reply_node(&reply), &mut emit).await?;
-        let called = match reply.finish {
-            reason if reason.is_interrupted() => ToolAnswers::default(),
-            _ => parts.tools.answer(&reply.message, &line.record.preface.tools).await,
-        };
-        let done = called.results.is_empty() || !called.pending.is_empty();
-        line.answer_tools(called.results, &mut emit).await?;
-        if done {
-            let head = line.move_head().await?;
-            return Ok(TurnReply { reply, node, answers, head, pending: called.pending, rounds });
+        let end = line.end(&reply, rounds, &mut emit).await?;
+        last = Some((reply, node));
+        if let Some(end) = end {
+            break end;
         }
-    }
-    let message = format!("the model still asks for tools after {} rounds", parts.tool_rounds);
-    Err(Error::new(ErrorKind::ToolRounds, message))
+    };
+    let nothing = || Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word");
+    let (reply, node) = last.ok_or_else(nothing)?;
+    let (head, pending) = (line.move_head().await?, line.open_calls().into_calls());
+    Ok(TurnReply { end, reply, node, answers, head, pending, rounds })
 }
 
 /// Adds messages at the head, one below the other, and moves the head to the last one.
 pub(crate) async fn add(
     parts: &Parts,
     conversation: &ConversationId,
-    messages: Vec<Message>,
+    messages: &[Message],
 ) -> Result<Option<NodeId>> {
     let from = parts.store.record(conversation).await?.head;
+    let path = match from {
+        Some(head) => parts.store.load_path(conversation, head).await?,
+        None => Vec::new(),
+    };
+    let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
     let mut nodes: Vec<Node> = Vec::new();
-    for message in messages {
+    for message in open.followed_by(messages)? {
         let tip = nodes.last().map_or(from, |node| Some(node.id));
         nodes.push(Node::new(tip, message));
     }
@@ -240,16 +262,11 @@ pub(crate) async fn add(
     Ok(to)
 }
 
-async fn relay(mut stream: crate::ReplyStream, emit: &mut Emit<TurnEvent>) -> Result<Reply> {
-    while let Some(delta) = stream.next().await {
-        emit.send(TurnEvent::Delta(delta)).await;
-    }
-    stream.finish().await
-}
-
 /// The line of nodes that a turn makes longer.
 struct Line<'a> {
     parts: &'a Parts,
+    tools: Tools,
+    stop: StopSignal,
     record: ConversationRecord,
     path: Vec<Node>,
     tip: Option<NodeId>,
@@ -258,7 +275,8 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    async fn open(parts: &'a Parts, start: &Start) -> Result<Self> {
+    async fn open(parts: &'a Parts, start: &Start, stop: StopSignal) -> Result<Self> {
+        let tools = parts.toolbox.now()?;
         let record = parts.store.record(&start.conversation).await?;
         let from = match start.place {
             Place::Head | Place::Question => record.head,
@@ -275,7 +293,20 @@ impl<'a> Line<'a> {
         }
         let tip = path.last().map(|node| node.id);
         let template = path.iter().rev().find_map(Node::template);
-        Ok(Self { parts, record, path, tip, template })
+        Ok(Self { parts, tools, stop, record, path, tip, template })
+    }
+
+    /// Adds what is said, and returns the calls that it leaves open.
+    async fn say(&mut self, messages: &[Message], emit: &mut Emit<TurnEvent>) -> Result<OpenCalls> {
+        let mut open = self.open_calls();
+        for message in open.followed_by(messages)? {
+            self.append(Node::new(self.tip, message), emit).await?;
+        }
+        Ok(open)
+    }
+
+    fn open_calls(&self) -> OpenCalls {
+        OpenCalls::after(self.path.iter().map(|node| &node.message))
     }
 
     fn question(&self) -> Result<Option<NodeId>> {
@@ -286,11 +317,91 @@ impl<'a> Line<'a> {
         Ok(self.tip)
     }
 
-    fn request(&self, start: &Start, stop: &StopSignal) -> Request {
-        let mut request = self.parts.request(&self.record.preface, &self.path);
+    /// Answers the calls that an earlier turn left open, all of them: a model never sees a call without its result.
+    async fn resume(&mut self, open: OpenCalls, emit: &mut Emit<TurnEvent>) -> Result<()> {
+        let (calls, hosts) = self.shared_out(open.into_calls());
+        if let Some(call) = hosts.first() {
+            let message = format!("the call {:?} of {:?} waits for the host's result", call.id, call.name);
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        self.run(&calls, emit).await
+    }
+
+    async fn ask(&self, start: &Start, rounds: usize, emit: &mut Emit<TurnEvent>) -> Result<Reply> {
+        let parts = self.parts;
+        let mut request = self.request(start);
+        if rounds > 0 {
+            request.guidance.after_calls();
+        }
+        let mut stream = Next::new(&parts.middleware, &*parts.model).call(request).await?;
+        while let Some(delta) = stream.next().await {
+            emit.send(TurnEvent::Delta(delta)).await;
+        }
+        stream.finish().await
+    }
+
+    fn request(&self, start: &Start) -> Request {
+        let mut request = self.parts.request(&self.tools, &self.record.preface, &self.path);
         request.arguments = start.arguments.clone();
         request.sampling = start.sampling.clone().or(&self.record.sampling).or(&request.sampling);
-        request.guidance(start.guidance.clone()).stop(stop.clone())
+        request.guidance(start.guidance.clone()).stop(self.stop.clone())
+    }
+
+    /// Runs what `reply` calls for; `None` says that the model is to be asked again.
+    async fn end(
+        &mut self,
+        reply: &Reply,
+        rounds: usize,
+        emit: &mut Emit<TurnEvent>,
+    ) -> Result<Option<TurnEnd>> {
+        let calls: Vec<_> = reply.message.tool_calls().cloned().collect();
+        match reply.finish {
+            FinishReason::Cancelled => return Ok(Some(TurnEnd::Stopped)),
+            FinishReason::Error => return Ok(Some(TurnEnd::Failed)),
+            _ => {}
+        }
+        if calls.is_empty() {
+            return Ok(Some(TurnEnd::Answered));
+        }
+        if rounds > self.parts.tool_rounds {
+            return Ok(Some(TurnEnd::ToolRounds));
+        }
+        let (calls, hosts) = self.shared_out(calls);
+        self.run(&calls, emit).await?;
+        let end = match (self.stop.is_stopped(), hosts.is_empty()) {
+            (true, _) => Some(TurnEnd::Stopped),
+            (false, false) => Some(TurnEnd::HostCalls),
+            (false, true) => None,
+        };
+        Ok(end)
+    }
+
+    /// Shares calls out: those that are answered here, and those that only the host can answer.
+    fn shared_out(&self, calls: Vec<ToolCall>) -> (Vec<ToolCall>, Vec<ToolCall>) {
+        let offered = &self.record.preface.tools;
+        let is_here =
+            |call: &ToolCall| self.tools.has(&call.name) || offered.iter().all(|spec| spec.name != call.name);
+        calls.into_iter().partition(is_here)
+    }
+
+    /// Runs calls and stores their results as one node. Each gets one: a call that was stopped says so.
+    async fn run(&mut self, calls: &[ToolCall], emit: &mut Emit<TurnEvent>) -> Result<()> {
+        let mut results = Vec::with_capacity(calls.len());
+        let mut answers = self.stop.cut(Box::pin(self.tools.answer(calls, &self.record.preface.tools)));
+        while let Some(result) = answers.next().await {
+            emit.send(TurnEvent::ToolResult(result.clone())).await;
+            results.push(result);
+        }
+        drop(answers);
+        for call in calls.iter().skip(results.len()) {
+            let result = ToolResult::error(call, "this call was stopped before it was answered");
+            emit.send(TurnEvent::ToolResult(result.clone())).await;
+            results.push(result);
+        }
+        if !results.is_empty() {
+            self.append(Node::new(self.tip, Message::tool(results)), emit).await?;
+        }
+        Ok(())
     }
 
     /// Every reply of the turn says so, for the caller gets the last one.
@@ -319,16 +430,6 @@ impl<'a> Line<'a> {
         let id = node.id;
         emit.send(TurnEvent::Node(node)).await;
         Ok(id)
-    }
-
-    async fn answer_tools(&mut self, results: Vec<ToolResult>, emit: &mut Emit<TurnEvent>) -> Result<()> {
-        for result in &results {
-            emit.send(TurnEvent::ToolResult(result.clone())).await;
-        }
-        if !results.is_empty() {
-            self.append(Node::new(self.tip, Message::tool(results)), emit).await?;
-        }
-        Ok(())
     }
 
     async fn move_head(&self) -> Result<HeadMove> {

@@ -154,19 +154,6 @@ fn a_call_of_the_hosts_own_tool_ends_the_turn_and_an_unknown_one_is_answered() {
 }
 
 #[test]
-fn endless_tool_calls_end_in_an_error_and_lose_nothing() {
-    block_on(async {
-        let engine = ScriptedEngine::new([("<assistant>", "call:clock {\"zone\":\"UTC\"}")]);
-        let manager = Manager::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
-        let manager = manager.tool(Clock).tool_rounds(2).build().unwrap();
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let error = chat.send("go").finish().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::ToolRounds);
-        assert_eq!((chat.tree().await.unwrap().len(), chat.head().await.unwrap()), (7, None));
-    });
-}
-
-#[test]
 fn a_stopped_turn_keeps_what_was_said() {
     block_on(async {
         let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();

@@ -8,28 +8,30 @@ use crate::{Error, Result};
 
 /// Which members a folder's crate may import: the first line that fits counts. A crate may always import what stands
 /// in a folder of its own.
-const MEMBERS: [(&str, &[&str]); 9] = [
+const MEMBERS: [(&str, &[&str]); 10] = [
     ("backends/onnx/runtime", &[]),
     ("backends/", &["core"]),
-    ("cli", &["backends/", "constraints", "core", "processors", "storage", "templates"]),
+    ("cli", &["backends/", "constraints", "core", "processors", "storage", "templates", "tools/"]),
     ("constraints", &["core"]),
     ("core", &[]),
     ("processors", &["core"]),
     ("storage", &["core"]),
     ("templates", &["core"]),
+    ("tools/", &["core"]),
     // Chores must build when members do not, so they import only what looks for a shared library and imports none.
     ("xtask", &["backends/onnx/runtime"]),
 ];
 
 /// Crates from elsewhere, and the only folders that may import them.
-const ELSEWHERE: [(&[&str], &[&str]); 5] = [
+const ELSEWHERE: [(&[&str], &[&str]); 6] = [
     (&["derivre", "llguidance", "toktrie"], &["constraints"]),
     (&["minijinja"], &["templates"]),
     (&["ort", "tokenizers"], &["backends/onnx"]),
+    (&["rmcp"], &["tools/"]),
     (&["image", "ndarray", "symphonia"], &["backends/", "processors"]),
     (
         &["hyper", "object_store", "reqwest", "rusqlite", "sqlx", "tokio", "tokio-postgres"],
-        &["backends/openai", "cli", "storage"],
+        &["backends/openai", "cli", "storage", "tools/"],
     ),
 ];
 

@@ -93,6 +93,8 @@ fn heavy_crates_stay_where_they_belong() {
         ("alloquy-storage", "symphonia-core"),
         ("alloquy-templates", "rusqlite"),
         ("alloquy-onnx", "tokio"),
+        ("alloquy-core", "rmcp"),
+        ("alloquy", "rmcp"),
         ("alloquy-onnx", "reqwest"),
         ("alloquy-processors", "object_store"),
     ] {

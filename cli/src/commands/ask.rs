@@ -8,7 +8,7 @@ use clap::Args;
 use super::Context;
 use crate::arguments::{
     ModelArguments, PromptArguments, SamplingArguments, ShiftArguments, StoreArguments, SystemArguments,
-    WhichConversation,
+    ToolArguments, WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::{Failure, finished};
@@ -17,6 +17,7 @@ use crate::interrupts::Interrupts;
 use crate::open;
 use crate::piped::piped;
 use crate::printer::{LineEnd, printer, take};
+use crate::tools::{self, ROUNDS};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,6 +55,8 @@ pub(crate) struct Ask {
     form: FormArguments,
     #[command(flatten)]
     demand: DemandArguments,
+    #[command(flatten)]
+    tools: ToolArguments,
 }
 
 impl Ask {
@@ -68,10 +71,13 @@ impl Ask {
         let question = question(&self.question.join(" "), piped()?)?;
         let store = self.store(context).await?;
         let id = self.which.find(&*store).await?;
+        let arguments = settings.settle(&self.tools)?;
+        let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
         let model = model.shifting(&settings.settle(&self.shift)?)?;
-        let manager = model.manager(store)?;
+        let manager = model.manager(store)?.toolbox(toolbox);
+        let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
         let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);

@@ -8,7 +8,7 @@ use clap::Args;
 use super::Context;
 use crate::arguments::{
     HistoryArguments, ModelArguments, PromptArguments, SamplingArguments, ShiftArguments, StoreArguments,
-    SystemArguments, WhichConversation,
+    SystemArguments, ToolArguments, WhichConversation,
 };
 use crate::current::Current;
 use crate::failure::Failure;
@@ -18,6 +18,7 @@ use crate::open;
 use crate::printer::{LineEnd, printer};
 use crate::repl::{AfterError, Lines, Piped, Repl, Typed};
 use crate::settings::{HISTORY_FILE, data_folder};
+use crate::tools::{self, ROUNDS};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,6 +54,8 @@ pub(crate) struct Chat {
     shift: ShiftArguments,
     #[command(flatten)]
     sampling: SamplingArguments,
+    #[command(flatten)]
+    tools: ToolArguments,
 }
 
 impl Chat {
@@ -66,10 +69,13 @@ impl Chat {
         let store = open::store(settings.settle(&self.store)?.store.as_deref()).await?;
         // Before the model is loaded, so that a wrong name does not take seconds to be told.
         let id = self.which.find(&*store).await?;
+        let arguments = settings.settle(&self.tools)?;
+        let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
         let model = model.shifting(&settings.settle(&self.shift)?)?;
-        let manager = model.manager(store)?;
+        let manager = model.manager(store)?.toolbox(toolbox);
+        let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
         let current = Current::open(&manager, id, preface, *notes).await?.telling(told);

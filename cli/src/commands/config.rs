@@ -12,6 +12,7 @@ use crate::arguments::{SamplingArguments, Settable, Shift};
 use crate::failure::Failure;
 use crate::open;
 use crate::settings::{HISTORY_FILE, Origin, data_folder, entries, keys};
+use crate::tools::{ROUNDS, TIMEOUT};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -84,6 +85,9 @@ fn defaults(settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
     defaults.insert("no-history".to_owned(), (false.into(), Origin::Default));
     defaults.insert("context-shift".to_owned(), ("off".into(), Origin::Default));
     defaults.insert("provider".to_owned(), (open::PROVIDER.into(), Origin::Default));
+    defaults.insert("approve".to_owned(), ("ask".into(), Origin::Default));
+    defaults.insert("tool-timeout".to_owned(), (TIMEOUT.into(), Origin::Default));
+    defaults.insert("tool-rounds".to_owned(), (ROUNDS.into(), Origin::Default));
     if let Some(model) = &settled.model.model {
         defaults.extend(said_by(model)?.into_iter().map(|(key, value)| (key, (value, Origin::Model))));
     }

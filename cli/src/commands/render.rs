@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, PromptArguments, ShiftArguments, StoreArguments, SystemArguments, WhichConversation,
+    ModelArguments, PromptArguments, ShiftArguments, StoreArguments, SystemArguments, ToolArguments,
+    WhichConversation,
 };
 use crate::failure::Failure;
 use crate::messages;
@@ -21,6 +22,7 @@ use crate::notes::Notes;
 use crate::open;
 use crate::piped::piped;
 use crate::printer::degradation;
+use crate::tools;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -58,6 +60,8 @@ pub(crate) struct Render {
     prompt: PromptArguments,
     #[command(flatten)]
     shift: ShiftArguments,
+    #[command(flatten)]
+    tools: ToolArguments,
 }
 
 /// A stage of a prompt: what the template prints, what that is cut into, and the tokens.
@@ -89,6 +93,8 @@ impl Render {
 
     async fn request(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
         let mut request = self.before(context, model).await?;
+        let tools = tools::toolbox(&context.settings.settle(&self.tools)?, context.notes).await?.now()?;
+        request.preface.tools.extend(tools.specs().cloned());
         if !self.message.is_empty() {
             request.path.push(Message::user(self.message.join(" ")));
         }
@@ -104,7 +110,7 @@ impl Render {
         if self.which.last || self.which.conversation.is_some() {
             let store = open::store(context.settings.settle(&self.store)?.store.as_deref()).await?;
             let id = self.which.find_or_last(&*store).await?;
-            let manager = model.manager(store)?;
+            let manager = model.manager(store)?.build()?;
             return Ok(manager.open(&id).await?.request().await?);
         }
         match self.message.is_empty() {

@@ -60,6 +60,7 @@ impl<O: Write> Printer for Events<O> {
             "node": turn.node,
             "answers": turn.answers,
             "head": head,
+            "end": turn.end,
             "pending": turn.pending,
             "rounds": turn.rounds,
         });

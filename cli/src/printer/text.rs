@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use alloquy_core::{CacheReport, Degradation, Delta, FinishReason, HeadMove, Reply, TurnEvent, TurnReply};
+use alloquy_core::{
+    CacheReport, Degradation, Delta, FinishReason, HeadMove, Reply, TurnEnd, TurnEvent, TurnReply,
+};
 use serde_json::Value;
 
 use super::Printer;
@@ -158,7 +160,7 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
             );
         }
         for call in &turn.pending {
-            self.note(&format!("nobody here answers the call of {:?}", call.name));
+            self.note(&pending(turn.end, &call.name));
         }
         Ok(())
     }
@@ -167,6 +169,15 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
         self.end_line()?;
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
+    }
+}
+
+/// Why a call has no answer.
+fn pending(end: TurnEnd, name: &str) -> String {
+    let name = visible(name);
+    match end {
+        TurnEnd::ToolRounds => format!("{name} did not run: the turn has reached its --tool-rounds"),
+        _ => format!("nobody here answers the call of {name:?}"),
     }
 }
 

@@ -42,7 +42,7 @@ impl PromptTemplate for TaggedTemplate {
     }
 }
 
-/// Reads replies as text; a reply `call:NAME ARGUMENTS` is a tool call.
+/// Reads replies as text; a reply `call:NAME ARGUMENTS` is a tool call, and so is each line that follows it.
 ///
 /// It does not protect control tokens in users' texts: that is the business of the real processors.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,17 +101,24 @@ impl ReplyParser for TaggedParser {
     }
 
     fn finish(self: Box<Self>) -> (Vec<Delta>, Message) {
-        if let Some(call) = self.text.strip_prefix("call:") {
-            let (name, arguments) = call.split_once(' ').unwrap_or((call, "{}"));
-            let arguments = serde_json::from_str(arguments).unwrap_or(Value::String(arguments.to_owned()));
-            let call = ToolCall::new("call_0", name, arguments);
-            let message = Message::new(Role::Assistant, vec![Part::ToolCall(call.clone())]);
-            return (vec![Delta::ToolCall(call)], message);
+        if self.text.starts_with("call:") {
+            let calls: Vec<_> =
+                self.text.lines().enumerate().map(|(index, line)| call(index, line)).collect();
+            let parts = calls.iter().cloned().map(Part::ToolCall).collect();
+            let message = Message::new(Role::Assistant, parts);
+            return (calls.into_iter().map(Delta::ToolCall).collect(), message);
         }
         let held = !self.text.is_empty() && "call:".starts_with(&self.text);
         let rest = held.then(|| Delta::Text(self.text.clone()));
         (rest.into_iter().collect(), Message::assistant(self.text))
     }
+}
+
+fn call(index: usize, line: &str) -> ToolCall {
+    let line = line.strip_prefix("call:").unwrap_or(line);
+    let (name, arguments) = line.split_once(' ').unwrap_or((line, "{}"));
+    let arguments = serde_json::from_str(arguments).unwrap_or(Value::String(arguments.to_owned()));
+    ToolCall::new(format!("call_{index}"), name, arguments)
 }
 
 impl TaggedParser {

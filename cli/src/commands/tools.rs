@@ -1,0 +1,43 @@
+//! `alloquy tools`: what the servers of tools offer.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use crate::arguments::ToolArguments;
+use crate::failure::Failure;
+use crate::tools;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy tools --mcp \"uvx mcp-server-time\"
+  alloquy tools --mcp-url http://localhost:8000/mcp
+  alloquy tools --json | jq '.tools[].parameters'
+
+The same flags give these tools to a model in `alloquy chat` and `alloquy ask`.";
+
+/// List the tools that servers of the Model Context Protocol offer
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Tools {
+    #[command(flatten)]
+    tools: ToolArguments,
+}
+
+impl Tools {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let arguments = context.settings.settle(&self.tools)?;
+        let tools = pollster::block_on(tools::toolbox(&arguments, context.notes))?.now()?;
+        let mut text = String::new();
+        for spec in tools.specs() {
+            // A string takes whatever is written to it.
+            let _ = writeln!(text, "{}: {}", spec.name, spec.description.lines().next().unwrap_or_default());
+        }
+        if text.is_empty() {
+            context.notes.say("there are no tools: name a server with --mcp COMMAND or --mcp-url URL");
+        }
+        context.print(&text, &json!({"tools": tools.specs().collect::<Vec<_>>()}))
+    }
+}

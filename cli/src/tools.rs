@@ -1,0 +1,210 @@
+//! Tools of a conversation: which servers bring them, and under which rules they run.
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write, stderr, stdin};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use alloquy_core::{Approval, Error, ErrorKind, Result, ToolCall, ToolSpec, Toolbox, Verdict};
+use async_trait::async_trait;
+
+use crate::arguments::{Approve, ToolArguments};
+use crate::notes::Notes;
+use crate::visible::visible;
+
+/// How many seconds a call may take unless told otherwise.
+pub(crate) const TIMEOUT: u64 = 60;
+
+/// How often a model may ask for tools in one turn unless told otherwise.
+pub(crate) const ROUNDS: usize = 8;
+
+/// Connects to the servers that are named, and says what they bring.
+pub(crate) async fn toolbox(arguments: &ToolArguments, notes: Notes) -> Result<Toolbox> {
+    let longest = Duration::from_secs(arguments.tool_timeout.unwrap_or(TIMEOUT));
+    let toolbox = Toolbox::default().timeout(longest, futures_timer::Delay::new);
+    let toolbox = toolbox.approval(Rule::of(arguments.approve.unwrap_or_default(), notes));
+    let toolbox = servers::connect(toolbox, arguments, notes).await?;
+    // Names that clash are told before a model is loaded.
+    toolbox.now().map_err(|error| error.context("two servers bring the same tool"))?;
+    Ok(toolbox)
+}
+
+/// Who decides on a call.
+#[derive(Debug)]
+struct Rule {
+    approve: Approve,
+    notes: Notes,
+    /// Tools whose calls a person has allowed once and for all.
+    allowed: Mutex<BTreeSet<String>>,
+}
+
+/// What a person answers.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Once,
+    Always,
+    No,
+}
+
+impl Answer {
+    fn read(line: &str) -> Self {
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => Self::Once,
+            "a" | "always" => Self::Always,
+            // Whatever is not a clear yes is none.
+            _ => Self::No,
+        }
+    }
+}
+
+impl Rule {
+    fn of(approve: Approve, notes: Notes) -> Self {
+        Self { approve, notes, allowed: Mutex::default() }
+    }
+
+    fn ask(&self, call: &ToolCall) -> Verdict {
+        if !(stdin().is_terminal() && stderr().is_terminal()) {
+            self.notes.say(format_args!(
+                "{} did not run: nobody can be asked here; --approve always lets every tool run",
+                visible(&call.name)
+            ));
+            return Verdict::Refuse("nobody was there to approve of it".to_owned());
+        }
+        let mut allowed = self.allowed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if allowed.contains(&call.name) {
+            return Verdict::Allow;
+        }
+        match question(call) {
+            Answer::Once => Verdict::Allow,
+            Answer::Always => {
+                allowed.insert(call.name.clone());
+                Verdict::Allow
+            }
+            Answer::No => Verdict::Refuse("the user does not want it".to_owned()),
+        }
+    }
+}
+
+#[async_trait]
+impl Approval for Rule {
+    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec) -> Verdict {
+        match self.approve {
+            Approve::Always => Verdict::Allow,
+            Approve::Never => Verdict::Refuse("tools do not run here".to_owned()),
+            Approve::Ask => self.ask(call),
+        }
+    }
+}
+
+/// Puts a call before the person at the terminal, with all of its arguments: what is cut off cannot be approved of.
+fn question(call: &ToolCall) -> Answer {
+    let (name, arguments) = (as_it_stands(&call.name), as_it_stands(&call.arguments.to_string()));
+    // Nobody may be listening there; then nobody answers either.
+    let _ = write!(stderr(), "run {name}({arguments})? [y]es, [a]lways this tool, [N]o: ");
+    let _ = stderr().flush();
+    let mut line = String::new();
+    match stdin().read_line(&mut line) {
+        Ok(_) => Answer::read(&line),
+        Err(_) => Answer::No,
+    }
+}
+
+/// Text without control characters, and without those that show it in another order than it stands in.
+fn as_it_stands(text: &str) -> String {
+    let turns = |character: char| matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    visible(text).replace(turns, "\u{FFFD}")
+}
+
+#[cfg(feature = "mcp")]
+mod servers {
+    //! Servers of the Model Context Protocol.
+
+    use alloquy_core::ToolSource as _;
+    use alloquy_mcp::McpServer;
+
+    use super::{Error, ErrorKind, Notes, Result, ToolArguments, Toolbox};
+
+    pub(super) async fn connect(
+        mut toolbox: Toolbox,
+        arguments: &ToolArguments,
+        notes: Notes,
+    ) -> Result<Toolbox> {
+        for command in &arguments.mcp {
+            toolbox = introduced(toolbox, program(command).await?, notes);
+        }
+        for url in &arguments.mcp_url {
+            toolbox = introduced(toolbox, McpServer::http(url.as_str()).await?, notes);
+        }
+        Ok(toolbox)
+    }
+
+    fn introduced(toolbox: Toolbox, server: McpServer, notes: Notes) -> Toolbox {
+        let names: Vec<_> = server.tools().iter().map(|tool| tool.spec().name).collect();
+        notes.say(format_args!("tools of {}: {}", server.name(), names.join(", ")));
+        toolbox.source(server)
+    }
+
+    /// Starts a program that is named as in a shell; no shell runs.
+    async fn program(command: &str) -> Result<McpServer> {
+        let invalid = || Error::new(ErrorKind::Invalid, format!("--mcp {command:?} is no command"));
+        let mut words = shlex::split(command).ok_or_else(invalid)?.into_iter();
+        let mut program = std::process::Command::new(words.next().ok_or_else(invalid)?);
+        program.args(words);
+        McpServer::program(program).await
+    }
+}
+
+#[cfg(not(feature = "mcp"))]
+mod servers {
+    //! What is said where this program was built without servers.
+
+    use super::{Error, ErrorKind, Notes, Result, ToolArguments, Toolbox};
+
+    #[allow(clippy::unused_async)] // as the one that connects
+    pub(super) async fn connect(toolbox: Toolbox, arguments: &ToolArguments, _: Notes) -> Result<Toolbox> {
+        match arguments.mcp.iter().chain(&arguments.mcp_url).next() {
+            None => Ok(toolbox),
+            Some(server) => {
+                let message =
+                    format!("server {server:?}: this program was built without the feature \"mcp\"");
+                Err(Error::new(ErrorKind::Unsupported, message))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::Output;
+
+    #[test]
+    fn only_a_clear_yes_is_one() {
+        let read = |line| Answer::read(line);
+        assert_eq!([read("y\n"), read(" YES "), read("a\n")], [Answer::Once, Answer::Once, Answer::Always]);
+        assert_eq!([read("\n"), read("n\n"), read("yep\n"), read("")], [const { Answer::No }; 4]);
+    }
+
+    #[test]
+    fn what_is_asked_is_shown_as_it_stands() {
+        assert_eq!(as_it_stands("rm \u{202E}txt.a\u{1b}[2K"), "rm \u{FFFD}txt.a\u{FFFD}[2K");
+    }
+
+    #[test]
+    fn rules_decide_and_nobody_to_ask_is_a_no() {
+        let notes = Notes::new(&Output { quiet: true, ..Output::default() });
+        let call = ToolCall::new("call_0", "delete", serde_json::json!({}));
+        let verdict = |approve| {
+            let spec = ToolSpec::new("delete", "", serde_json::json!({}));
+            pollster::block_on(Rule::of(approve, notes).approve(&call, &spec))
+        };
+        assert_eq!(verdict(Approve::Always), Verdict::Allow);
+        assert_eq!(verdict(Approve::Never), Verdict::Refuse("tools do not run here".to_owned()));
+        if !stdin().is_terminal() {
+            assert_eq!(
+                verdict(Approve::Ask),
+                Verdict::Refuse("nobody was there to approve of it".to_owned())
+            );
+        }
+    }
+}

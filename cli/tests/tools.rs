@@ -1,0 +1,73 @@
+//! Tools of servers on the command line.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod program;
+#[allow(dead_code)] // without the feature nothing of it is used
+mod shared;
+
+use program::Program;
+
+/// A server in a few lines of Python, which need no package.
+#[cfg(feature = "mcp")]
+const SERVER: &str = r#"
+import json, sys
+schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+answers = {
+    "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "sky", "version": "1"}},
+    "tools/list": {"tools": [{"name": "weather", "description": "Tells the weather\nof a city", "inputSchema": schema}]},
+}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers[asked["method"]]}), flush=True)
+"#;
+
+#[cfg(feature = "mcp")]
+fn server(program: &Program) -> Option<&'static str> {
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("Skipping: there is no python3");
+        return None;
+    }
+    program.write("a server.py", SERVER);
+    Some("python3 'a server.py'")
+}
+
+#[cfg(feature = "mcp")]
+#[test]
+fn tools_of_a_server_are_listed_and_shown_to_a_model() {
+    let program = Program::new();
+    let Some(server) = server(&program) else { return };
+    let listed = program.run(&["tools", "--mcp", server]).ok();
+    assert_eq!(
+        (listed.out.as_str(), listed.err.as_str()),
+        ("weather: Tells the weather\n", "tools of sky: weather\n")
+    );
+    let json = program.run(&["tools", "--mcp", server, "--json"]).ok().events().remove(0);
+    assert_eq!(json["tools"][0]["parameters"]["properties"]["city"]["type"], "string");
+    let twice = program.run(&["tools", "--mcp", server, "--mcp", server]);
+    assert!(twice.err.contains("two servers bring the same tool"), "{}", twice.err);
+
+    let Some(model) = shared::find("models/tiny/genai-qwen3-fp32") else { return };
+    let Some(template) = shared::find("cases/templates/jinja/llamacpp--Qwen-Qwen3-0.6B.jinja") else {
+        return;
+    };
+    let program = program.variable("ALLOQUY_MODEL", model).variable("ALLOQUY_TEMPLATE", template);
+    let rendered = program.run(&["render", "--mcp", server, "Hello"]).ok().out;
+    assert!(rendered.contains(r#"{"type": "function", "function": {"name": "weather""#), "{rendered}");
+}
+
+#[cfg(not(feature = "mcp"))]
+#[test]
+fn a_server_needs_the_feature() {
+    let ran = Program::new().run(&["tools", "--mcp", "server"]);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.err, "error: server \"server\": this program was built without the feature \"mcp\"\n");
+}
+
+#[test]
+fn without_servers_there_are_no_tools() {
+    let ran = Program::new().run(&["tools", "--approve", "never", "--tool-rounds", "0"]).ok();
+    assert_eq!(ran.out, "");
+    assert_eq!(ran.err, "there are no tools: name a server with --mcp COMMAND or --mcp-url URL\n");
+    assert_eq!(Program::new().run(&["tools", "--approve", "perhaps"]).code, Some(2));
+}

@@ -1,0 +1,284 @@
+//! Tools in turns: what is stored of them, and that no result is without its call and no call without its result.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_core::{
+    Approval, Ask, Chat, Error, ErrorKind, FinishReason, Manager, ManagerBuilder, Message, Node, Part,
+    Preface, Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnEvent, Verdict,
+};
+use futures::{FutureExt, StreamExt};
+use pollster::block_on;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const SCRIPT: [(&str, &str); 6] = [
+    (
+        "<user>Compare<end><assistant>",
+        "call:weather {\"city\":\"Oslo\"}\ncall:weather {\"city\":\"Atlantis\"}\ncall:delete {\"path\":\"/\"}",
+    ),
+    ("did refuse<end><assistant>", "Oslo is cold, Atlantis is not there, and nothing was deleted."),
+    ("<user>Mixed<end><assistant>", "call:weather {\"city\":\"Oslo\"}\ncall:host {}"),
+    ("on again<end><assistant>", "On we go."),
+    ("result of the host<end><assistant>", "The host has spoken."),
+    ("<user>Wait<end><assistant>", "call:weather {\"city\":\"Oslo\"}\ncall:wait {}\ncall:wait {}"),
+];
+
+/// Knows one city.
+#[derive(Debug)]
+struct Weather;
+
+#[async_trait::async_trait]
+impl Tool for Weather {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("weather", "Tells the weather", json!({"type": "object"}))
+    }
+    async fn call(&self, arguments: &Value) -> Result<Value> {
+        match arguments["city"].as_str() {
+            Some("Oslo") => Ok(json!({"celsius": -3})),
+            _ => {
+                Err(Error::new(ErrorKind::Tool, format!("unknown city {}, one of: Oslo", arguments["city"])))
+            }
+        }
+    }
+}
+
+/// Must never run.
+#[derive(Debug)]
+struct Delete;
+
+#[async_trait::async_trait]
+impl Tool for Delete {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("delete", "Deletes a file", json!({"type": "object"}))
+    }
+    async fn call(&self, _arguments: &Value) -> Result<Value> {
+        panic!("a refused call runs")
+    }
+}
+
+/// Never answers, and counts how many calls are alive.
+#[derive(Clone, Debug, Default)]
+struct Wait(Arc<AtomicUsize>);
+
+struct Alive<'a>(&'a AtomicUsize);
+
+impl Drop for Alive<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait::async_trait]
+impl Tool for Wait {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("wait", "Waits", json!({"type": "object"}))
+    }
+    async fn call(&self, _arguments: &Value) -> Result<Value> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let _alive = Alive(&self.0);
+        futures::future::pending().await
+    }
+}
+
+#[derive(Debug)]
+struct NothingIsDeleted;
+
+#[async_trait::async_trait]
+impl Approval for NothingIsDeleted {
+    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec) -> Verdict {
+        match call.name.as_str() {
+            "delete" => Verdict::Refuse("the person who was asked did refuse".to_owned()),
+            _ => Verdict::Allow,
+        }
+    }
+}
+
+fn builder() -> ManagerBuilder {
+    let toolbox = Toolbox::default().tool(Weather).tool(Delete).approval(NothingIsDeleted);
+    Manager::builder(Arc::new(ScriptedEngine::new(SCRIPT)))
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
+        .toolbox(toolbox)
+}
+
+fn preface() -> Preface {
+    Preface::default().tool(ToolSpec::new("host", "The host's own", json!({"type": "object"})))
+}
+
+async fn chat(builder: ManagerBuilder) -> Chat {
+    builder.build().unwrap().create(preface()).await.unwrap()
+}
+
+/// Nodes, a part a line.
+fn drawn(nodes: &[Node]) -> String {
+    let mut text = String::new();
+    for (depth, node) in nodes.iter().enumerate() {
+        for part in &node.message.parts {
+            let said = match &part.content {
+                Part::ToolCall(call) => format!("{} {}({})", call.id, call.name, call.arguments),
+                Part::ToolResult(result) if result.is_error => {
+                    format!("{} failed: {}", result.id, result.text())
+                }
+                Part::ToolResult(result) => format!("{} gave {}", result.id, result.text()),
+                part => part.as_text().unwrap_or_default().to_owned(),
+            };
+            writeln!(text, "{depth} {}: {said}", node.message.role).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn of_three_calls_one_answers_one_fails_and_one_is_refused() {
+    block_on(async {
+        let chat = chat(builder()).await;
+        let mut turn = chat.send("Compare");
+        let mut results = Vec::new();
+        while let Some(event) = turn.next().await {
+            if let TurnEvent::ToolResult(result) = event {
+                results.push(result);
+            }
+        }
+        let reply = turn.finish().await.unwrap();
+        assert_eq!((reply.end, reply.rounds, reply.pending.len()), (TurnEnd::Answered, 2, 0));
+        let history = chat.history().await.unwrap();
+        assert_eq!(history[2].message, Message::tool(results), "one node holds every result");
+        insta::assert_snapshot!(drawn(&history));
+        insta::assert_json_snapshot!(history[2].message);
+    });
+}
+
+#[test]
+fn calls_beyond_the_last_round_are_pending_and_completing_runs_them() {
+    block_on(async {
+        let engine = ScriptedEngine::new([("<assistant>", "call:weather {\"city\":\"Oslo\"}")]);
+        let manager = Manager::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
+        let chat = chat(manager.tool(Weather).tool_rounds(2)).await;
+        let reply = chat.send("go").finish().await.unwrap();
+        assert_eq!((reply.end, reply.rounds), (TurnEnd::ToolRounds, 3));
+        assert_eq!(reply.pending, reply.message().tool_calls().cloned().collect::<Vec<_>>());
+        assert_eq!(chat.head().await.unwrap(), Some(reply.node));
+        let more = chat.complete(Ask::default()).finish().await.unwrap();
+        assert_eq!((more.end, more.rounds, more.answers()), (TurnEnd::ToolRounds, 3, Some(reply.node)));
+        let roles: Vec<_> = chat.history().await.unwrap().iter().map(|node| node.message.role).collect();
+        assert_eq!(roles.iter().filter(|role| **role == Role::Tool).count(), 5);
+        assert_well_formed(&chat.history().await.unwrap());
+    });
+}
+
+#[test]
+fn what_only_the_host_can_answer_waits_for_its_result() {
+    block_on(async {
+        let chat = chat(builder()).await;
+        let reply = chat.send("Mixed").finish().await.unwrap();
+        assert_eq!((reply.end, reply.pending.len()), (TurnEnd::HostCalls, 1));
+        let error = chat.complete(Ask::default()).finish().await.unwrap_err();
+        assert_eq!(error.to_string(), "the call \"call_1\" of \"host\" waits for the host's result");
+        let result = ToolResult::ok(&reply.pending[0], "result of the host");
+        let reply = chat.send(Message::tool(vec![result.clone()])).finish().await.unwrap();
+        assert_eq!(reply.text(), "The host has spoken.");
+        let error = chat.send(Message::tool(vec![result])).finish().await.unwrap_err();
+        assert_eq!(error.to_string(), "the result \"call_1\" answers no open call; open are: []");
+        assert_eq!(chat.history().await.unwrap().len(), 5);
+        assert_well_formed(&chat.history().await.unwrap());
+    });
+}
+
+#[test]
+fn a_call_that_is_talked_past_gets_a_result_that_says_so() {
+    block_on(async {
+        let chat = chat(builder()).await;
+        chat.send("Mixed").finish().await.unwrap();
+        chat.send("Never mind, on again").finish().await.unwrap();
+        insta::assert_snapshot!(drawn(&chat.history().await.unwrap()));
+    });
+}
+
+#[test]
+fn stopping_while_tools_run_gives_every_call_a_result() {
+    block_on(async {
+        let wait = Wait::default();
+        let chat = chat(builder().tool(wait.clone())).await;
+        let mut turn = chat.send("Wait");
+        while let Some(event) = turn.next().await {
+            if matches!(event, TurnEvent::ToolResult(_)) {
+                turn.stop();
+            }
+        }
+        let reply = turn.finish().await.unwrap();
+        assert_eq!((reply.end, reply.reply.finish), (TurnEnd::Stopped, FinishReason::ToolCalls));
+        assert!(reply.pending.is_empty());
+        assert_eq!(wait.0.load(Ordering::SeqCst), 0, "no call is alive");
+        let history = chat.history().await.unwrap();
+        insta::assert_snapshot!(drawn(&history));
+        assert_well_formed(&history);
+        assert_eq!(chat.send("on again").finish().await.unwrap().text(), "On we go.");
+    });
+}
+
+#[test]
+fn dropping_a_turn_drops_its_calls() {
+    block_on(async {
+        let wait = Wait::default();
+        let chat = chat(builder().tool(wait.clone())).await;
+        let mut turn = chat.send("Wait");
+        while let Some(event) = turn.next().await {
+            if matches!(event, TurnEvent::ToolResult(_)) {
+                break;
+            }
+        }
+        assert!(turn.next().now_or_never().is_none(), "nothing more happens");
+        assert_eq!(wait.0.load(Ordering::SeqCst), 2, "both run at once");
+        drop(turn);
+        assert_eq!(wait.0.load(Ordering::SeqCst), 0);
+        assert_eq!(chat.head().await.unwrap(), None);
+        assert_eq!(chat.send("on again").finish().await.unwrap().text(), "On we go.");
+    });
+}
+
+/// Every result follows its call, and every call has its result before anybody else speaks.
+fn assert_well_formed(nodes: &[Node]) {
+    let mut open: Vec<&str> = Vec::new();
+    for message in nodes.iter().map(|node| &node.message) {
+        for result in message.tool_results() {
+            let place = open.iter().position(|id| *id == result.id).expect("a result without its call");
+            open.remove(place);
+        }
+        assert!(message.role == Role::Tool || open.is_empty(), "a call was left behind: {open:?}");
+        open.extend(message.tool_calls().map(|call| call.id.as_str()));
+    }
+}
+
+/// Messages such as people, imports and broken programs bring.
+fn message() -> impl Strategy<Value = Message> {
+    let id = (0..3_u8).prop_map(|id| format!("call_{id}"));
+    let result = id.clone().prop_map(|id| ToolResult::ok(&ToolCall::new(id, "tool", json!({})), "done"));
+    let call = id.prop_map(|id| Part::ToolCall(ToolCall::new(id, "tool", json!({}))));
+    prop_oneof![
+        Just(Message::user("on")),
+        Just(Message::system("on")),
+        prop::collection::vec(call, 0..3).prop_map(|calls| Message::new(Role::Assistant, calls)),
+        prop::collection::vec(result, 0..3).prop_map(Message::tool),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_added_leaves_no_orphans(batches in prop::collection::vec(prop::collection::vec(message(), 1..4), 1..8)) {
+        block_on(async {
+            let chat = chat(builder()).await;
+            for batch in batches {
+                let before = chat.history().await.unwrap().len();
+                if let Err(error) = chat.add(batch).await {
+                    assert_eq!(error.kind(), ErrorKind::Invalid);
+                    assert_eq!(chat.history().await.unwrap().len(), before);
+                }
+                assert_well_formed(&chat.history().await.unwrap());
+            }
+        });
+    }
+}

@@ -1,0 +1,74 @@
+//! Servers elsewhere, spoken to through streamable HTTP.
+
+use std::fmt;
+
+use alloquy_core::{Error, ErrorKind, Result};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+
+use crate::McpServer;
+
+/// Where a server is, and what opens its door.
+///
+/// ```
+/// use alloquy_mcp::Endpoint;
+///
+/// let endpoint = Endpoint::new("https://example.com/mcp").bearer("secret");
+/// assert_eq!(format!("{endpoint:?}"), r#"Endpoint { url: "https://example.com/mcp", bearer: true }"#);
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct Endpoint {
+    url: String,
+    bearer: Option<String>,
+}
+
+impl Endpoint {
+    /// An address that begins with `http://` or `https://`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: url.into(), bearer: None }
+    }
+
+    /// Sends this token with every request.
+    pub fn bearer(mut self, token: impl Into<String>) -> Self {
+        self.bearer = Some(token.into());
+        self
+    }
+}
+
+impl From<&str> for Endpoint {
+    fn from(url: &str) -> Self {
+        Self::new(url)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The token itself is nobody's business.
+        let bearer = self.bearer.is_some();
+        formatter.debug_struct("Endpoint").field("url", &self.url).field("bearer", &bearer).finish()
+    }
+}
+
+impl McpServer {
+    /// Connects to a server through streamable HTTP.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Tool`] when nobody is there, or does not speak the protocol.
+    pub async fn http(endpoint: impl Into<Endpoint>) -> Result<Self> {
+        let Endpoint { url, bearer } = endpoint.into();
+        let mut config = StreamableHttpClientTransportConfig::with_uri(url.clone());
+        if let Some(token) = bearer {
+            config = config.auth_header(token);
+        }
+        Self::connect(url, async { Ok(StreamableHttpClientTransport::with_client(client()?, config)) }).await
+    }
+}
+
+fn client() -> Result<reqwest::Client> {
+    // Whoever was first has chosen what computes the cryptography of this process, which is all the same here.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .build()
+        .map_err(|source| Error::new(ErrorKind::Tool, "cannot make a client of HTTP").with_source(source))
+}
