@@ -107,7 +107,7 @@ fn white_space_and_digits_have_bounds_unless_told_otherwise() {
 
 #[test]
 fn a_reply_that_is_cut_says_so() {
-    let string = || Grammar::JsonSchema(json!({"type": "string", "minLength": 50}));
+    let string = || Grammar::JsonSchema(json!({"type": "string", "pattern": "^[a-z]{50,60}$"}));
     let limited = SamplingOptions { max_tokens: Some(5), ..SamplingOptions::default() };
     let reply = ask(Llguidance::default(), request(string(), limited)).unwrap();
     assert_eq!((reply.finish, reply.usage.generated), (FinishReason::Length, 5));
@@ -116,7 +116,7 @@ fn a_reply_that_is_cut_says_so() {
     let spelled = Grammar::Regex("ab+ STOP".to_owned());
     let stopped = SamplingOptions { stop: vec!["ST".to_owned()], ..SamplingOptions::default() };
     let reply = ask(Llguidance::default(), request(spelled, stopped)).unwrap();
-    assert_eq!(reply.finish, FinishReason::Stop);
+    assert_eq!(reply.finish, FinishReason::StopString);
     assert_eq!(reply.degradations, [Degradation::ConstraintCut]);
 }
 

@@ -217,7 +217,10 @@ mod tests {
     fn whole_characters_are_marked() {
         let disguises = disguises("<f");
         assert_eq!(disguises.marked("a<ﬁ><ﬁ>", &[6], &[]), [(6, 6..10)]);
-        assert_eq!(disguises.marked("a<ﬁ><ﬁ>", &[1, 6], &[1..5]), [(6, 6..10)]);
+        assert_eq!(
+            disguises.marked("a<ﬁ><ﬁ>", &[1, 6], &[std::ops::Range { start: 1, end: 5 }]),
+            [(6, 6..10)]
+        );
         assert_eq!(disguises.marked("a<\u{AD}F>", &[0], &[]), []);
     }
 

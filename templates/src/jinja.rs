@@ -26,6 +26,7 @@ mod litert;
 mod methods;
 mod number;
 mod operators;
+mod output;
 mod percent;
 mod piece;
 mod polyfill;
@@ -41,7 +42,6 @@ mod tokens;
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
-use std::io;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
@@ -62,6 +62,7 @@ use continuation::Continuation;
 use fault::Fault;
 use input::{Message, Variables};
 use known_tools::KnownTools;
+use output::Output;
 use source::Rewritten;
 use spans::Marks;
 
@@ -70,9 +71,6 @@ use crate::special_tokens;
 
 const DEFAULT: &str = "default";
 const TOOL_USE: &str = "tool_use";
-
-/// Most prompts take no more.
-const USUAL_BYTES: usize = 4096;
 
 /// A Jinja chat template: compiled once, rendered many times, from any thread.
 ///
@@ -319,8 +317,7 @@ impl JinjaTemplate {
     }
 
     fn run(&self, name: &str, variables: &Variables<'_>) -> Result<String, Fault> {
-        let mut output =
-            Output { text: Vec::with_capacity(USUAL_BYTES), limit: self.limits.output_bytes, full: false };
+        let mut output = Output::new(self.limits.output_bytes);
         let rendered = guarded(|| {
             let template = self.environment.get_template(name)?;
             template.render_captured_to(variables.value(), &mut output).map(drop)
@@ -358,7 +355,6 @@ impl fmt::Debug for JinjaTemplate {
             .debug_struct("JinjaTemplate")
             .field("digest", &self.digest)
             .field("variables", &self.variables)
-            .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }
@@ -501,34 +497,4 @@ fn names(source: &str, variable: &str) -> bool {
 /// failed is dropped.
 fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| Fault::of_panic(payload.as_ref()))
-}
-
-/// The rendered text, up to a limit.
-struct Output {
-    text: Vec<u8>,
-    limit: usize,
-    full: bool,
-}
-
-impl Output {
-    /// The engine writes whole texts, so the bytes are one; the fallback is for the type alone.
-    fn into_text(self) -> String {
-        String::from_utf8(self.text)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-    }
-}
-
-impl io::Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.text.len() + bytes.len() > self.limit {
-            self.full = true;
-            return Err(io::Error::from(io::ErrorKind::FileTooLarge));
-        }
-        self.text.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

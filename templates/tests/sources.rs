@@ -206,6 +206,7 @@ fn special_tokens_come_from_the_tokenizers_files() {
 }
 
 /// `additional_special_tokens` as a template of transformers 4.57 sees it.
+#[allow(clippy::needless_pass_by_value, reason = "made for the call")]
 fn additional(dialect: Dialect, config: Value, map: Value) -> String {
     let mut config = config;
     config["chat_template"] = "{{ messages[0].content }} {{ additional_special_tokens }}".into();
