@@ -198,6 +198,9 @@ impl<'a> Expressions<'a> {
         while let Some(word) = self.take("not") {
             words.extend([word.as_str(), " "]);
             depth += 1;
+            if depth > BRACKETS {
+                return Err(Problem::Depth);
+            }
         }
         let piece = self.compare()?;
         match depth {
@@ -318,6 +321,10 @@ impl<'a> Expressions<'a> {
         let mut signs = Vec::new();
         while let Some(sign) = self.take("-").or_else(|| self.take("+")) {
             signs.push(sign);
+            // Before the operand is looked for: without one the engine's parser would go down all of them.
+            if signs.len() > BRACKETS {
+                return Err(Problem::Depth);
+            }
         }
         let mut piece = self.primary()?;
         piece = self.postfix(piece)?;
