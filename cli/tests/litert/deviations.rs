@@ -8,6 +8,8 @@ use alloquy_core::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::row::Row;
+
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/litert/deviations.json");
 
 /// The differences, and the files of cases that they were written about.
@@ -38,8 +40,11 @@ impl Deviations {
     }
 
     /// The difference that a row is listed under, with the digest of what was found when it was listed.
-    pub(crate) fn of(&self, id: &str) -> Option<(&Difference, Digest)> {
-        self.differences.iter().find_map(|difference| Some((difference, *difference.rows.get(id)?)))
+    pub(crate) fn of(&self, row: &Row) -> Option<(&Difference, Digest)> {
+        let listed = |difference: &Difference| {
+            difference.rows.iter().find(|(id, _)| digest_in(id) == row.digest()).map(|(_, found)| *found)
+        };
+        self.differences.iter().find_map(|difference| Some((difference, listed(difference)?)))
     }
 
     /// The difference that a rule stands for.
@@ -57,6 +62,11 @@ impl Deviations {
         let found = fs::read(folder.join(file)).map(|bytes| Digest::of(&bytes)).ok();
         found.is_some() && self.files.get(file).copied() == found
     }
+}
+
+/// The digest of a row, which stands at the end of its name.
+pub(crate) fn digest_in(id: &str) -> &str {
+    id.rsplit(' ').next().unwrap_or_default()
 }
 
 /// The digest of what was found: the list need not hold texts of the cases.

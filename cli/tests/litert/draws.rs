@@ -1,15 +1,15 @@
-//! Draws of a sampler: which token comes next.
+//! Draws of a sampler: which token comes next, and how often.
 
 use alloquy_core::{Result, Sampler, SamplingOptions, TokenId};
 use serde_json::{Value, json};
 
 use crate::outcome::{Outcome, error};
 use crate::row::Row;
+use crate::shares;
 use crate::symbols::{arguments, find, name, number, numbers};
 
-/// Why parts of these rows are left out.
-const INNER: &str =
-    "asserts a step inside LiteRT-LM's sampler, candidates and their probabilities; here draws are public";
+/// Why a row is left out of which nothing is a draw.
+const INNER: &str = "holds no draw, only times that its test prints";
 
 /// A row's checks, as far as they concern draws and the row holds their values.
 pub(crate) fn run(row: &Row) -> Outcome {
@@ -21,12 +21,13 @@ pub(crate) fn run(row: &Row) -> Outcome {
             drawn = sampled_into_buffer(call);
         }
         let Some(read) = evaluate(actual, drawn.as_ref()) else { continue };
-        expected.push(match check["check"].as_str() {
+        let asked = match check["check"].as_str() {
             Some("EXPECT_TRUE" | "ASSERT_TRUE") => json!(true),
             Some("EXPECT_FALSE") => json!(false),
             _ => check["expected"][0].clone(),
-        });
-        found.push(read);
+        };
+        found.push(shares::rounded(&asked, read));
+        expected.push(asked);
     }
     match expected.is_empty() {
         true => Outcome::skipped(INNER),
@@ -44,6 +45,8 @@ fn evaluate(actual: &Value, drawn: Option<&Value>) -> Option<Value> {
         "ok" => Some(json!(on()?.get("error").is_none())),
         "size" => Some(json!(on()?.as_array()?.len())),
         "TopKTopPSampling" => sampled(actual),
+        "TopKTokenIds" => shares::likeliest(actual),
+        "Softmax" => shares::of(actual),
         "TopPSampler::Create" => created(actual),
         "SampleToIdAndScoreBuffer" => drawn.cloned(),
         "CopyFromTensorBuffer<int>" => drawn.cloned(),

@@ -11,22 +11,52 @@ use crate::row::Row;
 /// A text cut at the fences of calls.
 pub(crate) fn text_and_calls(row: &Row) -> Outcome {
     let given = |name: &str| row.input[name].as_str().unwrap_or_default();
-    let found = families::with_fence(given("code_fence_start"), given("code_fence_end"), given("syntax"));
-    let family = match found {
-        Ok(family) => family,
+    let fences = [given("code_fence_start"), given("code_fence_end")];
+    let (family, own) = match family_of(fences, given("syntax")) {
+        Ok(found) => found,
         Err(reason) => return Outcome::Skipped(reason),
     };
-    let message = read(&family, "", &with_tool(), [given("text")]);
+    let text = renamed(given("text"), fences, own);
+    let message = read(&family, "", &with_tool(), [text.as_str()]);
     let strict = row.input["options"]["return_error_on_parse_failure"] != false;
     if strict && let Some(reason) = unreadable(&message) {
         return Outcome::compared(row.expected.clone(), json!({"error": reason}));
     }
     let mut found = messages::reply(&message);
     found.as_object_mut().unwrap().shift_remove("role");
+    each_text(&mut found, &|text| renamed(text, own, fences));
     if row.expected.get("ok_soft_error").is_some() {
         return soft_error(&row.expected, &row.input["text"], &found);
     }
     Outcome::compared(row.expected.clone(), json!({"ok": found}))
+}
+
+/// The family that reads calls of a syntax between two fences, or else between fences of its own, which then stand for
+/// the row's: where calls may stand does not depend on how their fences are written.
+fn family_of<'a>(fences: [&'a str; 2], syntax: &str) -> Result<(Family, [&'a str; 2]), String> {
+    let [start, end] = fences;
+    if let Ok(family) = families::with_fence(start, end, syntax) {
+        return Ok((family, fences));
+    }
+    if [start, end].iter().any(|fence| fence.is_empty() || !fence.contains(char::is_alphanumeric)) {
+        return Err(format!("gives {start:?} and {end:?} as expressions; a family's fences are plain texts"));
+    }
+    let (family, start, end) = families::with_syntax(syntax, "")?;
+    Ok((family, [start, end]))
+}
+
+/// A text with other fences.
+fn renamed(text: &str, from: [&str; 2], to: [&str; 2]) -> String {
+    text.replace(from[0], to[0]).replace(from[1], to[1])
+}
+
+fn each_text(value: &mut Value, change: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| each_text(value, change)),
+        _ => {}
+    }
 }
 
 /// Rows say in a sentence that the item holds the code and an error; which, is ours to check.
@@ -152,7 +182,33 @@ fn compare_stream(row: &Row, deltas: &[Delta], message: &Message) -> Outcome {
     if let Some(whole) = expected.get("final_message") {
         return Outcome::compared(whole.clone(), messages::reply(message));
     }
-    Outcome::skipped("the expectation is a symbolic call on LiteRT-LM's own types")
+    let whole = messages::reply(message);
+    let asked = expected.as_object().into_iter().flatten();
+    let asked: Vec<_> = asked.filter_map(|(path, wanted)| Some((wanted, symbolic(path, &whole)?))).collect();
+    match asked.is_empty() {
+        true => Outcome::skipped("asserts only which of LiteRT-LM's callbacks were called"),
+        false => {
+            let (expected, found): (Vec<Value>, Vec<Value>) =
+                asked.into_iter().map(|(wanted, found)| (wanted.clone(), found)).unzip();
+            Outcome::compared(expected, found)
+        }
+    }
+}
+
+/// What an expression of C++ over the whole message, written as JSON, looks at.
+fn symbolic(path: &str, message: &Value) -> Option<Value> {
+    fn at(expression: &Value, message: &Value) -> Option<Value> {
+        if expression["$sym"] == "final_message" {
+            return Some(message.clone());
+        }
+        let on = at(expression.get("on")?, message)?;
+        match (&expression["$index"], expression["$call"].as_str()) {
+            (Value::String(name), _) => Some(on[name].clone()),
+            (_, Some("contains")) => Some(on.get(expression["args"][0].as_str()?).is_some().into()),
+            _ => None,
+        }
+    }
+    at(&serde_json::from_str(path).ok()?, message)
 }
 
 /// What a delta hands on as a message; the text of arguments that are still coming is nothing of its own.

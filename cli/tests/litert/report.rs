@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::deviations::{Deviations, Difference, digest};
+use crate::deviations::{Deviations, Difference, digest, digest_in};
 use crate::matching::matches;
 use crate::outcome::Outcome;
 use crate::row::Row;
@@ -27,7 +27,7 @@ pub(crate) struct Report {
     folder: PathBuf,
     deviations: Deviations,
     scores: BTreeMap<String, Score>,
-    /// Rows that are listed and were compared, by id.
+    /// Rows that were compared, by digest.
     judged: BTreeSet<String>,
 }
 
@@ -42,7 +42,7 @@ impl Report {
         let id = row.id();
         let score = self.scores.entry(format!("{} {}", row.place.file, row.kind)).or_default();
         if !matches!(outcome, Outcome::Skipped(_)) {
-            self.judged.insert(id.clone());
+            self.judged.insert(row.digest().to_owned());
         }
         match outcome {
             Outcome::Skipped(reason) => {
@@ -50,7 +50,7 @@ impl Report {
                 println!("skipped: {id}: {reason}");
             }
             Outcome::Compared { expected, found } if matches(&expected, &found) => {
-                match self.deviations.of(&id) {
+                match self.deviations.of(row) {
                     None => score.passed += 1,
                     Some(_) => fail(score, &id, "agrees, but stands in deviations.json"),
                 }
@@ -93,7 +93,7 @@ impl Report {
     fn fail_stale(&mut self) {
         let is_stale = |id: &&String| {
             let file = id.split(' ').next().unwrap();
-            !self.judged.contains(*id) && self.deviations.know(&self.folder, file)
+            !self.judged.contains(digest_in(id)) && self.deviations.know(&self.folder, file)
         };
         for id in self.deviations.rows().filter(is_stale) {
             let score = self.scores.entry("deviations.json".to_owned()).or_default();
@@ -112,7 +112,7 @@ fn judge<'a>(
     found: &Value,
 ) -> Result<&'a Difference, String> {
     let differs = format!("\n      expected {expected}\n      found    {found}");
-    if let Some((difference, listed)) = deviations.of(&row.id()) {
+    if let Some((difference, listed)) = deviations.of(row) {
         return match listed == digest(found) {
             true => Ok(difference),
             false => {
