@@ -71,6 +71,8 @@ mod scripts;
 mod shared;
 #[path = "litert/shares.rs"]
 mod shares;
+#[path = "litert/spelling.rs"]
+mod spelling;
 #[path = "litert/stops.rs"]
 mod stops;
 #[path = "litert/symbols.rs"]

@@ -27,9 +27,8 @@ pub(crate) struct Difference {
     pub(crate) title: String,
     /// Why it is better so.
     pub(crate) reason: String,
-    /// What a row must be like to differ for this reason and no other, where a rule can say it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rule: Option<String>,
+    /// The rule that says what a row must be like to differ for this reason.
+    pub(crate) rule: String,
     /// The rows by id, each with the digest of what is found.
     rows: BTreeMap<String, Digest>,
 }
@@ -49,7 +48,7 @@ impl Deviations {
 
     /// The difference that a rule stands for.
     pub(crate) fn with_rule(&self, rule: &str) -> Option<&Difference> {
-        self.differences.iter().find(|difference| difference.rule.as_deref() == Some(rule))
+        self.differences.iter().find(|difference| difference.rule == rule)
     }
 
     /// Every row that is listed.

@@ -103,7 +103,7 @@ impl Report {
 }
 
 /// Finds the difference that explains a row: the one it is listed under, or, in other cases than the list was written
-/// about, the one whose rule explains it.
+/// about, one whose rule explains it. A row that is listed must follow its difference's rule too.
 fn judge<'a>(
     deviations: &'a Deviations,
     folder: &Path,
@@ -111,20 +111,22 @@ fn judge<'a>(
     expected: &Value,
     found: &Value,
 ) -> Result<&'a Difference, String> {
-    let differs = format!("\n      expected {expected}\n      found    {found}");
-    if let Some((difference, listed)) = deviations.of(row) {
-        return match listed == digest(found) {
-            true => Ok(difference),
-            false => {
-                Err(format!("is listed, but what is found has changed{differs}\n      {}", digest(found)))
-            }
-        };
-    }
-    let rule = rules::explaining(row, expected, found);
-    let difference = rule.and_then(|rule| deviations.with_rule(rule));
-    match difference {
-        Some(difference) if !deviations.know(folder, &row.place.file) => Ok(difference),
-        _ => Err(format!("differs{differs}\n      rule {rule:?} digest {}", digest(found))),
+    let rules = rules::explaining(row, expected, found);
+    let sides =
+        format!("\n      expected {expected}\n      found    {found}\n      digest   {}", digest(found));
+    match deviations.of(row) {
+        Some((_, listed)) if listed != digest(found) => {
+            Err(format!("is listed, but what is found has changed{sides}"))
+        }
+        Some((difference, _)) if !rules.contains(&difference.rule.as_str()) => {
+            Err(format!("is listed, but does not follow the rule {:?}, of {rules:?}{sides}", difference.rule))
+        }
+        Some((difference, _)) => Ok(difference),
+        None if deviations.know(folder, &row.place.file) => Err(format!("differs, by rule {rules:?}{sides}")),
+        None => {
+            let explained = rules.iter().find_map(|rule| deviations.with_rule(rule));
+            explained.ok_or_else(|| format!("differs, and no rule says why{sides}"))
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use alloquy_core::{
 use serde_json::{Value, json};
 
 use crate::families::{self, Family};
+use crate::matching::matches;
 use crate::messages;
 use crate::options::{self, Listener};
 use crate::outcome::{self, Outcome};
@@ -35,6 +36,8 @@ pub(crate) struct Stage {
     rendered: Value,
     /// What a callback was given last, or a score.
     pub(crate) value: Value,
+    /// What every call tells beside what its step does.
+    told: ProcessorArguments,
 }
 
 impl Stage {
@@ -45,7 +48,7 @@ impl Stage {
         let round = round.constraints(Llguidance::default()).build()?;
         let listener = Listener::new(round.clone());
         let conversation = Conversation::new(Arc::new(listener.clone()), preface.clone());
-        let (response, rendered, value, original, pending) = Default::default();
+        let (response, rendered, value, original, pending, told) = Default::default();
         let stage = Self {
             recorder,
             round,
@@ -57,6 +60,7 @@ impl Stage {
             response,
             rendered,
             value,
+            told,
         };
         Ok(stage)
     }
@@ -79,8 +83,18 @@ pub(crate) fn conversation(row: &Row) -> Outcome {
     if let Some(reason) = unplayable(steps) {
         return Outcome::skipped(reason);
     }
+    let outcome = played(row, steps, ProcessorArguments::default());
+    match &outcome {
+        Outcome::Compared { expected, found } if !matches(expected, found) => {
+            with_thinking(row, steps).unwrap_or(outcome)
+        }
+        _ => outcome,
+    }
+}
+
+fn played(row: &Row, steps: &[Value], told: ProcessorArguments) -> Outcome {
     let stage = match staged(row) {
-        Ok(stage) => stage,
+        Ok(stage) => Stage { told, ..stage },
         Err(reason) => return Outcome::Skipped(reason),
     };
     match play(stage, steps) {
@@ -92,6 +106,18 @@ pub(crate) fn conversation(row: &Row) -> Outcome {
         Err(error) if error.kind() == ErrorKind::Unsupported => Outcome::skipped(error.to_string()),
         Err(error) => Outcome::compared(row.expected.clone(), outcome::error(&error)),
     }
+}
+
+/// A script that agrees once every call says whether the model thinks: options of a call can be missing in a row.
+fn with_thinking(row: &Row, steps: &[Value]) -> Option<Outcome> {
+    [(true, ThinkingSwitch::On), (false, ThinkingSwitch::Off)].into_iter().find_map(|(thinks, switch)| {
+        match played(row, steps, ProcessorArguments::default().thinking(switch)) {
+            Outcome::Compared { expected, found } if matches(&expected, &found) => {
+                Some(Outcome::compared(expected, json!({"agrees_with": {"enable_thinking": thinks}})))
+            }
+            _ => None,
+        }
+    })
 }
 
 /// Why a script cannot be played.
@@ -209,7 +235,8 @@ impl Stage {
         let answer = emitted(expected);
         let asked = options::asked(expected);
         let (sampling, guidance) = options::said(&asked, &answer);
-        let conversation = self.conversation.clone().with_arguments(told(&step["optional_args"]));
+        let conversation =
+            self.conversation.clone().with_arguments(told(&step["optional_args"]).or(&self.told));
         self.conversation = conversation.with_sampling(sampling);
         self.conversation.guide_next(guidance);
         self.recorder.will_say(&answer);
