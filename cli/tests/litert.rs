@@ -38,6 +38,8 @@ mod dialects;
 mod draws;
 #[path = "litert/factory.rs"]
 mod factory;
+#[path = "litert/failures.rs"]
+mod failures;
 #[path = "litert/families.rs"]
 mod families;
 #[path = "litert/formatters.rs"]

@@ -3,6 +3,7 @@
 use alloquy_core::{Delta, Message, Part, Preface, Role};
 use serde_json::{Value, json};
 
+use crate::failures;
 use crate::families::{self, Family, read, source, with_tool};
 use crate::messages::{self, unreadable};
 use crate::outcome::Outcome;
@@ -107,6 +108,9 @@ pub(crate) fn stream(row: &Row) -> Outcome {
     if let Some(reason) = unstreamable(setup, events) {
         return Outcome::skipped(reason);
     }
+    if events.iter().any(|event| event.get("error").is_some()) {
+        return failures::stream(row, events);
+    }
     let pieces: Vec<&str> = events.iter().flat_map(texts).collect();
     let family = match streaming_family(setup, &pieces.concat()) {
         Ok(family) => family,
@@ -121,14 +125,6 @@ pub(crate) fn stream(row: &Row) -> Outcome {
 }
 
 fn unstreamable(setup: &Value, events: &[Value]) -> Option<&'static str> {
-    if events.iter().any(|event| event.get("error").is_some()) {
-        return Some(
-            "hands an engine's error to a callback; here an error ends the stream, and no parser sees it",
-        );
-    }
-    if setup["stream_tool_calls"] == true {
-        return Some("streams the raw text of a call; here a call is handed on when it is whole");
-    }
     let full = events.iter().any(|event| event["state"] == "MaxNumTokensReached");
     if full && setup["return_error_on_max_tokens_reached"] == true {
         return Some("turns the end of the context into an error; here it is the reply's finish reason");
@@ -136,7 +132,7 @@ fn unstreamable(setup: &Value, events: &[Value]) -> Option<&'static str> {
     None
 }
 
-fn texts(event: &Value) -> impl Iterator<Item = &str> {
+pub(crate) fn texts(event: &Value) -> impl Iterator<Item = &str> {
     event["texts"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
@@ -176,7 +172,9 @@ fn compare_stream(row: &Row, deltas: &[Delta], message: &Message) -> Outcome {
         return Outcome::compared(expected.clone(), found);
     }
     if let Some(output) = expected["output"].as_array() {
-        let found: Vec<Value> = deltas.iter().filter_map(handed_on).collect();
+        let streams = row.input["setup"]["stream_tool_calls"] == true;
+        let arguments = deltas.iter().filter(|_| streams).filter_map(arguments);
+        let found: Vec<Value> = arguments.chain(deltas.iter().filter_map(handed_on)).collect();
         return Outcome::compared(joined(output), joined(&found));
     }
     if let Some(whole) = expected.get("final_message") {
@@ -211,8 +209,16 @@ fn symbolic(path: &str, message: &Value) -> Option<Value> {
     at(&serde_json::from_str(path).ok()?, message)
 }
 
+/// The text of arguments that come, where the row asks for it.
+fn arguments(delta: &Delta) -> Option<Value> {
+    match delta {
+        Delta::Arguments(piece) => Some(json!({"arguments": {"name": piece.name, "text": piece.text}})),
+        _ => None,
+    }
+}
+
 /// What a delta hands on as a message; the text of arguments that are still coming is nothing of its own.
-fn handed_on(delta: &Delta) -> Option<Value> {
+pub(crate) fn handed_on(delta: &Delta) -> Option<Value> {
     let part = match delta.clone() {
         Delta::Text(text) => Part::Text(text),
         Delta::Thinking(text) => Part::Thinking(text),
@@ -224,7 +230,7 @@ fn handed_on(delta: &Delta) -> Option<Value> {
 }
 
 /// Joins texts, thoughts and calls that follow each other.
-fn joined(output: &[Value]) -> Value {
+pub(crate) fn joined(output: &[Value]) -> Value {
     let mut all: Vec<Value> = Vec::new();
     for next in output {
         if !all.last_mut().is_some_and(|last| appended(last, next)) {

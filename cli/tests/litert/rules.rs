@@ -48,6 +48,8 @@ const RULES: &[Rule] = &[
     ("schema", grammars::schema),
     ("named", grammars::named),
     ("object", further::object),
+    ("digits", further::digits),
+    ("streamed", further::streamed),
 ];
 
 /// The rules that are why what was found is not what is expected.
@@ -254,10 +256,8 @@ fn has_two_lengths(value: &Value, lengths: &mut BTreeMap<String, Value>) -> bool
         return *first != value["tokens"];
     }
     match value {
-        Value::Array(items) => items.iter().fold(false, |two, item| has_two_lengths(item, lengths) || two),
-        Value::Object(fields) => {
-            fields.values().fold(false, |two, item| has_two_lengths(item, lengths) || two)
-        }
+        Value::Array(items) => items.iter().any(|item| has_two_lengths(item, lengths)),
+        Value::Object(fields) => fields.values().any(|item| has_two_lengths(item, lengths)),
         _ => false,
     }
 }
