@@ -101,7 +101,7 @@ impl Guidance {
     ) -> Result<Option<Grammar>> {
         let offered = !source.preface.tools.is_empty();
         let calls = |choice: &ToolChoice| self.calls(processor, source, choice);
-        let answer = self.grammar.clone();
+        let answer = self.grammar.clone().map(|grammar| processor.answer_grammar(grammar));
         match (&self.tool_choice, answer) {
             (Some(choice @ (ToolChoice::Required | ToolChoice::Named(_))), _) => calls(choice).map(Some),
             (Some(ToolChoice::Auto), Some(answer)) if offered => {

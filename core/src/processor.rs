@@ -89,6 +89,11 @@ pub trait DataProcessor: Send + Sync + Debug {
         Ok(None)
     }
 
+    /// Puts what announces an answer before the grammar of one, for families whose replies are messages with heads.
+    fn answer_grammar(&self, grammar: Grammar) -> Grammar {
+        grammar
+    }
+
     /// Returns the stretches of a reply that are not its text and have a name; none unless a family says so.
     fn channels(&self) -> &[Channel] {
         &[]
