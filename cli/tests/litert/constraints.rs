@@ -146,7 +146,7 @@ fn bytes_compiler() -> Arc<dyn ConstraintCompiler> {
 const END: &str = "<end of a reply>";
 
 /// The token that ends a reply with calls, in LiteRT-LM's grammars a text of its own.
-const RESPONSE: &str = "<start_function_response>";
+pub(crate) const RESPONSE: &str = "<start_function_response>";
 
 /// Says whether a whole text is in the grammar, byte by byte. A call is the end of a reply where the token follows that
 /// ends one.

@@ -3,6 +3,7 @@
 use alloquy_core::{Ending, Message, Part, Preface, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
+use crate::constraints::RESPONSE;
 use crate::families::{Family, read, source};
 use crate::messages::unreadable;
 
@@ -16,11 +17,12 @@ pub(crate) struct Writer<'a> {
 impl Writer<'_> {
     /// The spelling of the same calls that is accepted, or why there is none.
     pub(crate) fn instead(&self, text: &str, accepts: impl Fn(&str) -> bool) -> Value {
-        let message = read(self.family, "", self.preface, [text]);
+        let end = if text.ends_with(RESPONSE) { RESPONSE } else { "" };
+        let message = self.read(text);
         if let Some(reason) = unreadable(&message).map(str::to_owned).or_else(|| self.violated(&message)) {
             return json!({"invalid": reason});
         }
-        match self.written(&message) {
+        match self.written(&message) + end {
             spelled if accepts(&spelled) => spelled.into(),
             spelled => json!({"refused": spelled}),
         }
@@ -28,11 +30,16 @@ impl Writer<'_> {
 
     /// Whether a text that is accepted holds calls that the schemas accept.
     pub(crate) fn judged(&self, text: &str) -> Value {
-        let message = read(self.family, "", self.preface, [text]);
+        let message = self.read(text);
         match unreadable(&message).map(str::to_owned).or_else(|| self.violated(&message)) {
             Some(reason) => json!({"invalid": reason}),
             None => json!({"valid": message.tool_calls().count()}),
         }
+    }
+
+    /// Reads a text up to the token that ends a reply with calls, which no reply has.
+    fn read(&self, text: &str) -> Message {
+        read(self.family, "", self.preface, [text.strip_suffix(RESPONSE).unwrap_or(text)])
     }
 
     /// What the arguments of a call violate.
