@@ -205,9 +205,12 @@ fn notation(row: &Row, expected: &Value, found: &Value) -> bool {
 /// LiteRT-LM makes constructors of Python of objects with a type, and back.
 fn constructor(row: &Row, expected: &Value, found: &Value) -> bool {
     let read = row.kind.starts_with("python_parse") && expected.to_string().contains("\"__type__\"");
-    let has_type = row.input["value"]["type"].is_string() && row.kind == "python_format_value";
+    let name = row.input["value"]["type"].as_str().map(|name| format!("{name}("));
+    let called = name.zip(expected["ok"].as_str()).is_some_and(|(name, text)| text.starts_with(&name));
     read && found.get("error").is_some()
-        || has_type && found["ok"].as_str().is_some_and(|text| text.starts_with('{'))
+        || row.kind == "python_format_value"
+            && called
+            && found["ok"].as_str().is_some_and(|text| text.starts_with('{'))
 }
 
 /// LiteRT-LM fails a reply with a call that cannot be read.
@@ -217,18 +220,20 @@ fn not_failed(row: &Row, expected: &Value, found: &Value) -> bool {
     row.kind == "conversation_mock_session" && left.len() == right.len() && left.iter().zip(right).all(kept)
 }
 
-/// LiteRT-LM calls a reply's role as it is told.
+/// LiteRT-LM calls a reply's role as its configuration says.
 fn role(row: &Row, expected: &Value, found: &Value) -> bool {
     let mut renamed = expected.clone();
     if let Some(role) = renamed.get_mut("role") {
         *role = "assistant".into();
     }
-    row.kind == "to_message" && matches(&renamed, found)
+    let told = &row.input["processor"]["config"]["model_role"];
+    row.kind == "to_message" && expected["role"] == *told && matches(&renamed, found)
 }
 
 /// LiteRT-LM looks for markers inside the prompt.
 fn open(row: &Row, expected: &Value, found: &Value) -> bool {
-    row.kind == "GetOpenChannelName" && expected.is_string() && found.is_null()
+    let mut channels = row.input[1].as_array().into_iter().flatten();
+    row.kind == "GetOpenChannelName" && channels.any(|channel| channel[0] == *expected) && found.is_null()
 }
 
 /// LiteRT-LM counts the positions of media, and tells the same medium with another count from it.

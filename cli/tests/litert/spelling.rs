@@ -47,7 +47,7 @@ impl Writer<'_> {
         message.tool_calls().find_map(|call| {
             let tool = self.preface.tools.iter().find(|tool| tool.name == call.name);
             let Some(tool) = tool else { return Some(format!("no tool {:?} is offered", call.name)) };
-            jsonschema::validate(&tool.parameters, &call.arguments).err().map(|error| error.to_string())
+            violation(&tool.parameters, &call.arguments)
         })
     }
 
@@ -90,3 +90,17 @@ impl Writer<'_> {
         arguments.and_then(Value::as_object).cloned().unwrap_or_default()
     }
 }
+
+/// What arguments violate of a schema. Nothing at all, for an argument that may be left out, is told by its name.
+fn violation(schema: &Value, arguments: &Value) -> Option<String> {
+    let error = jsonschema::validate(schema, arguments).err()?;
+    let mut given = arguments.clone();
+    given.as_object_mut().into_iter().for_each(|given| given.retain(|_, value| !value.is_null()));
+    match jsonschema::is_valid(schema, &given) {
+        true => Some(format!("{NOTHING}: {error}")),
+        false => Some(error.to_string()),
+    }
+}
+
+/// How the reason begins for an argument that is nothing.
+pub(crate) const NOTHING: &str = "nothing is given";
