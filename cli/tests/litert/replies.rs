@@ -16,7 +16,7 @@ use crate::row::Row;
 pub(crate) fn text_and_calls(row: &Row) -> Outcome {
     let given = |name: &str| row.input[name].as_str().unwrap_or_default();
     let fences = [given("code_fence_start"), given("code_fence_end")];
-    let (family, own) = match family_of(fences, given("syntax")) {
+    let (family, own) = match family_of(fences, given("syntax"), &row.input["options"]) {
         Ok(found) => found,
         Err(reason) => return Outcome::Skipped(reason),
     };
@@ -37,13 +37,17 @@ pub(crate) fn text_and_calls(row: &Row) -> Outcome {
 
 /// The family that reads calls of a syntax between two fences, or else between fences of its own, which then stand for
 /// the row's: where calls may stand does not depend on how their fences are written.
-fn family_of<'a>(fences: [&'a str; 2], syntax: &str) -> Result<(Family, [&'a str; 2]), String> {
+fn family_of<'a>(
+    fences: [&'a str; 2],
+    syntax: &str,
+    options: &Value,
+) -> Result<(Family, [&'a str; 2]), String> {
     let [start, end] = fences;
     if let Ok(family) = families::with_fence(start, end, syntax) {
         return Ok((family, fences));
     }
-    if [start, end].iter().any(|fence| fence.is_empty() || !fence.contains(char::is_alphanumeric)) {
-        return Err(format!("gives {start:?} and {end:?} as expressions; a family's fences are plain texts"));
+    if options["escape_fence_strings"] == false || start.is_empty() || end.is_empty() {
+        return Err("gives its fences as regular expressions; a family's are plain texts".to_owned());
     }
     let (family, start, end) = families::with_syntax(syntax, "")?;
     Ok((family, [start, end]))
@@ -185,7 +189,7 @@ fn compare_stream(row: &Row, deltas: &[Delta], message: &Message) -> Outcome {
         let streams = row.input["setup"]["stream_tool_calls"] == true;
         let arguments = deltas.iter().filter(|_| streams).filter_map(arguments);
         let found: Vec<Value> = arguments.chain(deltas.iter().filter_map(handed_on)).collect();
-        return Outcome::compared(ended(expected, joined(output)), ended(&ENDED, joined(&found)));
+        return Outcome::compared(ended(expected, &joined(output)), ended(&ENDED, &joined(&found)));
     }
     if let Some(whole) = expected.get("final_message") {
         return Outcome::compared(whole.clone(), messages::reply(message));
@@ -207,7 +211,7 @@ fn compare_stream(row: &Row, deltas: &[Delta], message: &Message) -> Outcome {
 static ENDED: LazyLock<Value> = LazyLock::new(|| json!({"status": "OK", "done": true}));
 
 /// An output, and how the stream ended as far as the row says it.
-fn ended(said: &Value, output: Value) -> Value {
+fn ended(said: &Value, output: &Value) -> Value {
     let field = |name: &str| said.get(name).cloned().unwrap_or_else(|| ENDED[name].clone());
     json!({"output": output, "status": field("status"), "done": field("done")})
 }
