@@ -1,4 +1,4 @@
-//! Replies that an engine fails in the middle of, or before.
+//! Replies that an engine fails in the middle of, or before, and those that the end of the context cuts off.
 
 use std::sync::Arc;
 
@@ -19,10 +19,7 @@ pub(crate) fn stream(row: &Row, events: &[Value]) -> Outcome {
     let said: String = before.flat_map(texts).collect();
     let recorder = Recorder::default();
     recorder.will_say_and_fail(&said);
-    let family = families::named("gemma3").unwrap();
-    let template = templates::template("{{ messages[0].content }}".to_owned(), &Value::Null).unwrap();
-    let round = Round::builder(Arc::new(recorder)).template(template).processor(family).build().unwrap();
-    let (deltas, failure) = pollster::block_on(failed(&round));
+    let (deltas, failure) = read(recorder);
     let output: Vec<Value> = deltas.iter().filter_map(handed_on).collect();
     let found = json!({"output": joined(&output), "done": true, "status": failure});
     let mut expected = row.expected.clone();
@@ -30,8 +27,28 @@ pub(crate) fn stream(row: &Row, events: &[Value]) -> Outcome {
     Outcome::compared(expected, found)
 }
 
-async fn failed(round: &Round) -> (Vec<Delta>, Value) {
-    let mut stream = match round.reply(Request::new(with_tool(), vec!["probe".into()])).await {
+/// What is handed on of a reply that would go on behind the end of the context, and how it ends.
+pub(crate) fn cut_off(row: &Row, events: &[Value]) -> Outcome {
+    let said: String = events.iter().flat_map(texts).collect();
+    let recorder = Recorder::default().with_context(PROMPT.len() + said.len());
+    recorder.will_say(&format!("{said} and so on"));
+    let (deltas, end) = read(recorder);
+    let output: Vec<Value> = deltas.iter().filter_map(handed_on).collect();
+    Outcome::compared(row.expected.clone(), json!({"said": said, "output": joined(&output), "status": end}))
+}
+
+const PROMPT: &str = "probe";
+
+fn read(recorder: Recorder) -> (Vec<Delta>, Value) {
+    let family = families::named("gemma3").unwrap();
+    let template = templates::template("{{ messages[0].content }}".to_owned(), &Value::Null).unwrap();
+    let round = Round::builder(Arc::new(recorder)).template(template).processor(family).build().unwrap();
+    pollster::block_on(ended(&round))
+}
+
+/// The deltas of a reply, and how it ended.
+async fn ended(round: &Round) -> (Vec<Delta>, Value) {
+    let mut stream = match round.reply(Request::new(with_tool(), vec![PROMPT.into()])).await {
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), outcome::error(&error)),
     };

@@ -58,6 +58,12 @@ impl Recorder {
         Self { model, tokenizer, end, script: Arc::default() }
     }
 
+    /// Has room for no more units than this.
+    pub(crate) fn with_context(mut self, units: usize) -> Self {
+        self.model.context_length = units;
+        self
+    }
+
     /// Sets the next reply, and forgets the last prompt.
     pub(crate) fn will_say(&self, reply: &str) {
         self.will_say_tokens(self.tokenizer.encode(&[Piece::Literal(reply)]).unwrap());

@@ -50,6 +50,7 @@ const RULES: &[Rule] = &[
     ("object", further::object),
     ("digits", further::digits),
     ("streamed", further::streamed),
+    ("context", further::context),
 ];
 
 /// The rules that are why what was found is not what is expected.
