@@ -152,7 +152,7 @@ impl ConstraintCompiler for Forcing {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Forced {
     tokens: Vec<TokenId>,
     said: usize,
@@ -173,5 +173,9 @@ impl Constraint for Forced {
 
     fn progress(&mut self) -> Result<Progress> {
         Ok(if self.said < self.tokens.len() { Progress::Open } else { Progress::MayEnd })
+    }
+
+    fn fork(&self) -> Box<dyn Constraint> {
+        Box::new(self.clone())
     }
 }
