@@ -137,6 +137,10 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
         (**self).tool_grammar(source, choice, parallel)
     }
 
+    fn answer_grammar(&self, grammar: Grammar) -> Grammar {
+        (**self).answer_grammar(grammar)
+    }
+
     fn channels(&self) -> &[Channel] {
         (**self).channels()
     }

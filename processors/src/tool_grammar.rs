@@ -4,11 +4,11 @@
 mod gemma;
 mod json;
 mod lark;
-#[cfg(test)]
-mod laws;
 mod python;
 mod strings;
 mod values;
+#[cfg(feature = "laws")]
+mod written;
 mod xml;
 
 use std::collections::BTreeMap;
@@ -21,6 +21,8 @@ use serde_json::{Map, Value};
 use crate::calls::{Call, JsonCalls, Syntax};
 use crate::family::{Announced, Family, Holds};
 use lark::{Rules, Text};
+#[cfg(feature = "laws")]
+pub(crate) use written::written;
 
 /// What is known of a model whose calls are to be put into a grammar.
 #[derive(Clone, Copy, Debug)]

@@ -147,7 +147,7 @@ impl ConstraintCompiler for Forcing {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Forced {
     tokens: Vec<TokenId>,
     said: usize,
@@ -168,5 +168,9 @@ impl Constraint for Forced {
 
     fn progress(&mut self) -> Result<Progress> {
         Ok(if self.said < self.tokens.len() { Progress::Open } else { Progress::MayEnd })
+    }
+
+    fn fork(&self) -> Box<dyn Constraint> {
+        Box::new(self.clone())
     }
 }
