@@ -201,7 +201,9 @@ impl<'t> Reader<'t> {
         if python && self.rest().starts_with(|first: char| first.is_ascii_digit() || first == '-') {
             return self.number().map(|number| number.as_str().map_or(number.to_string(), str::to_owned));
         }
-        let key = if self.notation.bare_keys { self.word(is_name).to_owned() } else { String::new() };
+        let is_bare = |symbol: char| is_name(symbol) || symbol == ' ';
+        let key =
+            if self.notation.bare_keys { self.word(is_bare).trim_end().to_owned() } else { String::new() };
         if key.is_empty() { self.expected("a key") } else { Ok(key) }
     }
 
