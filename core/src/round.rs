@@ -216,11 +216,10 @@ impl ChatModel for Round {
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let options = self.options(&request);
-        let prepared = self.prepare(&request)?;
+        let mut prepared = self.prepare(&request)?;
         let limit = self.limit(&prepared.prompt, options.max_tokens)?;
         let sampler = Sampler::new(&options)?;
-        let guide = self.guide(&request, &prepared.rendered)?;
-        let shut_out = request.guidance.shut_out(&request.preface);
+        let guide = self.guide(&request, &mut prepared)?;
         let reading = Reading {
             detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guide)?,
             form: if guide.constrains() { Form::Open } else { Form::Free },
@@ -243,7 +242,7 @@ impl ChatModel for Round {
             seed: sampler.seed(),
             reached: limit.reached,
             template: prepared.template,
-            degradations: limit.capped.into_iter().chain(shut_out).chain(prepared.degradations).collect(),
+            degradations: limit.capped.into_iter().chain(prepared.degradations).collect(),
         };
         let tokens = self.generator.generate_guided(prepared.prompt, sampler, limit.tokens, guide);
         Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
