@@ -3,7 +3,9 @@
 mod command;
 mod lines;
 
-use alloquy_core::{Ask, Chat, Error, ErrorKind, FinishReason, NodeId, Role, SamplingOptions, Turn};
+use alloquy_core::{
+    Ask, Chat, Error, ErrorKind, FinishReason, Guidance, NodeId, Role, SamplingOptions, Turn,
+};
 use serde_json::json;
 
 use crate::current::Current;
@@ -38,6 +40,8 @@ pub(crate) struct Repl<'a> {
     pub(crate) notes: Notes,
     pub(crate) after_error: AfterError,
     pub(crate) sampling: SamplingOptions,
+    /// What every answer must be.
+    pub(crate) guidance: Guidance,
 }
 
 /// Whether there is a next line.
@@ -113,7 +117,7 @@ impl Repl<'_> {
 
     /// What is asked, with the settings of this run: they win over those of the conversation.
     fn ask(&self, said: impl Into<Ask>) -> Ask {
-        said.into().sampling(self.sampling.clone())
+        said.into().sampling(self.sampling.clone()).guidance(self.guidance.clone())
     }
 
     /// Prints an answer while it is written. Ctrl-C ends it and keeps what was said.
@@ -226,8 +230,8 @@ mod tests {
             let lines = Box::new(Scripted(script.into_iter().collect()));
             let printer = Box::new(Text::new(out.clone(), std::io::sink(), notes, LineEnd::Always));
             let (interrupts, after_error) = (Interrupts::default(), AfterError::End);
-            let sampling = SamplingOptions::default();
-            Repl { current, lines, printer, interrupts, notes, after_error, sampling }.run().await
+            let (sampling, guidance) = (SamplingOptions::default(), Guidance::default());
+            Repl { current, lines, printer, interrupts, notes, after_error, sampling, guidance }.run().await
         });
         let bytes = out.0.lock().unwrap().clone();
         (String::from_utf8(bytes).unwrap(), ended)

@@ -46,6 +46,10 @@ impl Constraint for ReplyConstraint {
             false => Ok(Progress::Open),
         }
     }
+
+    fn fork(&self) -> Box<dyn Constraint> {
+        Box::new(Self::new(self.matcher.deep_clone()))
+    }
 }
 
 impl fmt::Debug for ReplyConstraint {

@@ -166,6 +166,12 @@ pub enum Degradation {
         /// How many tokens it had thought.
         tokens: usize,
     },
+    /// A form was demanded, tools were offered, and no choice between the two was made: the reply has the form, and no
+    /// tool can be called. With [`ToolChoice::Auto`](crate::ToolChoice::Auto) both would be possible.
+    ToolsShutOut {
+        /// How many tools were offered.
+        tools: usize,
+    },
     /// The reply ended before its form was complete: at a limit, at a stop text, or because the caller stopped it.
     ConstraintCut,
     /// Bytes at the end of the reply were no whole character and became U+FFFD.

@@ -89,6 +89,9 @@ pub trait Constraint: Send + Debug {
     /// # Errors
     /// As [`Constraint::mask`].
     fn progress(&mut self) -> Result<Progress>;
+
+    /// Returns a constraint that stands where this one does, and goes on by itself.
+    fn fork(&self) -> Box<dyn Constraint>;
 }
 
 /// Makes constraints for one vocabulary.

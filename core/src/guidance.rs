@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Preface;
+use crate::chat_model::Degradation;
 use crate::constraint::Grammar;
 use crate::processor::{DataProcessor, PromptSource};
 use crate::{Error, ErrorKind, Result};
@@ -21,7 +23,8 @@ pub struct Guidance {
     /// The form of the answer: what follows the thoughts, if the model thinks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grammar: Option<Grammar>,
-    /// Whether the model must, may or must not call tools; `None` leaves it, and how it writes them, to the model.
+    /// Whether the model must, may or must not call tools; `None` leaves it, and how it writes them, to the model. With
+    /// a grammar, `None` means no calls, and a reply with tools on offer says so: [`Degradation::ToolsShutOut`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
     /// Whether one reply may call several tools; heeded where `tool_choice` is set.
@@ -93,6 +96,14 @@ impl Guidance {
         }
     }
 
+    /// Says whether a form is demanded that leaves no room for calls of the tools that are offered, although nobody
+    /// said that none is to be called.
+    pub(crate) fn shut_out(&self, preface: &Preface) -> Option<Degradation> {
+        let tools = preface.tools.len();
+        let unchosen = self.grammar.is_some() && self.tool_choice.is_none();
+        (unchosen && tools > 0).then_some(Degradation::ToolsShutOut { tools })
+    }
+
     /// Returns the grammar of the whole reply behind its thoughts, where anything is demanded.
     pub(crate) fn joined(
         &self,
@@ -101,7 +112,7 @@ impl Guidance {
     ) -> Result<Option<Grammar>> {
         let offered = !source.preface.tools.is_empty();
         let calls = |choice: &ToolChoice| self.calls(processor, source, choice);
-        let answer = self.grammar.clone();
+        let answer = self.grammar.clone().map(|grammar| processor.answer_grammar(grammar));
         match (&self.tool_choice, answer) {
             (Some(choice @ (ToolChoice::Required | ToolChoice::Named(_))), _) => calls(choice).map(Some),
             (Some(ToolChoice::Auto), Some(answer)) if offered => {

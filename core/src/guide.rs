@@ -14,12 +14,16 @@ use crate::tokenizer::{Piece, TokenId, Tokenizer};
 ///
 /// A constraint sleeps while the model thinks. It wakes behind the marker that ends the thought, or at once when the
 /// prompt leaves no room for one. A model that may still begin a thought is allowed to, beside what the constraint
-/// allows.
+/// allows; where both begin with the same tokens, the first that differs tells.
 #[derive(Debug, Default)]
 pub struct Guide {
     stage: Stage,
     thoughts: Option<Thoughts>,
     constraint: Option<Box<dyn Constraint>>,
+    /// The constraint before its first token, as long as that may begin a thought as well.
+    unbegun: Option<Box<dyn Constraint>>,
+    /// How many tokens said so far may begin a thought and the answer.
+    shared: usize,
     /// Tokens that come next, whatever the model would say.
     forced: VecDeque<TokenId>,
     cut: Option<usize>,
@@ -139,27 +143,35 @@ impl Guide {
         }
     }
 
-    /// The first tokens: a thought begins, or the answer.
+    /// The first tokens: a thought begins, or the answer. As long as both may begin so, the answer's form is kept, and
+    /// its beginning kept aside.
     fn open(&mut self, draw: &mut Draw<'_>) -> Result<TokenId> {
         let (Some(thoughts), Some(constraint)) = (&mut self.thoughts, &mut self.constraint) else {
             return self.open_freely(draw);
         };
-        let mut marker = draw.encode(&thoughts.start)?;
-        let first = marker.pop_front();
-        let logit = |logits: &[f32]| first.and_then(|token| logits.get(token as usize).copied());
+        let mut marker = draw.encode(&thoughts.start)?.split_off(self.shared);
+        let next = marker.pop_front();
+        let logit = |logits: &[f32]| next.and_then(|token| logits.get(token as usize).copied());
         let free = logit(draw.logits);
         constraint.mask(draw.logits)?;
         let thought = logit(draw.logits).is_some_and(|masked| !masked.is_finite());
-        if let (true, Some(token), Some(free)) = (thought, first, free) {
+        if let (true, Some(token), Some(free)) = (thought, next, free) {
             draw.logits.iter_mut().skip(token as usize).take(1).for_each(|logit| *logit = free);
         }
         let token = draw.sample()?;
-        if thought && Some(token) == first {
+        let begins = Some(token) == next;
+        if thought && begins {
             self.stage = Stage::Thinking;
             self.forced = marker;
+            self.constraint = self.unbegun.take().or_else(|| self.constraint.take());
             return Ok(token);
         }
-        self.stage = Stage::Answer;
+        if begins && !marker.is_empty() {
+            self.unbegun = self.unbegun.take().or_else(|| Some(constraint.fork()));
+            self.shared += 1;
+        } else {
+            self.stage = Stage::Answer;
+        }
         self.accept(token, draw)
     }
 

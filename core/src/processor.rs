@@ -89,6 +89,11 @@ pub trait DataProcessor: Send + Sync + Debug {
         Ok(None)
     }
 
+    /// Puts what announces an answer before the grammar of one, for families whose replies are messages with heads.
+    fn answer_grammar(&self, grammar: Grammar) -> Grammar {
+        grammar
+    }
+
     /// Returns the stretches of a reply that are not its text and have a name; none unless a family says so.
     fn channels(&self) -> &[Channel] {
         &[]
@@ -130,6 +135,10 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
         parallel: ParallelCalls,
     ) -> Result<Option<Grammar>> {
         (**self).tool_grammar(source, choice, parallel)
+    }
+
+    fn answer_grammar(&self, grammar: Grammar) -> Grammar {
+        (**self).answer_grammar(grammar)
     }
 
     fn channels(&self) -> &[Channel] {

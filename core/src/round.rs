@@ -216,10 +216,10 @@ impl ChatModel for Round {
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let options = self.options(&request);
-        let prepared = self.prepare(&request)?;
+        let mut prepared = self.prepare(&request)?;
         let limit = self.limit(&prepared.prompt, options.max_tokens)?;
         let sampler = Sampler::new(&options)?;
-        let guide = self.guide(&request, &prepared.rendered)?;
+        let guide = self.guide(&request, &mut prepared)?;
         let reading = Reading {
             detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guide)?,
             form: if guide.constrains() { Form::Open } else { Form::Free },

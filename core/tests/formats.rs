@@ -233,7 +233,7 @@ fn text_documents() {
 }
 
 #[test]
-fn numbers_in_arguments_are_exact_or_stay_text() {
+fn numbers_in_arguments_are_exact_or_the_string_of_their_digits() {
     let call = |arguments: &str| {
         let function = json!({"name": "f", "arguments": arguments});
         let document = json!([{"role": "assistant", "tool_calls": [{"id": "a", "function": function}]}]);
@@ -251,14 +251,11 @@ fn numbers_in_arguments_are_exact_or_stay_text() {
         assert!(arguments.is_object(), "{exact}");
         assert_eq!(arguments, serde_json::from_str::<Value>(exact).unwrap());
     }
-    for text in [
-        r#"{"n":18446744073709551616}"#,
-        r#"{"a":"\\","n":[-9223372036854775809]}"#,
-        r#"{"n":1e400}"#,
-        r#"{"n":"#,
-        "[1]",
-        "",
-    ] {
+    let large = r#"{"a":"\\1e400","n":[-9223372036854775809, 18446744073709551616,1e400],"1e400":-1.5E+999}"#;
+    let digits = ["-9223372036854775809", "18446744073709551616", "1e400"];
+    assert_eq!(call(large), json!({"a": "\\1e400", "n": digits, "1e400": "-1.5E+999"}));
+    for text in [r#"{"n":"#, r#"{"n":018446744073709551616}"#, r#"{"n":1e+400-}"#, r#"{1e400:1}"#, "[1]", ""]
+    {
         assert_eq!(call(text), json!(text));
     }
 }

@@ -59,13 +59,16 @@ pub fn detect(model: &ModelInfo) -> Detected {
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub fn named(name: &str, model: &ModelInfo) -> Result<Arc<dyn DataProcessor>> {
+    Ok(processor(family_named(name)?, model))
+}
+
+pub(crate) fn family_named(name: &str) -> Result<&'static Family> {
     let known = FAMILIES.iter().copied().find(|family| family.name == name);
-    let family = known.ok_or_else(|| {
+    known.ok_or_else(|| {
         let names: Vec<_> = families().collect();
         let message = format!("unknown family {name:?}, one of: {}", names.join(", "));
         Error::new(ErrorKind::NotFound, message)
-    })?;
-    Ok(processor(family, model))
+    })
 }
 
 /// Returns the names of all families, in alphabetic order.

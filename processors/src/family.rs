@@ -19,6 +19,8 @@ pub(crate) struct Family {
     /// Texts of a reply that say how it goes on and are no part of it, such as the head of a message in a reply of
     /// several.
     pub(crate) silent: &'static [&'static str],
+    /// What stands before an answer, where a reply is messages with heads.
+    pub(crate) answer: Option<Announced>,
     /// Brings a conversation into the form that the family's templates expect, where that is not Hugging Face's. Is
     /// given the model's own template, whose source tells what it looks for.
     pub(crate) shape: fn(&str, &mut TemplateInput),
@@ -40,6 +42,7 @@ impl Family {
         spans: &[],
         unmarked: &[],
         silent: &[],
+        answer: None,
         shape: |_, _| {},
         call_id: |number| format!("call_{number}"),
         tags: &[],
@@ -52,6 +55,19 @@ impl Family {
         let ends = self.spans.iter().flat_map(|span| [span.open, span.close]);
         ends.filter(|marker| !marker.is_empty()).chain(self.silent.iter().copied())
     }
+}
+
+/// The heads of the messages that a reply consists of.
+#[derive(Debug)]
+pub(crate) struct Announced {
+    /// What begins a message behind another.
+    pub(crate) message: &'static str,
+    /// What begins the answer then, one of these.
+    pub(crate) answers: &'static [&'static str],
+    /// What begins a text before calls, and what ends it.
+    pub(crate) aside: &'static str,
+    /// See `aside`.
+    pub(crate) end: &'static str,
 }
 
 /// A stretch of a reply between two markers.

@@ -53,4 +53,7 @@ mod calls;
 mod parser;
 mod tool_grammar;
 
+#[cfg(feature = "laws")]
+pub mod laws;
+
 pub use detect::{Detected, detect, families, named};

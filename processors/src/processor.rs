@@ -2,7 +2,7 @@
 
 use alloquy_core::{
     Channel, DataProcessor, Degradation, Error, ErrorKind, Grammar, ModelInfo, ParallelCalls, PromptPart,
-    PromptSource, ReplyParser, Result, SpecialToken, TemplateInput, ThinkingHistory, ToolChoice,
+    PromptSource, ReplyParser, Result, SpecialToken, TemplateInput, ThinkingHistory, TokenId, ToolChoice,
 };
 
 use crate::family::{Family, Holds, Span, chat_template};
@@ -20,6 +20,7 @@ pub(crate) struct FamilyProcessor {
     literals: Literals,
     channels: Vec<Channel>,
     specials: Vec<SpecialToken>,
+    stop_tokens: Vec<TokenId>,
     /// The model's own template; empty if it has none.
     template: String,
 }
@@ -33,8 +34,14 @@ impl FamilyProcessor {
             literals: Literals::new(family, model),
             channels,
             specials: model.specials.clone(),
+            stop_tokens: model.stop_tokens.clone(),
             template: chat_template(model),
         }
+    }
+
+    fn writer(&self) -> tool_grammar::Writer<'_> {
+        let Self { family, specials, stop_tokens, template, .. } = self;
+        tool_grammar::Writer { family, specials, stop_tokens, template }
     }
 
     /// The template's input before anything in it is marked.
@@ -115,7 +122,11 @@ impl DataProcessor for FamilyProcessor {
         choice: &ToolChoice,
         parallel: ParallelCalls,
     ) -> Result<Option<Grammar>> {
-        tool_grammar::of(self.family, &self.specials, &source.preface.tools, choice, parallel)
+        tool_grammar::of(self.writer(), &source.preface.tools, choice, parallel)
+    }
+
+    fn answer_grammar(&self, grammar: Grammar) -> Grammar {
+        tool_grammar::answer(self.writer(), grammar)
     }
 
     fn channels(&self) -> &[Channel] {

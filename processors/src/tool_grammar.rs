@@ -1,126 +1,269 @@
 //! Grammars of replies in which tools are called, made from what a family's data says of its calls. Knows Lark's
 //! notation; whether a tool's schema can be enforced is seen by whoever compiles the grammar.
 
+mod gemma;
 mod json;
 mod lark;
 mod python;
+mod strings;
+mod values;
+#[cfg(feature = "laws")]
+mod written;
+mod xml;
 
-use alloquy_core::{Grammar, ParallelCalls, Result, SpecialToken, ToolChoice, ToolSpec};
+use std::collections::BTreeMap;
 
-use crate::calls::Syntax;
-use crate::family::{Family, Holds};
-use lark::Rules;
+use alloquy_core::{
+    Error, ErrorKind, Grammar, ParallelCalls, Result, SpecialToken, TokenId, ToolChoice, ToolSpec,
+};
+use serde_json::{Map, Value};
+
+use crate::calls::{Call, JsonCalls, Syntax};
+use crate::family::{Announced, Family, Holds};
+use lark::{Rules, Text};
+#[cfg(feature = "laws")]
+pub(crate) use written::written;
+
+/// What is known of a model whose calls are to be put into a grammar.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writer<'a> {
+    pub(crate) family: &'static Family,
+    pub(crate) specials: &'a [SpecialToken],
+    pub(crate) stop_tokens: &'a [TokenId],
+    /// The model's own template; empty if it has none.
+    pub(crate) template: &'a str,
+}
 
 /// How a family's models write calls, as far as it can be put into a grammar.
+#[derive(Clone, Copy, Debug)]
 struct Style {
     open: &'static str,
     close: &'static str,
     syntax: &'static Syntax,
 }
 
+/// How several calls stand together; the text stands between two of them.
+enum Layout {
+    /// In a list.
+    List,
+    /// Between one pair of marks.
+    Together(&'static str),
+    /// Each between marks of its own.
+    Apart(&'static str),
+    /// There is one.
+    Alone,
+}
+
 /// Returns the grammar of a reply behind its thoughts, or `None` when the family's calls have none.
 pub(crate) fn of(
-    family: &'static Family,
-    specials: &[SpecialToken],
+    writer: Writer<'_>,
     tools: &[ToolSpec],
     choice: &ToolChoice,
     parallel: ParallelCalls,
 ) -> Result<Option<Grammar>> {
-    let mut rules = Rules::new(specials);
+    let mut rules = Rules::new(writer.specials);
     if *choice == ToolChoice::None {
-        rules.add("start", "TEXT?");
-        rules.add("TEXT", &text(family, &rules));
+        text(writer.family, &mut rules);
+        let answer = announced(writer.family, "TEXT?", &rules);
+        rules.add("start", &answer);
         return Ok(Some(rules.grammar()));
     }
-    let Some(style) = style(family, specials) else {
+    let Some(style) = style(writer) else {
         return Ok(None);
     };
     let called = |tool: &&ToolSpec| !matches!(choice, ToolChoice::Named(name) if *name != tool.name);
-    let tools: Vec<_> = tools.iter().filter(called).collect();
-    body(&style, &tools, parallel, &mut rules)?;
+    let mut calls = Vec::new();
+    for tool in tools.iter().filter(called) {
+        let named = |error: Error| error.context(format!("tool {:?}", tool.name));
+        calls.push(call(writer, style, tool, &mut rules).map_err(named)?);
+    }
+    let call = rules.any(&calls);
+    rules.add("call", &call);
+    body(writer, style, parallel, &mut rules);
     match choice {
-        ToolChoice::Auto => auto(family, &style, &mut rules),
-        _ => rules.add("start", "calls"),
+        ToolChoice::Auto => auto(writer.family, style, &mut rules),
+        _ => calls_alone(writer.family, style, &mut rules),
     }
     Ok(Some(rules.grammar()))
 }
 
-/// The first way to write calls that is known as a grammar, and whose marks the model has.
-fn style(family: &'static Family, specials: &[SpecialToken]) -> Option<Style> {
-    let has = |mark: &str| !mark.starts_with("<|") || specials.iter().any(|special| special.text == mark);
-    let known = |syntax: &Syntax| matches!(syntax, Syntax::Json(_) | Syntax::Python(_));
-    let marked = family.spans.iter().filter(|span| !span.close.is_empty() && has(span.open));
+/// Puts what announces an answer before a grammar, where a family's models write that.
+pub(crate) fn answer(writer: Writer<'_>, grammar: Grammar) -> Grammar {
+    if writer.family.answer.is_none() {
+        return grammar;
+    }
+    let mut rules = Rules::new(writer.specials);
+    let start = announced(writer.family, "@announced_answer", &rules);
+    rules.add("start", &start);
+    match rules.grammar() {
+        Grammar::Composed { lark, .. } => {
+            Grammar::Composed { lark, parts: BTreeMap::from([("announced_answer".to_owned(), grammar)]) }
+        }
+        other => other,
+    }
+}
+
+/// Writes an answer behind what announces it.
+fn announced(family: &Family, answer: &str, rules: &Rules<'_>) -> String {
+    let Some(Announced { message, answers, .. }) = &family.answer else {
+        return answer.to_owned();
+    };
+    let heads: Vec<_> = answers.iter().map(|head| rules.marker(head)).collect();
+    format!("({})? ({}) {answer}", rules.marker(message), heads.join(" | "))
+}
+
+/// The way to write calls that the model's template shows, or the first whose marks the model has.
+fn style(writer: Writer<'_>) -> Option<Style> {
+    let known = |syntax: &Syntax| *syntax != Syntax::Llama;
+    let marked = writer.family.spans.iter().filter(|span| span.kept == 0);
     let marked = marked.filter_map(|span| match span.holds {
         Holds::Calls(syntax) => Some(Style { open: span.open, close: span.close, syntax }),
         Holds::Thinking => None,
     });
-    let unmarked = family.unmarked.iter().map(|syntax| Style { open: "", close: "", syntax });
-    marked.chain(unmarked).find(|style| known(style.syntax))
+    let unmarked = writer.family.unmarked.iter().map(|syntax| Style { open: "", close: "", syntax });
+    let styles: Vec<_> = marked.chain(unmarked).filter(|style| known(style.syntax)).collect();
+    let holds = |open: &str, special: &SpecialToken| open.contains(&special.text);
+    let shown = |style: &&Style| {
+        let mut parts = writer.specials.iter().filter(|special| holds(style.open, special));
+        let is_shown = |text: &str| !text.is_empty() && writer.template.contains(text);
+        is_shown(style.open) || parts.any(|special| is_shown(&special.text))
+    };
+    let has = |style: &&Style| {
+        !style.open.starts_with("<|") || writer.specials.iter().any(|special| holds(style.open, special))
+    };
+    let mut in_order = styles.iter();
+    in_order.clone().find(shown).or_else(|| in_order.clone().find(has)).or(in_order.next()).copied()
 }
 
-/// Writes the rule `calls`: one call or several between their marks.
-fn body(style: &Style, tools: &[&ToolSpec], parallel: ParallelCalls, rules: &mut Rules<'_>) -> Result<()> {
-    let list = match style.syntax {
-        Syntax::Json(syntax) => {
-            json::calls(syntax, tools, rules);
-            syntax.list
+/// Writes one call of a tool and returns its rule.
+fn call(writer: Writer<'_>, style: Style, tool: &ToolSpec, rules: &mut Rules<'_>) -> Result<String> {
+    can_be_written(style.syntax, tool)?;
+    match style.syntax {
+        Syntax::Json(syntax) => Ok(json::call(syntax, tool, "", rules)),
+        Syntax::Python(_) => python::call(tool, rules),
+        Syntax::Gemma(syntax) => gemma::call(syntax, writer.template.contains("dictsort"), tool, rules),
+        Syntax::Xml(syntax) => xml::call(syntax, style.close, tool, rules),
+        Syntax::DeepSeek => Ok(json::deepseek(writer.template.contains("```json"), tool, rules)),
+        Syntax::Mistral if has_names_before_arguments(writer) => Ok(json::mistral(tool, rules)),
+        Syntax::Mistral => {
+            let syntax = JsonCalls { arguments: "arguments", list: true };
+            let id = "(\", \\\"id\\\": \\\"\" /[a-zA-Z0-9]{9}/ \"\\\"\")?";
+            Ok(json::call(&syntax, tool, id, rules))
         }
-        Syntax::Python(syntax) => {
-            python::calls(tools, rules)?;
-            syntax.list
-        }
-        _ => false,
-    };
-    let several = |separator: &str| match parallel {
-        ParallelCalls::Allowed => format!(" ({separator} call)*"),
-        ParallelCalls::Forbidden => String::new(),
-    };
-    let (open, close) = (rules.marker(style.open), rules.marker(style.close));
-    let framed = |body: &str| format!("{open} \"\\n\"? {body} \"\\n\"? {close}");
-    match (list, style.open) {
-        (true, "") => rules.add("calls", &format!("\"[\" call{} \"]\"", several("\", \""))),
-        (true, _) => rules.add("calls", &framed(&format!("\"[\" call{} \"]\"", several("\", \"")))),
-        (false, "") => rules.add("calls", "call"),
-        // Python's calls stand in one fence, a line each; JSON's between marks of their own.
-        (false, _) if matches!(style.syntax, Syntax::Python(_)) => {
-            rules.add("calls", &framed(&format!("call{}", several("\"\\n\""))));
-        }
-        (false, _) => {
-            let repeated = match parallel {
-                ParallelCalls::Allowed => " (\"\\n\"? marked)*",
-                ParallelCalls::Forbidden => "",
-            };
-            rules.add("marked", &framed("call"));
-            rules.add("calls", &format!("marked{repeated}"));
+        Syntax::Harmony => Ok(json::harmony(tool, rules)),
+        Syntax::Llama => Err(values::unsupported("a call")),
+    }
+}
+
+/// Mistral's models write `name[ARGS]{…}` since the second half of 2024, and lists before. Ministral always did.
+fn has_names_before_arguments(writer: Writer<'_>) -> bool {
+    match writer.template {
+        "" => writer.family.name == "ministral" || !Rules::new(writer.specials).is_spelled("[ARGS]"),
+        template => template.contains("[ARGS]"),
+    }
+}
+
+/// Names of tools and parameters must be what the reader takes for one.
+fn can_be_written(syntax: &Syntax, tool: &ToolSpec) -> Result<()> {
+    let names = tool.parameters.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    let arguments: Map<_, _> = names.map(|name| (name.clone(), Value::from("x"))).collect();
+    let call = || Call { name: tool.name.clone(), arguments: arguments.clone() };
+    match syntax.read(&syntax.write(&[call()]), &[]) {
+        Ok(calls) if calls == [call()] => Ok(()),
+        _ => {
+            let names: Vec<_> = arguments.keys().collect();
+            let message =
+                format!("its name and parameters {names:?} cannot be written in a call of this family");
+            Err(Error::new(ErrorKind::Unsupported, message))
         }
     }
-    Ok(())
+}
+
+/// Writes the rule `body`: what stands behind the mark that begins the first call.
+fn body(writer: Writer<'_>, style: Style, parallel: ParallelCalls, rules: &mut Rules<'_>) {
+    // A token that ends the reply ends a call without being said.
+    let is_stop =
+        |special: &SpecialToken| special.text == style.close && writer.stop_tokens.contains(&special.id);
+    let stops = writer.specials.iter().any(is_stop);
+    let (open, close) =
+        (rules.marker(style.open), if stops { String::new() } else { rules.marker(style.close) });
+    let margin = if style.open.is_empty() { "" } else { margin(style.syntax, writer) };
+    let end = if close.is_empty() { "" } else { margin };
+    let several = |between: &str, call: &str| match parallel {
+        ParallelCalls::Allowed if !stops => format!("({between} {call})*"),
+        _ => String::new(),
+    };
+    let body = match layout(style, writer) {
+        Layout::List => format!("{margin} \"[\" call {} \"]\" {end} {close}", several("\", \"", "call")),
+        Layout::Together(between) => format!("{margin} call {} {end} {close}", several(between, "call")),
+        Layout::Alone => format!("{margin} call {end} {close}"),
+        Layout::Apart(between) => {
+            let marked = format!("{open} {margin} call {end} {close}");
+            format!("{margin} call {end} {close} {}", several(between, &marked))
+        }
+    };
+    rules.add("body", &body);
+}
+
+fn layout(style: Style, writer: Writer<'_>) -> Layout {
+    match style.syntax {
+        Syntax::Json(syntax) if syntax.list => Layout::List,
+        // Without marks of its own, a second call would be text; and a message to a tool ends the reply.
+        Syntax::Json(_) if style.open.is_empty() => Layout::Alone,
+        Syntax::Harmony | Syntax::Llama => Layout::Alone,
+        Syntax::Python(syntax) if syntax.list => Layout::List,
+        Syntax::Python(_) => Layout::Together("\"\\n\""),
+        Syntax::Xml(syntax) if syntax.together => Layout::Together("\"\\n\"?"),
+        Syntax::Mistral if !has_names_before_arguments(writer) => Layout::List,
+        Syntax::DeepSeek => Layout::Together("\"\\n\"?"),
+        Syntax::Mistral | Syntax::Gemma(_) => Layout::Apart(""),
+        Syntax::Json(_) | Syntax::Xml(_) => Layout::Apart("\"\\n\"?"),
+    }
+}
+
+/// White space between marks and calls.
+fn margin(syntax: &Syntax, writer: Writer<'_>) -> &'static str {
+    match syntax {
+        Syntax::Mistral if !has_names_before_arguments(writer) => "\" \"?",
+        Syntax::Gemma(_) | Syntax::Mistral | Syntax::Harmony => "",
+        Syntax::Xml(syntax) if syntax.function[0].is_empty() => "",
+        _ => "\"\\n\"?",
+    }
+}
+
+fn calls_alone(family: &Family, style: Style, rules: &mut Rules<'_>) {
+    let open = if family.answer.is_some() { String::new() } else { rules.marker(style.open) };
+    let message = family.answer.as_ref().map(|answer| format!("({})?", rules.marker(answer.message)));
+    rules.add("start", &format!("{} {open} body", message.unwrap_or_default()));
 }
 
 /// Text up to the first call. A mark that is a token cannot be text; one that is spelled is looked for.
-fn auto(family: &'static Family, style: &Style, rules: &mut Rules<'_>) {
-    rules.add("TEXT", &text(family, rules));
-    if style.open.is_empty() {
-        rules.add("start", "calls | TEXT?");
+fn auto(family: &Family, style: Style, rules: &mut Rules<'_>) {
+    let words = text(family, rules);
+    if let Some(Announced { message, aside, end, .. }) = &family.answer {
+        let [message, aside, end] = [message, aside, end].map(|mark| rules.marker(mark));
+        let answer = announced(family, "TEXT?", rules);
+        rules.add("start", &format!("({message})? ({aside} TEXT? {end} {message})? body | {answer}"));
+    } else if style.open.is_empty() {
+        rules.add("start", "body | TEXT?");
     } else if rules.is_spelled(style.open) {
-        let rest = rules.take("calls").replacen(&rules.marker(style.open), "head", 1);
-        rules.add("called", &rest);
-        rules.add("head[lazy]", &format!("/(?s:.*){}/", lark::escaped(style.open)));
-        rules.add("start", "called | TEXT?");
+        let others: Vec<_> = words.never.iter().copied().filter(|mark| *mark != style.open).collect();
+        let called = rules.text(&Text { never: others, ..words }, style.open);
+        rules.add("start", &format!("{called} body | TEXT?"));
     } else {
-        rules.add("start", "TEXT? calls?");
+        rules.add("start", &format!("TEXT? ({} body)?", rules.marker(style.open)));
     }
 }
 
-/// A text in which no call begins.
-fn text(family: &'static Family, rules: &Rules<'_>) -> String {
+/// Writes the rule `TEXT`: a text in which no call begins.
+fn text(family: &Family, rules: &mut Rules<'_>) -> Text<'static> {
     let marks = family.spans.iter().filter(|span| matches!(span.holds, Holds::Calls(_)));
+    let never: Vec<_> = marks.map(|span| span.open).filter(|mark| rules.is_spelled(mark)).collect();
     let mut text = "/(?s:.+)/".to_owned();
-    for mark in marks.map(|span| span.open).filter(|mark| rules.is_spelled(mark)) {
+    for mark in &never {
         text += &format!(" & ~/(?s:.*){}(?s:.*)/", lark::escaped(mark));
     }
-    if !family.unmarked.is_empty() {
-        text += " & ~/[ \\n]*[\\[{](?s:.*)/";
-    }
-    text
+    let any = if family.unmarked.is_empty() { "(?s:.*)" } else { "[ \\n]*(?:[^ \\n\\[{](?s:.*))?" };
+    rules.add("TEXT", &format!("{text} & /{any}/"));
+    Text { conditions: vec![any.to_owned()], may_be_empty: true, never }
 }

@@ -12,6 +12,7 @@ use crate::arguments::{
 };
 use crate::current::Current;
 use crate::failure::Failure;
+use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
 use crate::notes::Notes;
 use crate::open;
@@ -55,6 +56,10 @@ pub(crate) struct Chat {
     #[command(flatten)]
     sampling: SamplingArguments,
     #[command(flatten)]
+    form: FormArguments,
+    #[command(flatten)]
+    demand: DemandArguments,
+    #[command(flatten)]
     tools: ToolArguments,
 }
 
@@ -66,6 +71,7 @@ impl Chat {
     async fn converse(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
+        let guidance = self.demand.added_to(self.form.guidance()?);
         let store = open::store(settings.settle(&self.store)?.store.as_deref()).await?;
         // Before the model is loaded, so that a wrong name does not take seconds to be told.
         let id = self.which.find(&*store).await?;
@@ -82,7 +88,9 @@ impl Chat {
         model.introduce(*notes);
         let (lines, after_error) = lines(&settings.settle(&self.history)?, *notes)?;
         let printer = printer(output, LineEnd::Always);
-        Repl { current, lines, printer, interrupts, notes: *notes, after_error, sampling }.run().await
+        Repl { current, lines, printer, interrupts, notes: *notes, after_error, sampling, guidance }
+            .run()
+            .await
     }
 }
 

@@ -206,6 +206,9 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
         Degradation::ThinkingCut { tokens } => {
             format!("(the model was made to answer after {tokens} tokens of thinking)")
         }
+        Degradation::ToolsShutOut { tools } => {
+            format!("(none of the {tools} tools can be called in this form: --tool-choice auto allows both)")
+        }
         Degradation::ConstraintCut => "(the answer ends before its form is complete)".to_owned(),
         Degradation::ControlTokenLetThrough { token, source, times } => {
             let source = source.as_str();

@@ -2,6 +2,7 @@
 //! hand in it, and complete within its tokens.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+mod calls;
 #[path = "../injection/draws.rs"]
 #[allow(dead_code)] // made for another test, which uses all of it
 mod draws;

@@ -44,6 +44,31 @@ fn the_form_waits_for_the_end_of_a_thought() {
     }
 }
 
+/// In a reply of several messages the form is that of the final one: what comes before, thoughts and heads, is as the
+/// family writes it.
+#[test]
+fn the_form_waits_for_the_final_message() {
+    let heads = ["<|start|>", "<|channel|>", "<|message|>", "<|constrain|>", "<|end|>"];
+    for tokens in [&heads[..], &[]] {
+        let round = round("gpt_oss", tokens);
+        let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
+        let tokenizer = ByteTokenizer::new(["<end>"].into_iter().chain(tokens.iter().copied()));
+        let (mut thought, mut answered) = (0, 0);
+        for seed in 0..24 {
+            let reply = ask(&round, plain(seed, guidance.clone(), Some(8))).unwrap();
+            assert!(["yes", "no"].contains(&reply.message.text().as_str()), "{:?}", reply.message);
+            assert!(reply.degradations.iter().all(|found| matches!(found, Degradation::ThinkingCut { .. })));
+            let said = decode(&tokenizer, &reply.tokens).unwrap();
+            assert!(said.contains("<|channel|>final"), "{said:?}");
+            match reply.message.thinking() {
+                Some(_) => thought += 1,
+                None => answered += 1,
+            }
+        }
+        assert!(thought > 0 && answered > 0, "{tokens:?}: {thought} thought, {answered} did not");
+    }
+}
+
 /// Opens a thought for the model, as templates of models do that always think.
 #[derive(Debug)]
 struct Opening;

@@ -6,32 +6,40 @@ use std::sync::Arc;
 use alloquy_constraints::Llguidance;
 use alloquy_core::testing::{NoiseEngine, TaggedTemplate};
 use alloquy_core::{
-    ChatModel, Engine, ErrorKind, FinishReason, Grammar, Guidance, Message, ParallelCalls, Part, Preface,
-    PromptTemplate, Reply, Request, Result, Round, SamplingOptions, ToolChoice, ToolSpec,
+    ChatModel, Degradation, Engine, ErrorKind, FinishReason, Grammar, Guidance, Message, ParallelCalls, Part,
+    Preface, PromptTemplate, Reply, Request, Result, Round, SamplingOptions, ToolChoice, ToolSpec,
 };
 use pollster::block_on;
 use serde_json::{Value, json};
 
-const TOKENS: [&str; 8] = [
-    "<think>",
-    "</think>",
-    "<tool_call>",
-    "</tool_call>",
-    "<|tool_call|>",
-    "<|/tool_call|>",
-    "<|tool_call_start|>",
-    "<|tool_call_end|>",
+#[rustfmt::skip]
+const TOKENS: [&str; 30] = [
+    "<think>", "</think>", "<tool_call>", "</tool_call>", "<|tool_call|>", "<|/tool_call|>", "<|tool_call_start|>",
+    "<|tool_call_end|>", "<|tool_call>", "<tool_call|>", "<|\"|>", "<start_function_call>", "<end_function_call>",
+    "<escape>", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>",
+    "<｜tool▁sep｜>", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]", "<|start|>", "<|channel|>",
+    "<|message|>", "<|constrain|>", "<|end|>", "<|call|>",
 ];
 
 /// Families with calls of every shape, and whether their marks are tokens.
-const FAMILIES: [(&str, &[&str]); 7] = [
-    ("qwen3", &TOKENS),
-    ("qwen3", &[]),
-    ("smollm3", &TOKENS),
-    ("phi4", &TOKENS),
+const FAMILIES: [(&str, &[&str]); 17] = [
+    ("deepseek", &TOKENS),
+    ("function_gemma", &TOKENS),
     ("gemma3", &[]),
+    ("gemma4", &TOKENS),
+    ("gpt_oss", &TOKENS),
+    ("gpt_oss", &[]),
     ("lfm2", &TOKENS),
     ("llama3", &[]),
+    ("minicpm", &TOKENS),
+    ("ministral", &TOKENS),
+    ("mistral", &[]),
+    ("phi4", &TOKENS),
+    ("qwen3", &TOKENS),
+    ("qwen3", &[]),
+    ("qwen3_5", &TOKENS),
+    ("qwen3_5", &[]),
+    ("smollm3", &TOKENS),
 ];
 
 const SEEDS: u64 = 12;
@@ -191,6 +199,24 @@ fn a_choice_of_tools_goes_with_a_form_of_the_answer() {
         }
     }
     assert!(calls > 0 && answers > 0, "{calls} calls, {answers} answers");
+}
+
+/// Nobody chose between a form and tools: the form wins, and the reply says so.
+#[test]
+fn a_form_without_a_choice_shuts_tools_out_and_says_so() {
+    let round = round("qwen3", &TOKENS);
+    let told = |choice: Option<ToolChoice>, offered: bool| {
+        let mut guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
+        guidance.tool_choice = choice;
+        let mut request = request(1, guidance);
+        request.preface.tools.retain(|_| offered);
+        let reply = ask(&round, request).unwrap();
+        reply.degradations.into_iter().find(|found| matches!(found, Degradation::ToolsShutOut { .. }))
+    };
+    assert_eq!(told(None, true), Some(Degradation::ToolsShutOut { tools: 3 }));
+    assert_eq!(told(None, false), None);
+    assert_eq!(told(Some(ToolChoice::Auto), true), None);
+    assert_eq!(told(Some(ToolChoice::None), true), None);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Round, RoundBuilder, source};
+use super::{PreparedPrompt, Round, RoundBuilder, source};
 use crate::chat_model::Request;
 use crate::constraint::{ConstraintCompiler, Constraints};
 use crate::engine::Engine;
@@ -64,8 +64,10 @@ impl Form {
 }
 
 impl Round {
-    /// Makes what leads the reply; a grammar that cannot be enforced is found here, before anything is generated.
-    pub(super) fn guide(&self, request: &Request, rendered: &str) -> Result<Guide> {
+    /// Makes what leads the reply to a prompt; a grammar that cannot be enforced is found here, before anything is
+    /// generated, and what it shuts out is told.
+    pub(super) fn guide(&self, request: &Request, prompt: &mut PreparedPrompt) -> Result<Guide> {
+        prompt.degradations.extend(request.guidance.shut_out(&request.preface));
         let (arguments, guidance) = (request.joined_arguments(), &request.guidance);
         let source = source(request, &arguments);
         let mut guide = Guide::default();
@@ -74,7 +76,7 @@ impl Round {
         }
         if guide.constrains() || guidance.thinking_budget.is_some() {
             let budget = guidance.thinking_budget;
-            guide = guide.thinking(self.processor.channels(), rendered, source, budget);
+            guide = guide.thinking(self.processor.channels(), &prompt.rendered, source, budget);
         }
         Ok(guide)
     }

@@ -7,10 +7,10 @@ use super::json::{object, spaced};
 use super::value;
 use super::{Begun, Call};
 
-const BEGIN: &str = "<｜tool▁call▁begin｜>";
-const MIDDLE: &str = "<｜tool▁sep｜>";
-const END: &str = "<｜tool▁call▁end｜>";
-const FENCE: &str = "```json\n";
+pub(crate) const BEGIN: &str = "<｜tool▁call▁begin｜>";
+pub(crate) const MIDDLE: &str = "<｜tool▁sep｜>";
+pub(crate) const END: &str = "<｜tool▁call▁end｜>";
+pub(crate) const FENCE: &str = "```json\n";
 
 pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
     let mut rest = text;

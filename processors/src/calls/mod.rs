@@ -2,7 +2,7 @@
 //!
 //! A [`Syntax`] is data: whoever derives a grammar from a family's calls reads the same values as the reader here.
 
-mod deepseek;
+pub(crate) mod deepseek;
 mod gemma;
 mod harmony;
 mod json;
@@ -21,7 +21,8 @@ use crate::parser::hold_from;
 pub(crate) use gemma::{ESCAPE, GemmaCalls, QUOTE};
 pub(crate) use json::{JsonCalls, object, spaced};
 pub(crate) use python::{PythonCalls, literal};
-pub(crate) use xml::{ValueKind, XmlCalls};
+pub(crate) use value::is_name;
+pub(crate) use xml::{CDATA, ValueKind, XmlCalls, read_value};
 
 /// A way to write tool calls.
 #[derive(Debug, PartialEq)]

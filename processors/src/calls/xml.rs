@@ -20,6 +20,8 @@ pub(crate) struct XmlCalls {
     pub(crate) kinds: &'static [(&'static str, ValueKind)],
     /// What ends a parameter.
     pub(crate) end: &'static str,
+    /// All calls of a message stand between one pair of marks.
+    pub(crate) together: bool,
     /// A value stands on lines of its own.
     pub(crate) lines: bool,
 }
@@ -36,7 +38,7 @@ pub(crate) enum ValueKind {
 }
 
 /// The quotation of XML: inside it tags are text.
-const CDATA: [&str; 2] = ["<![CDATA[", "]]>"];
+pub(crate) const CDATA: [&str; 2] = ["<![CDATA[", "]]>"];
 
 impl XmlCalls {
     pub(crate) fn read(&self, text: &str, tools: &[ToolSpec]) -> Result<Vec<Call>, String> {
@@ -72,7 +74,8 @@ impl XmlCalls {
             let name = body.get(..at).unwrap_or_default().trim().to_owned();
             let (value, after) = self.value(body.get(at + behind.len()..).unwrap_or_default())?;
             let property = schema.and_then(|schema| schema.get("properties")?.get(&name));
-            if arguments.insert(name.clone(), read_value(value, kind, property)).is_some() {
+            let root = schema.unwrap_or(&Value::Null);
+            if arguments.insert(name.clone(), read_value(value, kind, root, property)).is_some() {
                 return Err(format!("{name:?} comes twice"));
             }
             rest = after;
@@ -152,7 +155,8 @@ fn without_own_lines(value: &str) -> &str {
     value.strip_suffix('\n').unwrap_or(value)
 }
 
-fn read_value(text: &str, kind: ValueKind, schema: Option<&Value>) -> Value {
+/// Reads the text of a value; references of its schema point into `root`.
+pub(crate) fn read_value(text: &str, kind: ValueKind, root: &Value, schema: Option<&Value>) -> Value {
     let parsed = || {
         let mut reader = Reader::new(text, &value::PYTHON);
         reader.value().ok().filter(|_| reader.is_done())
@@ -160,14 +164,14 @@ fn read_value(text: &str, kind: ValueKind, schema: Option<&Value>) -> Value {
     let read = match kind {
         ValueKind::Text => None,
         ValueKind::Json => parsed(),
-        ValueKind::Schema => parsed().filter(|value| allows(schema, value)),
+        ValueKind::Schema => parsed().filter(|value| allows(root, schema, value)),
     };
     read.unwrap_or_else(|| text.into())
 }
 
 /// Says whether a schema wants `value` rather than its text: it names the value's type, and not text.
-fn allows(schema: Option<&Value>, value: &Value) -> bool {
-    let types: Vec<&str> = schema.map(types).unwrap_or_default();
+fn allows(root: &Value, schema: Option<&Value>, value: &Value) -> bool {
+    let types: Vec<&str> = schema.map(|schema| types(root, schema, REFERENCES)).unwrap_or_default();
     let wanted: &[&str] = match value {
         Value::Null => return types.contains(&"null"),
         Value::Bool(_) => &["boolean"],
@@ -179,12 +183,33 @@ fn allows(schema: Option<&Value>, value: &Value) -> bool {
     !types.contains(&"string") && types.iter().any(|name| wanted.contains(name))
 }
 
-fn types(schema: &Value) -> Vec<&str> {
-    let branches = ["anyOf", "oneOf"].iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
+/// References that lead to references, at the most.
+const REFERENCES: usize = 32;
+
+/// Returns the types that a schema names: itself, by its values, or where it refers to.
+fn types<'s>(root: &'s Value, schema: &'s Value, depth: usize) -> Vec<&'s str> {
+    let pointer = schema.get("$ref").and_then(|reference| reference.as_str()?.strip_prefix('#'));
+    let referred = pointer.and_then(|pointer| root.pointer(pointer));
+    let branches = ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| schema.get(key)?.as_array()).flatten();
+    let inside = branches.chain(referred).filter(|_| depth > 0);
+    let inside = inside.flat_map(|schema| types(root, schema, depth - 1));
+    let values =
+        schema.get("enum").and_then(Value::as_array).into_iter().flatten().chain(schema.get("const"));
     let own = match schema.get("type") {
         Some(Value::String(name)) => vec![name.as_str()],
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
+        _ => values.map(type_of).collect(),
     };
-    own.into_iter().chain(branches.flat_map(types)).collect()
+    own.into_iter().chain(inside).collect()
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }

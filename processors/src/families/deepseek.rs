@@ -39,5 +39,6 @@ static DSML: Syntax = Syntax::Xml(XmlCalls {
         ("\">", ValueKind::Schema),
     ],
     end: "</｜DSML｜parameter>",
+    together: true,
     lines: false,
 });

@@ -7,7 +7,7 @@
 //! the first call of a message; of a message with both text and thoughts before a call, they take neither.
 
 use crate::calls::Syntax;
-use crate::family::{self, Family, is_one_of, thinking};
+use crate::family::{self, Announced, Family, is_one_of, thinking};
 use crate::shape;
 
 pub(crate) static FAMILY: Family = Family {
@@ -28,6 +28,12 @@ pub(crate) static FAMILY: Family = Family {
         "<|end|>",
         "<|return|>",
     ],
+    answer: Some(Announced {
+        message: "<|start|>assistant",
+        answers: &["<|channel|>final<|message|>", "<|channel|>final <|constrain|>json<|message|>"],
+        aside: "<|channel|>commentary<|message|>",
+        end: "<|end|>",
+    }),
     shape: |template, input| {
         shape::one_call_a_message(input);
         if template.contains("message.thinking") {

@@ -36,5 +36,6 @@ static TAGS: Syntax = Syntax::Xml(XmlCalls {
     parameter: "<param name=\"",
     kinds: &[("\">", ValueKind::Schema)],
     end: "</param>",
+    together: false,
     lines: false,
 });

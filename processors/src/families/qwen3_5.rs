@@ -41,6 +41,7 @@ const fn tags(function: [&'static str; 3]) -> Syntax {
         parameter: "<parameter=",
         kinds: &[(">", ValueKind::Schema)],
         end: "</parameter>",
+        together: false,
         lines: true,
     })
 }

@@ -1,0 +1,36 @@
+//! What the laws of other crates hold a family to. Knows no law.
+
+use alloquy_core::{ModelInfo, Result, ToolCall};
+
+use crate::calls::Call;
+use crate::detect::family_named;
+use crate::family::chat_template;
+use crate::tool_grammar::{Writer, written};
+
+/// Returns calls as the templates of a family print them for this model, marks included; `None` of families without
+/// calls, and for no calls.
+///
+/// ```
+/// use alloquy_core::{ModelInfo, ToolCall};
+/// use serde_json::json;
+///
+/// let call = ToolCall::new("call_0", "add", json!({"a": 1}));
+/// let written = alloquy_processors::laws::written_calls("qwen3", &ModelInfo::default(), &[call])?;
+/// let expected = "<tool_call>{\"name\": \"add\", \"arguments\": {\"a\": 1}}</tool_call>";
+/// assert_eq!(written.as_deref(), Some(expected));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for a family that there is not.
+pub fn written_calls(family: &str, model: &ModelInfo, calls: &[ToolCall]) -> Result<Option<String>> {
+    let template = chat_template(model);
+    let (specials, stop_tokens) = (&model.specials, &model.stop_tokens);
+    let writer = Writer { family: family_named(family)?, specials, stop_tokens, template: &template };
+    let call = |call: &ToolCall| Call {
+        name: call.name.clone(),
+        arguments: call.arguments.as_object().cloned().unwrap_or_default(),
+    };
+    let calls: Vec<_> = calls.iter().map(call).collect();
+    Ok(written(writer, &calls))
+}
