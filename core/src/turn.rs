@@ -89,7 +89,7 @@ pub enum TurnEvent {
 /// Where the head of the conversation is after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadMove {
-    /// At the reply.
+    /// At the turn's last node.
     Moved,
     /// Elsewhere: another writer moved it first, and the reply is kept as a branch.
     Branched {
@@ -126,9 +126,11 @@ pub struct TurnReply {
     pub reply: Reply,
     /// The node of that reply.
     pub node: NodeId,
+    /// The turn's last node: that of the reply, or of the results of its calls.
+    pub last: NodeId,
     /// The node that the turn answered; `None` when it answered the preface alone.
     pub answers: Option<NodeId>,
-    /// Whether the head is at the turn's last node now: the reply, or the results of its calls.
+    /// Whether the head is at [`TurnReply::last`] now.
     pub head: HeadMove,
     /// Calls that nothing has answered yet. The results that the next message carries are theirs; calls of tools that
     /// the manager has run when the turn is completed; the rest is answered by an error when the conversation goes on.
@@ -236,7 +238,7 @@ async fn turn(
     let nothing = || Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word");
     let (reply, node) = last.ok_or_else(nothing)?;
     let (head, pending) = (line.move_head().await?, line.open_calls().into_calls());
-    Ok(TurnReply { end, reply, node, answers, head, pending, rounds })
+    Ok(TurnReply { end, reply, node, last: line.tip.unwrap_or(node), answers, head, pending, rounds })
 }
 
 /// Adds messages at the head, one below the other, and moves the head to the last one.
@@ -257,9 +259,18 @@ pub(crate) async fn add(
         nodes.push(Node::new(tip, message));
     }
     let to = nodes.last().map_or(from, |node| Some(node.id));
-    parts.store.append(conversation, &nodes).await?;
+    store(parts, conversation, &nodes).await?;
     parts.store.set_head(conversation, from, to).await?;
     Ok(to)
+}
+
+/// Stores nodes, and before them the bytes of what they show.
+async fn store(parts: &Parts, conversation: &ConversationId, nodes: &[Node]) -> Result<()> {
+    let media = nodes.iter().flat_map(|node| node.message.media());
+    for media in media.filter(|media| media.bytes().is_some()) {
+        parts.store.put_media(media).await?;
+    }
+    parts.store.append(conversation, nodes).await
 }
 
 /// The line of nodes that a turn makes longer.
@@ -421,10 +432,7 @@ impl<'a> Line<'a> {
     }
 
     async fn append(&mut self, node: Node, emit: &mut Emit<TurnEvent>) -> Result<NodeId> {
-        for media in node.message.media().filter(|media| media.bytes().is_some()) {
-            self.parts.store.put_media(media).await?;
-        }
-        self.parts.store.append(&self.record.id, std::slice::from_ref(&node)).await?;
+        store(self.parts, &self.record.id, std::slice::from_ref(&node)).await?;
         self.tip = Some(node.id);
         self.path.push(node.clone());
         let id = node.id;

@@ -53,7 +53,7 @@ impl<O: Write> Printer for Events<O> {
 
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
         let head = match turn.head {
-            HeadMove::Moved => json!({"moved": true, "at": turn.node}),
+            HeadMove::Moved => json!({"moved": true, "at": turn.last}),
             HeadMove::Branched { head } => json!({"moved": false, "at": head}),
         };
         let place = json!({
