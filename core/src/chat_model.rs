@@ -230,6 +230,11 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Returns the text of the message.
+    pub fn text(&self) -> String {
+        self.message.text()
+    }
+
     /// Returns the reply unless it failed midway.
     ///
     /// # Errors

@@ -50,6 +50,11 @@ impl Parts {
         let path = path.iter().map(|node| node.message.clone()).collect();
         Request::new(preface, path).sampling(self.sampling.clone())
     }
+
+    /// The way to the model.
+    pub(crate) fn next(&self) -> Next<'_> {
+        Next::new(&self.middleware, &*self.model)
+    }
 }
 
 /// Where a turn starts and what is said there.
@@ -147,7 +152,7 @@ impl TurnReply {
 
     /// Returns the reply's text.
     pub fn text(&self) -> String {
-        self.reply.message.text()
+        self.reply.text()
     }
 
     /// Returns the node that the turn answered, to go back to.
@@ -339,12 +344,11 @@ impl<'a> Line<'a> {
     }
 
     async fn ask(&self, start: &Start, rounds: usize, emit: &mut Emit<TurnEvent>) -> Result<Reply> {
-        let parts = self.parts;
         let mut request = self.request(start);
         if rounds > 0 {
             request.guidance.after_calls();
         }
-        let mut stream = Next::new(&parts.middleware, &*parts.model).call(request).await?;
+        let mut stream = self.parts.next().call(request).await?;
         while let Some(delta) = stream.next().await {
             emit.send(TurnEvent::Delta(delta)).await;
         }
