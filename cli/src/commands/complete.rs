@@ -57,7 +57,7 @@ impl Complete {
             None => piped()?.ok_or_else(nothing)?,
         };
         let model = open::completion_model(&settings.settle(&self.model)?, *notes)?;
-        let sampling = settings.settle(&self.sampling)?.options();
+        let sampling = model.sampling(settings.settle(&self.sampling)?.options());
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
         let request = Request::new(Preface::default(), vec![Message::user(text)]);
         let request = request.sampling(sampling).arguments(told).ending(Ending::Continue).guidance(guidance);
