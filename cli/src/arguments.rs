@@ -254,13 +254,19 @@ impl Arguments {
     }
 }
 
-/// Returns the whole command line; help shows the names of variables, not what is in them.
+/// Returns the whole command line.
 fn command() -> clap::Command {
-    hide_values(Arguments::command())
+    adjusted(Arguments::command())
 }
 
-fn hide_values(command: clap::Command) -> clap::Command {
-    command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(hide_values)
+/// Help shows the names of variables, not what is in them; and a number below zero is a value, whose error says what
+/// would have been valid, and no flag that nobody knows.
+fn adjusted(command: clap::Command) -> clap::Command {
+    let adjust = |argument: clap::Arg| {
+        let takes_value = argument.get_action().takes_values();
+        argument.hide_env_values(true).allow_negative_numbers(takes_value)
+    };
+    command.mut_args(adjust).mut_subcommands(adjusted)
 }
 
 /// Where the given arguments came from, by their ids.

@@ -230,7 +230,8 @@ pub(crate) async fn inspect_store(url: Option<&str>) -> Result<String> {
     let named =
         url.map_or_else(|| data_folder().map(|folder| default_store(&folder)), |url| Ok(url.to_owned()))?;
     let count = store(url).await?.count().await?;
-    Ok(format!("{named}, {count} conversations"))
+    let noun = if count == 1 { "conversation" } else { "conversations" };
+    Ok(format!("{named}, {count} {noun}"))
 }
 
 /// Returns the URL of the store that is used unless another is named, and makes its folder.

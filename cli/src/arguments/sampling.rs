@@ -36,11 +36,11 @@ pub(crate) struct SamplingArguments {
     pub(crate) repetition_penalty: Option<f64>,
 
     /// Make tokens that occurred in the answer less likely by this much
-    #[arg(long, value_name = "X", env = "ALLOQUY_PRESENCE_PENALTY", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", env = "ALLOQUY_PRESENCE_PENALTY")]
     pub(crate) presence_penalty: Option<f64>,
 
     /// The same once for each time they occurred
-    #[arg(long, value_name = "X", env = "ALLOQUY_FREQUENCY_PENALTY", allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", env = "ALLOQUY_FREQUENCY_PENALTY")]
     pub(crate) frequency_penalty: Option<f64>,
 
     /// Let penalties look at the last N tokens only; 0 is all
