@@ -123,15 +123,14 @@ fn a_token_of_the_description_ends_an_answer() {
     let answer = || {
         let ran = program.run(&[&ask[..], &["--model", model.to_str().unwrap()]].concat()).ok();
         let tokens =
-            ran.events().iter().filter_map(|event| event["node"]["tokens"].as_array().cloned()).last();
+            ran.events().iter().filter_map(|event| event["node"]["tokens"].as_array().cloned()).next_back();
         (tokens.unwrap_or_default(), ran.events().last().unwrap()["finish"].clone())
     };
     let (tokens, finish) = answer();
     assert_eq!((tokens.len(), finish), (6, "length".into()));
     description["conv_template"]["stop_token_ids"] = json!([tokens[0]]);
     fs::write(model.join("mlc-chat-config.json"), description.to_string()).unwrap();
-    let program_of_its_own = answer();
-    assert_eq!(program_of_its_own, (vec![], "stop".into()));
+    assert_eq!(answer(), (vec![], "stop".into()));
 }
 
 #[test]
