@@ -270,7 +270,11 @@ impl Chat {
     /// # Errors
     /// Those of the store, and [`ErrorKind::Tool`] for tools whose names clash.
     pub async fn request(&self) -> Result<Request> {
-        let (record, path) = (self.record().await?, self.history().await?);
+        let record = self.record().await?;
+        let path = match record.head {
+            Some(head) => self.parts.path(&self.id, head).await?,
+            None => Vec::new(),
+        };
         let tools = self.parts.toolbox.now()?;
         let mut request = self.parts.request(&tools, &record.preface, &path);
         request.sampling = record.sampling.or(&request.sampling);

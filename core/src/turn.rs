@@ -20,11 +20,13 @@ use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::sampling::SamplingOptions;
 use crate::stop::StopSignal;
-use crate::store::{ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt};
+use crate::store::{ConversationId, ConversationRecord, ConversationStore};
 use crate::stream::{Emit, Run};
 use crate::tool::{Toolbox, Tools};
 use crate::tree::{Node, NodeId, NodeStatus, TEMPLATE};
 use crate::{Error, ErrorKind, Result};
+
+mod media;
 
 /// Everything that turns of one manager share.
 #[derive(Debug)]
@@ -264,18 +266,9 @@ pub(crate) async fn add(
         nodes.push(Node::new(tip, message));
     }
     let to = nodes.last().map_or(from, |node| Some(node.id));
-    store(parts, conversation, &nodes).await?;
+    parts.store(conversation, &nodes).await?;
     parts.store.set_head(conversation, from, to).await?;
     Ok(to)
-}
-
-/// Stores nodes, and before them the bytes of what they show.
-async fn store(parts: &Parts, conversation: &ConversationId, nodes: &[Node]) -> Result<()> {
-    let media = nodes.iter().flat_map(|node| node.message.media());
-    for media in media.filter(|media| media.bytes().is_some()) {
-        parts.store.put_media(media).await?;
-    }
-    parts.store.append(conversation, nodes).await
 }
 
 /// The line of nodes that a turn makes longer.
@@ -299,7 +292,7 @@ impl<'a> Line<'a> {
             Place::Beside(node) => Some(node),
         };
         let mut path = match from {
-            Some(node) => parts.store.load_path(&record.id, node).await?,
+            Some(node) => parts.path(&record.id, node).await?,
             None => Vec::new(),
         };
         match start.place {
@@ -436,7 +429,7 @@ impl<'a> Line<'a> {
     }
 
     async fn append(&mut self, node: Node, emit: &mut Emit<TurnEvent>) -> Result<NodeId> {
-        store(self.parts, &self.record.id, std::slice::from_ref(&node)).await?;
+        self.parts.store(&self.record.id, std::slice::from_ref(&node)).await?;
         self.tip = Some(node.id);
         self.path.push(node.clone());
         let id = node.id;

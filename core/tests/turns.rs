@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
@@ -302,6 +302,40 @@ fn the_bytes_of_added_media_are_stored() {
         let dot = Media::new("image/png", *b"dot");
         chat.add(Message::new(Role::User, vec![Part::Image(dot.clone())])).await.unwrap();
         assert_eq!(store.get_media(&dot).await.unwrap().bytes().unwrap().as_ref(), b"dot");
+    });
+}
+
+/// Keeps how many bytes of media the model was shown.
+#[derive(Clone, Debug, Default)]
+struct Shown(Arc<Mutex<Vec<usize>>>);
+
+#[async_trait::async_trait]
+impl Middleware for Shown {
+    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
+        let bytes =
+            request.path.iter().flat_map(Message::media).map(|media| media.bytes().map_or(0, |b| b.len()));
+        *self.0.lock().unwrap() = bytes.collect();
+        next.call(request).await
+    }
+}
+
+#[test]
+fn a_model_is_shown_the_bytes_of_media_that_a_store_keeps_apart() {
+    block_on(async {
+        let (store, shown): (Arc<dyn ConversationStore>, _) =
+            (Arc::new(MemoryStore::default()), Shown::default());
+        let manager = Manager::over(Arc::new(EchoModel)).middleware(shown.clone()).store(Arc::clone(&store));
+        let chat = manager.build().unwrap().create(Preface::default()).await.unwrap();
+        let [dot, lost] = [*b"dot", *b"los"].map(|bytes| Media::new("image/png", bytes));
+        store.put_media(&dot).await.unwrap();
+        // As a store that outlives the process gives them back.
+        let stored = serde_json::to_value(vec![Part::Image(dot), Part::Image(lost)]).unwrap();
+        let parts: Vec<Part> = serde_json::from_value(stored).unwrap();
+        chat.add(Message::new(Role::User, parts)).await.unwrap();
+        chat.send("What is it?").finish().await.unwrap();
+        assert_eq!(*shown.0.lock().unwrap(), [3, 0]);
+        let request = chat.request().await.unwrap();
+        assert!(request.path[0].media().next().unwrap().bytes().is_some());
     });
 }
 
