@@ -55,8 +55,8 @@ impl McpServer {
         let quoted = format!("{name:?}");
         let service = worker.run(async move {
             let failed = |error: &(dyn std::error::Error + 'static)| {
-                let message = format!("cannot connect to the server {quoted}: {}", cause(error));
-                Error::new(ErrorKind::Tool, message)
+                let message = format!("cannot connect to the server {quoted}");
+                Error::new(ErrorKind::Tool, message).with_source(std::io::Error::other(cause(error)))
             };
             let service = client.serve(transport.await?).await.map_err(|error| match &error {
                 ClientInitializeError::TransportError { error, .. } => failed(&*error.error),
