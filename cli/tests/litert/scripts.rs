@@ -260,7 +260,7 @@ impl Stage {
             return Ok(());
         }
         let reply = self.conversation.send_message(said)?;
-        self.response = messages::reply(&reply);
+        self.response = messages::reply(&reply.message);
         Ok(())
     }
 
