@@ -264,7 +264,8 @@ fn creating_never_overwrites_and_opening_never_creates() {
         let other = manager.open_or_create(&"other".parse().unwrap(), Preface::default()).await.unwrap();
         other.send("Hi").finish().await.unwrap();
         let listed = manager.list(&Query::default()).await.unwrap().conversations;
-        let names: Vec<_> = listed.iter().map(|line| (line.record.id.as_str(), line.nodes)).collect();
+        let mut names: Vec<_> = listed.iter().map(|line| (line.record.id.as_str(), line.nodes)).collect();
+        names.sort();
         assert_eq!(names, [("other", 2), ("tea", 0)]);
         manager.delete(&id).await.unwrap();
         assert!(manager.delete(&id).await.unwrap_err().is_not_found());
