@@ -266,7 +266,7 @@ impl Stores {
                 self.same(async |store| Ok(json!(store.delete_matching(&me(), &asked.query()).await?)));
             }
             Call::Delete(id) => {
-                self.same(async |store| store.delete(&me(), &name(*id)).await.map(Value::from))
+                self.same(async |store| store.delete(&me(), &name(*id)).await.map(Value::from));
             }
             Call::Blob(bytes) => self.same(async |store| blob(store, bytes).await),
             Call::Reopen => self.reopen(),
