@@ -61,6 +61,12 @@ impl Disguises {
         starts.into_iter().filter_map(visible).collect()
     }
 
+    /// Says whether normalization makes a control token of `symbol` alone.
+    pub(crate) fn is_alone(&self, symbol: char) -> bool {
+        let normalized = self.normalizer.normalize(symbol.encode_utf8(&mut [0; 4]));
+        self.specials.next_in(&normalized.text, 0).is_some()
+    }
+
     fn beginnings(&self, text: &str) -> Vec<usize> {
         let begins = |start: &usize| {
             let rest = text.get(*start..).unwrap_or_default();

@@ -10,6 +10,9 @@
 //! * whatever a template does to the text, what it prints is no control token any more;
 //! * nothing has to be balanced: a template that cuts a text short leaves nothing open.
 //!
+//! A character that is a whole control token by itself is the exception: another private-use character stands there
+//! instead, for a template that prints a text character by character would part the two.
+//!
 //! Afterwards every control token with a marked place in it becomes [`PromptPart::Literal`], wherever it begins.
 //! Templates that print a list or an object write the mark as Python's `repr` or ASCII JSON does; that is understood.
 //!
@@ -149,23 +152,35 @@ impl Literals {
         (place + 1..end).find(own).unwrap_or(end)
     }
 
-    /// Chooses the mark; `None` when there is nothing to mark.
+    /// Chooses the marks; `None` when there is nothing to mark.
     fn mark(&self, input: &mut TemplateInput) -> Result<Option<Mark>> {
-        let (mut needed, mut used) = (false, BTreeSet::new());
+        let (mut needed, mut used, mut alone) = (false, BTreeSet::new(), BTreeSet::new());
         texts::each(input, &mut |voice, text| {
-            needed |= !self.starts(voice, text).is_empty();
+            let starts = self.starts(voice, text);
+            needed |= !starts.is_empty();
+            let marked = starts.iter().filter_map(|start| text.get(*start..)?.chars().next());
+            alone.extend(marked.filter(|symbol| self.is_alone(*symbol)));
             used.extend(text.chars().chain(mark::escaped(text)).filter(|symbol| *symbol >= MARKS.0));
         });
         if !needed {
             return Ok(None);
         }
-        let free = (MARKS.0..=MARKS.1).rev().find(|symbol| !used.contains(symbol));
-        let mark = free.ok_or_else(|| {
-            let message =
-                "the conversation uses every private-use character of plane 16: none is left to mark with";
-            Error::new(ErrorKind::Unsupported, message)
-        })?;
-        Ok(Some(Mark::new(mark)))
+        let mut free = (MARKS.0..=MARKS.1).rev().filter(|symbol| !used.contains(symbol));
+        let behind = free.next();
+        let stand_ins: Vec<_> = alone.iter().copied().zip(free).collect();
+        match behind.filter(|_| stand_ins.len() == alone.len()) {
+            Some(behind) => Ok(Some(Mark::new(behind, stand_ins))),
+            None => {
+                let message = "the conversation uses every private-use character of plane 16: none is left to mark with";
+                Err(Error::new(ErrorKind::Unsupported, message))
+            }
+        }
+    }
+
+    /// Says whether `symbol` is a control token all by itself.
+    fn is_alone(&self, symbol: char) -> bool {
+        self.specials.is_one(symbol.encode_utf8(&mut [0; 4]))
+            || self.disguises.as_ref().is_some_and(|disguises| disguises.is_alone(symbol))
     }
 
     /// Returns where a control token's text begins that must stay text, where a part of one stands that a template
@@ -314,6 +329,15 @@ mod tests {
         assert_eq!(parts(&literals, "<end>", first_four), [text("<en")]);
         assert_eq!(parts(&literals, "<end>", str::to_uppercase), [text("<END>")]);
         assert_eq!(parts(&literals, "a <end>", |text| text.replace("<", "&lt;")), [text("a &lt;end>")]);
+    }
+
+    #[test]
+    fn a_control_token_of_one_character_stays_text_alone() {
+        let literals = Literals::new(&FALLBACK, &model(&["★", "#", "<end>"]));
+        let listed = |text: &str| text.chars().map(|symbol| format!("{symbol},")).collect();
+        assert_eq!(parts(&literals, "★#", listed), [literal("★"), text(","), literal("#"), text(",")]);
+        let json = |text: &str| text.chars().map(json_escape).collect();
+        assert_eq!(parts(&literals, "★#", json), [text("\\u2605"), literal("#")]);
     }
 
     #[test]

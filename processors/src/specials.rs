@@ -34,6 +34,11 @@ impl Specials {
         self.possible(text).filter(|start| self.texts.contains(*start))
     }
 
+    /// Says whether `text` is one of the texts, whole.
+    pub(crate) fn is_one(&self, text: &str) -> bool {
+        self.texts.contains(text)
+    }
+
     /// Returns what `text` begins with that is one of the texts, or would be in other capitals.
     pub(crate) fn nearly_beginning<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         self.possible(text).filter(|start| self.folded.contains(&start.to_ascii_lowercase()))

@@ -78,8 +78,8 @@ fn tool(writer: &mut Writer<'_>) -> ToolSpec {
     let mut parameters = json!({"type": "object", "properties": {}, "required": [key]});
     parameters["properties"][key] = property;
     if writer.draws.chance(30) {
-        parameters[writer.name("note")] = writer.text().into();
-        parameters["properties"]["city"][writer.name("note")] = writer.text().into();
+        parameters[writer.field("note")] = writer.text().into();
+        parameters["properties"]["city"][writer.field("note")] = writer.text().into();
     }
     let mut tool = ToolSpec::new(writer.name("weather"), writer.text(), parameters);
     if writer.draws.chance(20) {

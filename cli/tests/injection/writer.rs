@@ -85,6 +85,11 @@ const WORDS: &[&str] = &[
     "a | b",
 ];
 
+#[rustfmt::skip]
+const SCHEMA_WORDS: [&str; 10] = [
+    "name", "type", "description", "properties", "required", "enum", "items", "default", "format", "return",
+];
+
 /// Writes the texts of one conversation. Writers that start with the same draws write the same hostile texts;
 /// a benign one then gives their twins.
 pub(crate) struct Writer<'a> {
@@ -133,6 +138,16 @@ impl<'a> Writer<'a> {
         }
         let fragment = self.fragment();
         self.told(&fragment, &[])
+    }
+
+    /// The key of a schema's field: mostly `plain`. A word of JSON Schema is no text of anybody's there, whatever tags a
+    /// template makes of such words.
+    pub(crate) fn field(&mut self, plain: &str) -> String {
+        if self.draws.chance(75) {
+            return plain.to_owned();
+        }
+        let fragment = self.fragment();
+        if SCHEMA_WORDS.contains(&fragment.as_str()) { fragment } else { self.told(&fragment, &[]) }
     }
 
     fn told(&self, text: &str, kept: &[&str]) -> String {

@@ -1,23 +1,30 @@
 //! The arguments of a filter, each by position or by name as in Python.
 
-use minijinja::value::{Kwargs, Rest, Value};
+use minijinja::value::{Kwargs, Rest, Value, ValueOrKwargs};
 use minijinja::{Error, ErrorKind};
 
 pub(super) struct Arguments {
-    positional: Rest<Value>,
-    named: Kwargs,
+    positional: Vec<Value>,
+    named: Option<Kwargs>,
 }
 
 impl Arguments {
-    pub(super) fn new(positional: Rest<Value>, named: Kwargs) -> Self {
-        Self { positional, named }
+    pub(super) fn new(arguments: Rest<ValueOrKwargs>) -> Self {
+        Self::of(arguments.into_values())
+    }
+
+    /// Takes all arguments of a call; those by name are the last value.
+    pub(super) fn of(mut positional: Vec<Value>) -> Self {
+        let named = positional.pop_if(|last| last.is_kwargs());
+        Self { positional, named: named.and_then(|named| Kwargs::try_from(named).ok()) }
     }
 
     /// Returns the argument at `position`, called `name`.
     pub(super) fn get(&self, position: usize, name: &str) -> Result<Option<Value>, Error> {
-        match self.positional.get(position) {
-            Some(value) => Ok(Some(value.clone())),
-            None => self.named.get(name),
+        match (self.positional.get(position), &self.named) {
+            (Some(value), _) => Ok(Some(value.clone())),
+            (None, Some(named)) => named.get(name),
+            (None, None) => Ok(None),
         }
     }
 
@@ -28,9 +35,10 @@ impl Arguments {
 
     /// Refuses arguments beyond the first `known` and by other names than those asked for.
     pub(super) fn finish(self, known: usize) -> Result<(), Error> {
-        match self.positional.len() > known {
-            true => Err(Error::from(ErrorKind::TooManyArguments)),
-            false => self.named.assert_all_used(),
+        match (self.positional.len() > known, self.named) {
+            (true, _) => Err(Error::from(ErrorKind::TooManyArguments)),
+            (false, Some(named)) => named.assert_all_used(),
+            (false, None) => Ok(()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The template engine, set up to behave as Hugging Face's Jinja2 does.
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Kwargs, Rest, ValueOrKwargs};
+use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, State, Value};
 
 use super::arguments::Arguments;
@@ -57,15 +57,16 @@ fn add_filters(environment: &mut Environment<'_>, limits: Limits) {
     for name in NOT_JINJA2 {
         environment.remove_filter(name);
     }
-    let measured = [
-        ("tojson", Value::from_function(json::tojson)),
-        ("string", Value::from_function(filters::string)),
-        ("pprint", Value::from_function(python::repr)),
-        ("trim", Value::from_function(filters::trim)),
-        ("int", Value::from_function(filters::int)),
-        ("float", Value::from_function(filters::float)),
-    ];
+    let measured =
+        [("pprint", Value::from_function(python::repr)), ("float", Value::from_function(filters::float))];
     filters::add_measured(environment, limits, measured);
+    let of_texts: [(_, filters::Filter); 4] = [
+        ("tojson", json::tojson),
+        ("string", filters::string),
+        ("trim", filters::trim),
+        ("int", filters::int),
+    ];
+    filters::add_of_texts(environment, limits, of_texts);
     environment.add_filter("length", lists::length);
     environment.add_filter("count", lists::length);
     environment.add_filter("default", filters::default);
@@ -79,32 +80,43 @@ fn add_filters(environment: &mut Environment<'_>, limits: Limits) {
     );
     environment.add_filter(
         "indent",
-        move |state: &mut State<'_, '_>, value: &Value, positional: Rest<Value>, named: Kwargs| {
-            filters::indent(state, limits, value, Arguments::new(positional, named))
+        move |state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>| {
+            filters::indent(state, limits, value, Arguments::new(arguments))
         },
     );
-    for (name, filter) in [
-        ("upper", Value::from_function(minijinja::filters::upper)),
-        ("lower", Value::from_function(minijinja::filters::lower)),
-        ("title", Value::from_function(minijinja::filters::title)),
-        ("capitalize", Value::from_function(minijinja::filters::capitalize)),
-    ] {
+    let upper = |text: &str| text.to_uppercase();
+    let lower = |text: &str| text.to_lowercase();
+    let cases: [(_, Value, Option<Recase>); 4] = [
+        ("upper", Value::from_function(minijinja::filters::upper), Some(upper)),
+        ("lower", Value::from_function(minijinja::filters::lower), Some(lower)),
+        ("title", Value::from_function(minijinja::filters::title), None),
+        ("capitalize", Value::from_function(minijinja::filters::capitalize), None),
+    ];
+    for (name, filter, of_plain) in cases {
         environment.add_filter(name, move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
-            cased(state, limits, &filter, &arguments.into_values())
+            cased(state, limits, (&filter, of_plain), &arguments)
         });
     }
 }
 
-/// No character has more than three of another case.
+/// Writes a text in other letters.
+type Recase = fn(&str) -> String;
+
+/// No character has more than three of another case. `of_plain` is what `filter` does to text that needs no escapes.
 fn cased(
     state: &mut State<'_, '_>,
     limits: Limits,
-    filter: &Value,
-    arguments: &[Value],
+    (filter, of_plain): (&Value, Option<Recase>),
+    arguments: &[ValueOrKwargs],
 ) -> Result<Value, Error> {
-    let length = arguments.first().and_then(Value::as_str).map_or(0, str::len);
-    ledger::room(state, limits, length.saturating_mul(2))?;
-    let cased = filter.call(state, arguments)?;
+    let text = arguments.first().and_then(|value| value.as_str()).unwrap_or_default();
+    ledger::room(state, limits, text.len().saturating_mul(2))?;
+    let cased = match (of_plain, arguments) {
+        (Some(of_plain), [value]) if value.kind() == ValueKind::String && !value.is_safe() => {
+            Value::from(of_plain(text))
+        }
+        _ => filter.call(state, &arguments.iter().map(|value| Value::clone(value)).collect::<Vec<_>>())?,
+    };
     ledger::made(state, limits, cased)
 }
 

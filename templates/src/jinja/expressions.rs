@@ -5,7 +5,7 @@
 //! not know is left to the engine's parser, and refused if that one should know it after all.
 
 use super::operators as names;
-use super::piece::{Piece, Problem, Result, level};
+use super::piece::{Items, Piece, Problem, Result, level};
 use super::tokens::{self, Kind, Token};
 
 /// How many brackets may stand in each other: each takes the stack of a dozen functions.
@@ -14,6 +14,10 @@ const BRACKETS: usize = 40;
 /// The methods of Python's dicts: `value.items` without a call is one of them, not the key of that name.
 const DICT_METHODS: [&str; 9] =
     ["items", "keys", "values", "get", "pop", "copy", "update", "clear", "setdefault"];
+
+/// Filters that give a text, and record it.
+#[rustfmt::skip]
+const TEXT_FILTERS: [&str; 8] = ["capitalize", "lower", "replace", "string", "title", "tojson", "trim", "upper"];
 
 const COMPARISONS: [&str; 7] = ["==", "!=", "<=", ">=", "<", ">", "in"];
 
@@ -270,7 +274,11 @@ impl<'a> Expressions<'a> {
         while let Some(operator) = self.take("+").or_else(|| self.take("-")) {
             let right = self.concatenation()?;
             piece = match operator.trim_start() {
-                "+" => piece.filtered(names::ADDED, &[with_lines(&operator, right)])?,
+                "+" => {
+                    // Text takes nothing but text.
+                    let textual = piece.textual || right.textual;
+                    piece.filtered(names::ADDED, &[with_lines(&operator, right)])?.textual(textual)
+                }
                 _ => operation(&piece, &operator, right)?,
             };
         }
@@ -285,7 +293,7 @@ impl<'a> Expressions<'a> {
         }
         match others.is_empty() {
             true => Ok(piece),
-            false => piece.filtered(names::JOINED, &others),
+            false => Ok(piece.filtered(names::JOINED, &others)?.textual(true)),
         }
     }
 
@@ -372,26 +380,26 @@ impl<'a> Expressions<'a> {
             text.push(' ');
             self.next += 1;
         }
-        Piece { literal: true, settled: true, ..Piece::operand(text.trim_end_matches(' ').to_owned(), 1) }
+        let piece = Piece::operand(text.trim_end_matches(' ').to_owned(), 1);
+        Piece { literal: true, ..piece }.textual(true)
     }
 
     /// What stands between brackets: one expression, a tuple or a list.
     fn brackets(&mut self, close: &str) -> Result<Piece> {
-        let mut text = self.targets_to_open()?;
-        let mut depth = 0;
-        let mut literal = true;
+        let mut items = self.targets_to_open().map(Items::new)?;
+        let mut alone = None;
         while !self.is(close) {
             let item = self.expression()?;
-            depth = depth.max(item.depth);
-            literal &= item.literal;
-            text.push_str(&item.text);
-            match self.take(",") {
-                Some(comma) => text.extend([comma.as_str(), " "]),
-                None => break,
-            }
+            items.push(&item);
+            let Some(comma) = self.take(",") else {
+                alone = alone.or(Some(item)).filter(|_| close == ")");
+                break;
+            };
+            alone = Some(Piece::default());
+            items.text.extend([comma.as_str(), " "]);
         }
-        text.push_str(&self.expect(close)?);
-        level(Piece { literal, ..Piece::operand(text, depth + 1) })
+        let closed = self.expect(close)?;
+        items.closed(&closed, alone)
     }
 
     /// Takes an opening bracket.
@@ -400,22 +408,19 @@ impl<'a> Expressions<'a> {
     }
 
     fn dict(&mut self) -> Result<Piece> {
-        let mut text = self.expect("{")?;
-        let mut depth = 0;
+        let mut items = self.expect("{").map(Items::new)?;
         while !self.is("}") {
-            let key = self.expression()?;
-            let colon = self.expect(":")?;
-            let value = self.expression()?;
-            depth = depth.max(key.depth).max(value.depth);
-            text.extend([&key.text, &colon, " ", &value.text]);
+            items.push(&self.expression()?);
+            items.text.extend([self.expect(":")?.as_str(), " "]);
+            items.push(&self.expression()?);
             match self.take(",") {
-                Some(comma) => text.extend([comma.as_str(), " "]),
+                Some(comma) => items.text.extend([comma.as_str(), " "]),
                 None => break,
             }
         }
         // A space keeps the brackets of nested dicts from ending the print.
-        text.extend([" ", &self.expect("}")?]);
-        level(Piece::operand(text, depth + 1))
+        let closed = format!(" {}", self.expect("}")?);
+        items.closed(&closed, None)
     }
 
     fn postfix(&mut self, mut piece: Piece) -> Result<Piece> {
@@ -433,9 +438,10 @@ impl<'a> Expressions<'a> {
     }
 
     fn call(&mut self, called: Piece) -> Result<Piece> {
-        let (arguments, depth) = self.parameters()?;
-        let depth = called.depth.max(depth) + 1;
-        level(Piece::operand(called.receiver() + &arguments, depth))
+        let arguments = self.in_brackets(given)?;
+        let depth = called.depth.max(arguments.depth) + 1;
+        let settled = arguments.literal && called.text == "namespace";
+        level(Piece::operand(called.receiver() + &arguments.text, depth).settled(settled))
     }
 
     fn attribute(&mut self, piece: Piece) -> Result<Piece> {
@@ -474,46 +480,47 @@ impl<'a> Expressions<'a> {
     }
 
     /// The arguments of a filter or a test with their brackets, and how deep they nest.
-    fn arguments(&mut self) -> Result<(String, usize)> {
+    fn arguments(&mut self) -> Result<Items> {
         self.in_brackets(|argument| Ok(argument.text))
     }
 
     /// As [`Self::arguments`], where each may become the value of a variable: of what is called, or of a signature.
-    pub(super) fn parameters(&mut self) -> Result<(String, usize)> {
-        self.in_brackets(given)
+    pub(super) fn parameters(&mut self) -> Result<String> {
+        Ok(self.in_brackets(given)?.text)
     }
 
-    fn in_brackets(&mut self, written: fn(Piece) -> Result<String>) -> Result<(String, usize)> {
-        let mut text = self.expect("(")?;
-        let mut depth = 0;
+    fn in_brackets(&mut self, written: fn(Piece) -> Result<String>) -> Result<Items> {
+        let mut items = self.expect("(").map(Items::new)?;
         while !self.is(")") {
             if let Some(stars) = self.take("**").or_else(|| self.take("*")) {
-                text.push_str(&stars);
+                items.text.push_str(&stars);
             }
-            let argument = self.expression()?;
-            depth = depth.max(argument.depth);
-            text.push_str(&written(argument)?);
+            let mut argument = self.expression()?;
             if let Some(equals) = self.take("=") {
-                let value = self.expression()?;
-                depth = depth.max(value.depth);
-                text.extend([equals, written(value)?]);
+                items.text.extend([argument.text, equals]);
+                argument = self.expression()?;
             }
+            items.add(&argument);
+            items.text.push_str(&written(argument)?);
             match self.take(",") {
-                Some(comma) => text.extend([comma.as_str(), " "]),
+                Some(comma) => items.text.extend([comma.as_str(), " "]),
                 None => break,
             }
         }
-        text.push_str(&self.expect(")")?);
-        Ok((text, depth))
+        items.text.push_str(&self.expect(")")?);
+        Ok(items)
     }
 
     fn filters(&mut self, mut piece: Piece) -> Result<Piece> {
         loop {
             if let Some(pipe) = self.take("|") {
-                let depth = piece.depth + 1;
+                let (depth, settled) = (piece.depth + 1, piece.settled);
                 let mut text = piece.bracketed() + &pipe;
-                let inner = self.filter(&mut text)?;
-                piece = level(Piece::filter(text, depth.max(inner + 1)))?;
+                let name = text.len();
+                let arguments = self.filter(&mut text)?;
+                let (settled, textual) = filtered(text.get(name..).unwrap_or_default(), settled, &arguments);
+                let filtered = Piece::filter(text, depth.max(arguments.depth + 1)).settled(settled);
+                piece = level(filtered.textual(textual))?;
             } else if let Some(word) = self.take("is") {
                 piece = self.test(piece, &word)?;
             } else if self.is("(") {
@@ -524,17 +531,12 @@ impl<'a> Expressions<'a> {
         }
     }
 
-    /// A filter's name and arguments; returns how deep these nest.
-    pub(super) fn filter(&mut self, text: &mut String) -> Result<usize> {
+    /// A filter's name and arguments; returns these.
+    pub(super) fn filter(&mut self, text: &mut String) -> Result<Items> {
         text.push_str(&self.dotted()?);
-        match self.is("(") {
-            true => {
-                let (arguments, depth) = self.arguments()?;
-                text.push_str(&arguments);
-                Ok(depth)
-            }
-            false => Ok(0),
-        }
+        let arguments = if self.is("(") { self.arguments()? } else { Items::default() };
+        text.push_str(&arguments.text);
+        Ok(arguments)
     }
 
     fn dotted(&mut self) -> Result<String> {
@@ -554,9 +556,9 @@ impl<'a> Expressions<'a> {
         }
         text.push_str(&self.dotted()?);
         if self.is("(") {
-            let (arguments, inner) = self.arguments()?;
-            depth = depth.max(inner);
-            text.push_str(&arguments);
+            let arguments = self.arguments()?;
+            depth = depth.max(arguments.depth);
+            text.push_str(&arguments.text);
         } else if self.begins_argument() {
             let argument = self.primary()?;
             let argument = self.postfix(argument)?;
@@ -574,6 +576,18 @@ impl<'a> Expressions<'a> {
             Kind::Number | Kind::String => true,
             Kind::Operator => matches!(token.text, "[" | "{"),
         })
+    }
+}
+
+/// Says whether what a filter makes is settled, and whether it is a text, from the filter's name with its arguments and
+/// from whether its operand is settled.
+fn filtered(filter: &str, settled: bool, arguments: &Items) -> (bool, bool) {
+    let name = filter.split('(').next().unwrap_or_default().trim();
+    match name {
+        "length" | "count" => (true, false),
+        "default" | "d" => (settled && arguments.literal, false),
+        "first" | "last" => (settled, false),
+        _ => (false, TEXT_FILTERS.contains(&name)),
     }
 }
 

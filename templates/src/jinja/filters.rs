@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use minijinja::value::{Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
+use minijinja::value::{Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State};
 
 use super::arguments::Arguments;
@@ -30,8 +30,30 @@ pub(super) fn add_measured(
     }
 }
 
+/// Adds filters as [`add_measured`] does; `filters` see to their arguments themselves.
+pub(super) fn add_of_texts(
+    environment: &mut Environment<'_>,
+    limits: Limits,
+    filters: impl IntoIterator<Item = (&'static str, Filter)>,
+) {
+    for (name, filter) in filters {
+        environment.add_filter(
+            name,
+            move |state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>| {
+                ledger::go_through(state, limits, value)?;
+                let made = filter(value, Arguments::new(arguments))?;
+                ledger::made(state, limits, made)
+            },
+        );
+    }
+}
+
+/// What becomes of a value.
+pub(super) type Filter = fn(&Value, Arguments) -> Result<Value, Error>;
+
 /// `string`: as Python's `str`.
-pub(super) fn string(value: &Value) -> Result<Value, Error> {
+pub(super) fn string(value: &Value, arguments: Arguments) -> Result<Value, Error> {
+    arguments.finish(0)?;
     if value.kind() == ValueKind::String {
         return Ok(value.clone());
     }
@@ -39,13 +61,20 @@ pub(super) fn string(value: &Value) -> Result<Value, Error> {
 }
 
 /// `trim`: with Python's idea of white space.
-pub(super) fn trim(value: &Value, characters: Option<&str>) -> Result<Value, Error> {
-    let text = python::text(value)?;
-    let unwanted = |character: char| match characters {
-        Some(characters) => characters.contains(character),
-        None => python::is_space(character),
+pub(super) fn trim(value: &Value, arguments: Arguments) -> Result<Value, Error> {
+    let characters = arguments.get(0, "chars")?.filter(|characters| !characters.is_none());
+    arguments.finish(1)?;
+    let trimmed = |text: &str| match &characters {
+        Some(characters) => {
+            let characters = python::printed(characters)?;
+            Ok(Value::from(text.trim_matches(|character| characters.contains(character))))
+        }
+        None => Ok(Value::from(text.trim_matches(python::is_space))),
     };
-    Ok(Value::from(text.trim_matches(unwanted)))
+    match value.as_str() {
+        Some(text) => trimmed(text),
+        None => trimmed(&python::text(value)?),
+    }
 }
 
 /// `replace(old, new, count=none)`.
@@ -73,8 +102,8 @@ pub(super) fn replace(
 }
 
 /// `default(value="", boolean=false)`, with either argument by name.
-pub(super) fn default(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let arguments = Arguments::new(positional, named);
+pub(super) fn default(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let arguments = Arguments::new(arguments);
     let other = arguments.get(0, "default_value")?.unwrap_or_else(|| Value::from(""));
     let boolean = arguments.is_true(1, "boolean")?;
     arguments.finish(2)?;
@@ -200,8 +229,7 @@ fn parsed(text: &str) -> Option<f64> {
 }
 
 /// `int(default=0, base=10)`.
-pub(super) fn int(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let arguments = Arguments::new(positional, named);
+pub(super) fn int(value: &Value, arguments: Arguments) -> Result<Value, Error> {
     let default = arguments.get(0, "default")?.unwrap_or_else(|| Value::from(0));
     let base = arguments.get(1, "base")?.map_or(Ok(10), u32::try_from)?;
     arguments.finish(2)?;

@@ -19,13 +19,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>, clock: Clock) {
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("strftime_now", move |format: &str| strftime(clock.now(), format));
     environment.add_function("dict", dict);
-    let builtin = Value::from_function(functions::namespace);
-    environment.add_function(
-        "namespace",
-        move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
-            namespace(state, &builtin, &arguments.into_values())
-        },
-    );
+    environment.add_function("namespace", namespace);
     environment.add_function("range", range::new);
     environment.add_function("joiner", |separator: Option<Value>| {
         let separator = separator.unwrap_or_else(|| Value::from(", "));
@@ -63,8 +57,8 @@ fn dict(value: Option<Value>, more: Kwargs) -> Result<Value, Error> {
 }
 
 /// A name that begins with an underscore is refused, as Hugging Face refuses it.
-fn namespace(state: &mut State<'_, '_>, builtin: &Value, arguments: &[Value]) -> Result<Value, Error> {
-    let names = arguments.first().and_then(|defaults| defaults.try_iter().ok());
+fn namespace(defaults: Option<ValueOrKwargs>) -> Result<Value, Error> {
+    let names = defaults.as_ref().and_then(|defaults| defaults.try_iter().ok());
     for name in names.into_iter().flatten() {
         if let Some(name) = name.as_str().filter(|name| name.starts_with('_')) {
             let words = format!(
@@ -73,7 +67,7 @@ fn namespace(state: &mut State<'_, '_>, builtin: &Value, arguments: &[Value]) ->
             return Err(refusal(words));
         }
     }
-    builtin.call(state, arguments)
+    functions::namespace(defaults)
 }
 
 /// Prints nothing the first time and its separator from then on.
@@ -151,8 +145,8 @@ impl Object for Cycler {
 const MAX_LIPSUM: usize = 100;
 
 /// `lipsum(n=5, html=true, min=20, max=100)`: Jinja2's words are random, ours are always the same.
-fn lipsum(arguments: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let arguments = super::arguments::Arguments::new(arguments, named);
+fn lipsum(arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let arguments = super::arguments::Arguments::new(arguments);
     let paragraphs = arguments.get(0, "n")?.map_or(Ok(5), usize::try_from)?;
     let html = arguments.get(1, "html")?.is_none_or(|html| html.is_true());
     let least = arguments.get(2, "min")?.map_or(Ok(20), usize::try_from)?;

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use minijinja::value::{DynObject, Kwargs, Rest, ValueKind};
+use minijinja::value::{DynObject, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
 
 use super::arguments::Arguments;
@@ -14,8 +14,7 @@ use super::limits::{NESTING, TEXT_BYTES};
 use super::number;
 
 /// `tojson(value, ensure_ascii=false, indent=none, separators=none, sort_keys=false)`.
-pub(super) fn tojson(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let arguments = Arguments::new(positional, named);
+pub(super) fn tojson(value: &Value, arguments: Arguments) -> Result<Value, Error> {
     let style = Style::read(&arguments)?;
     arguments.finish(4)?;
     let mut writer = Writer { style, text: String::with_capacity(USUAL_BYTES), depth: 0 };

@@ -124,7 +124,8 @@ pub(super) fn go_through(state: &mut State<'_, '_>, limits: Limits, value: &Valu
     search(state, limits, bytes)
 }
 
-fn spend(state: &mut State<'_, '_>, limits: Limits, steps: u64) -> Result<(), Error> {
+/// Counts steps.
+pub(super) fn spend(state: &mut State<'_, '_>, limits: Limits, steps: u64) -> Result<(), Error> {
     let ledger = ledger(state);
     ledger.worked = ledger.worked.saturating_add(steps);
     match ledger.worked > limits.steps {

@@ -44,14 +44,14 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
     }
     environment.add_filter(
         "sum",
-        move |state: &mut State<'_, '_>, value: &Value, positional: Rest<Value>, named: Kwargs| {
-            sum(state, limits, value, Arguments::new(positional, named))
+        move |state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>| {
+            sum(state, limits, value, Arguments::new(arguments))
         },
     );
     environment.add_filter(
         "join",
-        move |state: &mut State<'_, '_>, value: &Value, positional: Rest<Value>, named: Kwargs| {
-            join(state, limits, value, Arguments::new(positional, named))
+        move |state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>| {
+            join(state, limits, value, Arguments::new(arguments))
         },
     );
 }
@@ -182,8 +182,8 @@ pub(super) fn joined(
 }
 
 /// `dictsort(case_sensitive=false, by="key", reverse=false)`: minijinja takes the arguments by name only.
-fn dictsort(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let arguments = Arguments::new(positional, named);
+fn dictsort(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let arguments = Arguments::new(arguments);
     let mut by_name = Vec::new();
     for (position, name) in ["case_sensitive", "by", "reverse"].into_iter().enumerate() {
         by_name.extend(arguments.get(position, name)?.map(|value| (name, value)));

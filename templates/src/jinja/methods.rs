@@ -5,7 +5,7 @@
 //!
 //! Reference: "Text Sequence Type" of the Python 3 library reference.
 
-use minijinja::value::{Kwargs, Rest, Tuple, Value, ValueKind, from_args};
+use minijinja::value::{Tuple, Value, ValueKind, from_args};
 use minijinja::{Error, State};
 use minijinja_contrib::pycompat;
 
@@ -179,8 +179,7 @@ fn separator(arguments: &[Value]) -> Result<&str, Error> {
 
 /// `split(sep=none, maxsplit=-1)` from either end; without a separator at runs of white space.
 fn split(string: &str, arguments: &[Value], from: Side) -> Result<Value, Error> {
-    let (positional, named): (Rest<Value>, Kwargs) = from_args(arguments)?;
-    let arguments = Arguments::new(positional, named);
+    let arguments = Arguments::of(arguments.to_vec());
     let separator = arguments.get(0, "sep")?.filter(|separator| !separator.is_none());
     let most = arguments.get(1, "maxsplit")?.map_or(Ok(-1), i64::try_from)?;
     arguments.finish(2)?;

@@ -68,8 +68,13 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         guards::check(state, limits, &value)?;
         Ok::<_, Error>(value)
     });
-    environment
-        .add_filter(ITERATED, move |state: &mut State<'_, '_>, value: &Value| iterated(state, limits, value));
+    environment.add_filter(ITERATED, move |state: &mut State<'_, '_>, value: &Value, body: Option<usize>| {
+        let iterated = iterated(state, limits, value)?;
+        if let Some(body) = body {
+            ledger::pass(state, limits, body.saturating_mul(iterated.len().unwrap_or(1)))?;
+        }
+        Ok::<_, Error>(iterated)
+    });
     environment.add_filter(SLICED, move |state: &mut State<'_, '_>, value: Value| made(state, limits, value));
     environment.add_filter(METHOD, method);
 }
@@ -233,11 +238,25 @@ fn contains(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> 
         return Ok(text.contains(wanted));
     }
     match b.kind() {
+        ValueKind::Seq if a.kind() == ValueKind::String => return has_text(state, limits, a, b),
         ValueKind::Seq | ValueKind::Iterable => ledger::weigh(state, limits, b).map(drop)?,
         ValueKind::None | ValueKind::Bool | ValueKind::Number => return Err(unsupported("in", a, b)),
         _ => {}
     }
     tests::is_in(state, a, b)
+}
+
+/// No text equals what is no text, so what a list holds need not be gone through.
+fn has_text(state: &mut State<'_, '_>, limits: Limits, text: &Value, list: &Value) -> Result<bool, Error> {
+    let text = text.as_str();
+    ledger::spend(state, limits, list.len().unwrap_or(0) as u64)?;
+    for item in list.try_iter()?.checked() {
+        let item = item?;
+        if item.as_str().is_some_and(|item| Some(item) == text) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Counts what it takes to go through a value, which is returned as it is.

@@ -35,6 +35,8 @@ pub(super) struct Piece {
     pub(super) literal: bool,
     /// Whether it is part of what is there already, or spelt out: it cannot be larger than that.
     pub(super) settled: bool,
+    /// Whether it is a text for sure: texts are recorded where they are made.
+    pub(super) textual: bool,
     pub(super) depth: usize,
 }
 
@@ -67,6 +69,11 @@ impl Piece {
         Self { settled, ..self }
     }
 
+    /// A text is settled, too.
+    pub(super) fn textual(self, textual: bool) -> Self {
+        Self { textual, settled: self.settled || textual, ..self }
+    }
+
     /// As an operand or what a filter goes behind.
     pub(super) fn bracketed(self) -> String {
         match self.outermost {
@@ -81,6 +88,48 @@ impl Piece {
             Outermost::Operand => self.text,
             Outermost::Operator | Outermost::Filter => format!("({})", self.text),
         }
+    }
+}
+
+/// What stands between brackets.
+#[derive(Debug)]
+pub(super) struct Items {
+    /// With the opening bracket.
+    pub(super) text: String,
+    /// How deep they nest.
+    pub(super) depth: usize,
+    /// Whether all are literal.
+    pub(super) literal: bool,
+}
+
+impl Default for Items {
+    fn default() -> Self {
+        Self::new(String::new())
+    }
+}
+
+impl Items {
+    pub(super) fn new(text: String) -> Self {
+        Self { text, depth: 0, literal: true }
+    }
+
+    /// Counts an item that is written otherwise.
+    pub(super) fn add(&mut self, item: &Piece) {
+        self.depth = self.depth.max(item.depth);
+        self.literal &= item.literal;
+    }
+
+    pub(super) fn push(&mut self, item: &Piece) {
+        self.add(item);
+        self.text.push_str(&item.text);
+    }
+
+    /// The whole; an expression `alone` between round brackets is what it was without them.
+    pub(super) fn closed(self, bracket: &str, alone: Option<Piece>) -> Result<Piece> {
+        let alone = alone.unwrap_or_default();
+        let whole = Piece::operand(self.text + bracket, self.depth + 1);
+        let settled = self.literal || alone.settled;
+        level(Piece { literal: self.literal, ..whole.settled(settled).textual(alone.textual) })
     }
 }
 

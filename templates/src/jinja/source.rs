@@ -13,7 +13,7 @@
 use super::fault::Fault;
 use super::piece::Problem;
 use super::tags;
-use super::{guards, spans, statements};
+use super::{guards, operators, spans, statements};
 
 /// How many `elif` an `if` may have: each is a level deeper for the engine. 567 public templates need 7.
 const BRANCHES: usize = 100;
@@ -85,6 +85,9 @@ const LITTLE: usize = 32;
 /// A check that is to be written at a place that comes before the text it counts.
 struct Count {
     place: usize,
+    /// The place behind what a loop goes over, where the text of all its rounds can be counted at once: of a loop that
+    /// nothing leaves early.
+    all_rounds: Option<usize>,
     /// How many bytes of fixed text the body has.
     bytes: usize,
     /// The variables to weigh.
@@ -92,10 +95,16 @@ struct Count {
 }
 
 impl Count {
-    fn check(&self) -> String {
-        match self.values.is_empty() && self.bytes <= LITTLE {
-            true => String::new(),
-            false => format!("%}}{{% if {}|{}({}) %}}{{% endif ", self.bytes, guards::NAME, self.values),
+    /// Where it is written, and what.
+    fn check(&self) -> (usize, String) {
+        match self.all_rounds {
+            _ if self.values.is_empty() && self.bytes <= LITTLE => (self.place, String::new()),
+            Some(place) => (place, format!("({})", self.bytes)),
+            None => {
+                let check =
+                    format!("%}}{{% if {}|{}({}) %}}{{% endif ", self.bytes, guards::NAME, self.values);
+                (self.place, check)
+            }
         }
     }
 }
@@ -240,9 +249,13 @@ impl<'a> Rewriter<'a> {
     fn open(&mut self, code: &'a str, name: &'a str, written: &str) {
         let block = Block::new(name, code);
         let is_counted = block.captures() || (name == "for" && self.is_captured());
+        let start = self.written.len();
         match is_counted {
             true => self.check(written, &[]),
             false => self.written.push_str(written),
+        }
+        if let Some(count) = self.counts.last_mut().filter(|_| is_counted && name == "for") {
+            count.all_rounds = end_of_iterable(written).map(|end| start + end);
         }
         self.push(block, is_counted);
     }
@@ -278,7 +291,12 @@ impl<'a> Rewriter<'a> {
             None => (head, ""),
         };
         self.written.push_str(head);
-        self.counts.push(Count { place: self.written.len(), bytes: 0, values: values.join(", ") });
+        self.counts.push(Count {
+            place: self.written.len(),
+            all_rounds: None,
+            bytes: 0,
+            values: values.join(", "),
+        });
         self.written.extend([mark, "%}"]);
     }
 
@@ -290,8 +308,17 @@ impl<'a> Rewriter<'a> {
             }
             _ => {
                 self.written.push_str(code);
+                self.leave_loop();
                 Ok(())
             }
+        }
+    }
+
+    /// Not every round of the innermost loop need be a whole one, so its rounds are counted one by one.
+    fn leave_loop(&mut self) {
+        let inner = self.open.iter().rev().find(|block| block.name == "for");
+        if let Some(count) = inner.and_then(|inner| self.counts.get_mut(inner.count?)) {
+            count.all_rounds = None;
         }
     }
 
@@ -316,13 +343,21 @@ impl<'a> Rewriter<'a> {
         let mut finished = String::with_capacity(self.written.len() + 8 * self.counts.len());
         let mut start = 0;
         for count in &self.counts {
-            finished.push_str(self.written.get(start..count.place).unwrap_or_default());
-            finished.push_str(&count.check());
-            start = count.place;
+            let (place, check) = count.check();
+            finished.push_str(self.written.get(start..place).unwrap_or_default());
+            finished.push_str(&check);
+            start = place;
         }
         finished.push_str(self.written.get(start..).unwrap_or_default());
         Rewritten { source: finished, doubtful: self.doubtful }
     }
+}
+
+/// Where the iterable of a loop's rewritten tag ends, if nothing but the end of the tag follows it.
+fn end_of_iterable(tag: &str) -> Option<usize> {
+    let end = tag.rfind(operators::ITERATED)? + operators::ITERATED.len();
+    let rest = tag.get(end..)?.trim_start().trim_start_matches(['-', '+']);
+    (rest == "%}").then_some(end)
 }
 
 /// Finds the next `{{`, `{%` or `{#`.

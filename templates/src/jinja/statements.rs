@@ -73,7 +73,7 @@ fn with(code: &mut Expressions<'_>) -> Result<String> {
 
 fn signature(code: &mut Expressions<'_>) -> Result<String> {
     let name = code.name()?;
-    let (parameters, _) = code.parameters()?;
+    let parameters = code.parameters()?;
     match parameters.ends_with(", )") {
         true => Err(Problem::Syntax),
         false => Ok(name + &parameters),
@@ -81,7 +81,7 @@ fn signature(code: &mut Expressions<'_>) -> Result<String> {
 }
 
 fn call(code: &mut Expressions<'_>) -> Result<String> {
-    let parameters = if code.is("(") { code.parameters()?.0 } else { String::new() };
+    let parameters = if code.is("(") { code.parameters()? } else { String::new() };
     Ok(format!("{parameters} {}", code.single()?))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Reference: `jinja2/filters.py` and `jinja2/utils.py` of Jinja2 3.1.
 
-use minijinja::value::{DynObject, Kwargs, Rest, Value, ValueKind};
+use minijinja::value::{DynObject, Kwargs, Rest, Value, ValueKind, ValueOrKwargs};
 use minijinja::{Environment, Error, ErrorKind, State};
 
 use super::arguments::Arguments;
@@ -87,8 +87,8 @@ fn quoted(text: &str, safe: &str) -> String {
 }
 
 /// `truncate(length=255, killwords=false, end="...", leeway=5)`.
-fn truncate(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let arguments = Arguments::new(positional, named);
+fn truncate(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let arguments = Arguments::new(arguments);
     let length = size(arguments.get(0, "length")?, 255)?;
     let cut_words = arguments.is_true(1, "killwords")?;
     let end = arguments.get(2, "end")?.map_or_else(|| "...".to_owned(), |end| end.to_string());
@@ -119,8 +119,8 @@ fn wordcount(value: &Value) -> Result<usize, Error> {
 }
 
 /// `wordwrap(width=79, break_long_words=true, wrapstring="\n", break_on_hyphens=true)`; lines break at spaces alone.
-fn wordwrap(value: &Value, positional: Rest<Value>, named: Kwargs) -> Result<Value, Error> {
-    let arguments = Arguments::new(positional, named);
+fn wordwrap(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
+    let arguments = Arguments::new(arguments);
     let width = size(arguments.get(0, "width")?, 79)?.max(1);
     let breaks = arguments.get(1, "break_long_words")?.is_none_or(|breaks| breaks.is_true());
     let wrap = arguments.get(2, "wrapstring")?.filter(|wrap| !wrap.is_none());
