@@ -5,7 +5,7 @@ use alloquy_core::{ConversationRecord, Node, Owner};
 use rusqlite::{Transaction, params};
 
 use super::rows::{checksum, milliseconds};
-use super::{blobs, conversations, nodes};
+use super::{blobs, conversations, words};
 use crate::failure::Failure;
 
 /// Takes the first format, which had one owner, no words and no checksums.
@@ -61,7 +61,7 @@ fn take_nodes(transaction: &Transaction<'_>, owner: i64) -> Result<(), Failure> 
         let (id, parent): (String, Option<String>) = (row.get(2)?, row.get(3)?);
         insert.execute(params![position, conversation, id, parent, body, checksum(&body)])?;
         if let Ok(node) = serde_json::from_str::<Node>(&body) {
-            nodes::index(transaction, owner, position, &node)?;
+            words::write(transaction, owner, position, &node)?;
             blobs::refer(transaction, conversation, node.media())?;
         }
     }

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::{BLOB_GRACE, ConversationId, ConversationRecord, Node, NodeId, Owner, SearchText, Tree};
+use alloquy_core::{BLOB_GRACE, ConversationId, ConversationRecord, Node, NodeId, Owner, Tree};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::rows::{NODE, StoredNode, checksum, damaged, milliseconds};
-use super::{blobs, conversations};
+use super::{blobs, conversations, words};
 use crate::failure::Failure;
 use crate::json::encode;
 
@@ -17,12 +17,11 @@ pub(super) fn append(
     nodes: &[Node],
 ) -> Result<(), Failure> {
     let key = conversations::key(transaction, owner, id)?;
-    let owner = conversations::owner(transaction, owner)?;
     let mut added = 0;
     let mut updated = None;
     for node in nodes {
         if insert(transaction, key, node)? {
-            index(transaction, owner, transaction.last_insert_rowid(), node)?;
+            words::add(transaction, transaction.last_insert_rowid())?;
             blobs::refer(transaction, key, node.media())?;
             added += 1;
             updated = updated.max(Some(node.id.created()));
@@ -77,21 +76,6 @@ fn find(transaction: &Transaction<'_>, key: i64, id: NodeId) -> Result<Option<(N
 fn is_tombstone(transaction: &Transaction<'_>, key: i64, id: NodeId) -> Result<bool, Failure> {
     let sql = "SELECT 1 FROM tombstones WHERE conversation = ?1 AND node = ?2";
     Ok(transaction.prepare_cached(sql)?.exists(params![key, id.to_string()])?)
-}
-
-/// Writes down the words of a node.
-pub(super) fn index(
-    transaction: &Transaction<'_>,
-    owner: i64,
-    position: i64,
-    node: &Node,
-) -> Result<(), Failure> {
-    let words = SearchText::index(&node.message);
-    if !words.is_empty() {
-        let sql = "INSERT INTO words (rowid, owner, text) VALUES (?1, ?2, ?3)";
-        transaction.prepare_cached(sql)?.execute(params![position, owner.to_string(), words])?;
-    }
-    Ok(())
 }
 
 pub(super) fn must_exist(transaction: &Transaction<'_>, key: i64, node: NodeId) -> Result<(), Failure> {

@@ -42,6 +42,11 @@ CREATE TABLE nodes (
     UNIQUE (conversation, id)
 ) STRICT;
 
+-- Nodes whose words are not written yet: one batch of them costs hardly more than one node.
+CREATE TABLE pending (
+    position INTEGER PRIMARY KEY REFERENCES nodes (position) ON DELETE CASCADE
+) STRICT;
+
 CREATE TABLE tombstones (
     conversation INTEGER NOT NULL REFERENCES conversations (key) ON DELETE CASCADE,
     node TEXT NOT NULL,
