@@ -20,7 +20,7 @@ pub async fn concurrent_appends_lose_nothing(store: &dyn ConversationStore) {
     assert_eq!(tree.children(Some(root[0].id)).len(), 32, "every append stands under its own parent");
 }
 
-/// Appends and moves of the head from many threads lose nothing. Blocks, so it is apart from [`all`].
+/// Appends and moves of the head from many threads lose nothing. Blocks, so it is apart from [`all`](crate::laws::store::all).
 ///
 /// # Panics
 /// When the law is broken.
