@@ -6,14 +6,14 @@ mod sampling;
 
 use std::path::PathBuf;
 
-use alloquy_core::{ConversationId, Preface};
+use alloquy_core::{ConversationId, Owner, Preface};
 use clap::builder::BoolishValueParser as Switch;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{
-    ask, chat, complete, config, conversations, convert, doctor, models, render, tools, tree,
+    ask, chat, complete, config, conversations, convert, doctor, models, render, search, tools, tree,
 };
 use crate::settings::{Origin, Sources};
 
@@ -62,6 +62,7 @@ pub(crate) enum Command {
     Render(render::Render),
     Tree(tree::Tree),
     Conversations(conversations::Conversations),
+    Search(search::Search),
     Convert(convert::Convert),
     Models(models::Models),
     Tools(tools::Tools),
@@ -134,6 +135,10 @@ pub(crate) struct StoreArguments {
     /// Where conversations are kept: sqlite:FILE, file:FOLDER or memory:
     #[arg(long, value_name = "URL", env = "ALLOQUY_STORE")]
     pub(crate) store: Option<String>,
+
+    /// Whose conversations; `local` unless set. Another owner sees none of them
+    #[arg(long, value_name = "NAME", env = "ALLOQUY_OWNER")]
+    pub(crate) owner: Option<Owner>,
 }
 
 /// Where the lines that were typed are remembered.

@@ -9,6 +9,7 @@ pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod models;
 pub(crate) mod render;
+pub(crate) mod search;
 pub(crate) mod tools;
 pub(crate) mod tree;
 
@@ -44,6 +45,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Render(render) => render.run(&context),
         Command::Tree(tree) => tree.run(&context),
         Command::Conversations(conversations) => conversations.run(&context),
+        Command::Search(search) => search.run(&context),
         Command::Convert(convert) => convert.run(&context),
         Command::Models(models) => models.run(&context),
         Command::Tools(tools) => tools.run(&context),

@@ -2,12 +2,13 @@
 //! looking leaves no trace.
 
 use alloquy_core::{
-    Chat, ConversationId, ConversationManager as _, ConversationStore, Error, ErrorKind, Manager,
-    NewConversation, Preface, ProcessorArguments, Query, Result,
+    Chat, ConversationId, ConversationManager as _, Error, ErrorKind, Manager, NewConversation, Preface,
+    ProcessorArguments, Query, Result,
 };
 
 use crate::arguments::WhichConversation;
 use crate::notes::Notes;
+use crate::open::Kept;
 use crate::preview::shortened;
 
 /// How many characters of the first question become the title.
@@ -18,9 +19,9 @@ impl WhichConversation {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is nothing to go on with.
-    pub(crate) async fn find(&self, store: &dyn ConversationStore) -> Result<Option<ConversationId>> {
+    pub(crate) async fn find(&self, kept: &Kept) -> Result<Option<ConversationId>> {
         match self.last {
-            true => last(store).await.map(Some),
+            true => last(kept).await.map(Some),
             false => Ok(self.conversation.clone()),
         }
     }
@@ -29,16 +30,16 @@ impl WhichConversation {
     ///
     /// # Errors
     /// As [`WhichConversation::find`].
-    pub(crate) async fn find_or_last(&self, store: &dyn ConversationStore) -> Result<ConversationId> {
+    pub(crate) async fn find_or_last(&self, kept: &Kept) -> Result<ConversationId> {
         match &self.conversation {
             Some(id) => Ok(id.clone()),
-            None => last(store).await,
+            None => last(kept).await,
         }
     }
 }
 
-async fn last(store: &dyn ConversationStore) -> Result<ConversationId> {
-    let listed = store.list(&Query { limit: Some(1), offset: 0 }).await?;
+async fn last(kept: &Kept) -> Result<ConversationId> {
+    let listed = kept.store.list(&kept.owner, &Query::default().limit(1)).await?.conversations;
     let none =
         || Error::new(ErrorKind::NotFound, "there is no conversation yet: begin one with `alloquy chat`");
     listed.into_iter().next().map(|summary| summary.record.id).ok_or_else(none)

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod condition;
 mod current;
 mod drawing;
 mod failure;

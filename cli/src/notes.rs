@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::{IsTerminal, Write, stderr};
 
+use alloquy_core::{Cursor, DamagedConversation};
+
 use crate::arguments::Output;
 
 /// How much is said beside an answer.
@@ -78,6 +80,20 @@ impl Notes {
     /// Returns how it looks.
     pub(crate) fn style(self) -> Style {
         self.style
+    }
+
+    /// Names conversations that could not be read.
+    pub(crate) fn damaged(self, damaged: &[DamagedConversation]) {
+        for DamagedConversation { name, reason } in damaged {
+            self.say(format_args!("conversation {name:?} is left out: {reason}"));
+        }
+    }
+
+    /// Says how an answer goes on that was cut short.
+    pub(crate) fn more(self, next: Option<&Cursor>) {
+        if let Some(next) = next {
+            self.say(format_args!("there is more: --after {next}"));
+        }
     }
 
     /// Says a line unless the caller wants it quiet.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
     ConversationStore, DataProcessor, Engine, Error, ErrorKind, HistoryShift, Manager, ManagerBuilder,
-    ModelInfo, Request, Result, Round, SamplingOptions, ShiftPolicy,
+    ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions, ShiftPolicy,
 };
 use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
 
-use crate::arguments::{ModelArguments, Shift, ShiftArguments};
+use crate::arguments::{ModelArguments, Shift, ShiftArguments, StoreArguments};
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::settings::data_folder;
@@ -49,9 +49,10 @@ struct Family {
 
 impl Model {
     /// Begins a manager of this model.
-    pub(crate) fn manager(&self, store: Arc<dyn ConversationStore>) -> Result<ManagerBuilder> {
+    pub(crate) fn manager(&self, kept: Kept) -> Result<ManagerBuilder> {
+        let round = Arc::new(self.round.clone());
         let builder =
-            Manager::over(Arc::new(self.round.clone())).store(store).sampling(self.sampling.clone());
+            Manager::over(round).store(kept.store).owner(kept.owner).sampling(self.sampling.clone());
         Ok(match self.shift()? {
             Some(shift) => builder.middleware(shift),
             None => builder,
@@ -217,19 +218,27 @@ fn family(named: Option<&str>, model: &ModelInfo) -> Result<Family> {
     }
 }
 
-/// Opens the store that a URL names, or the one in the user's data folder.
-pub(crate) async fn store(url: Option<&str>) -> Result<Arc<dyn ConversationStore>> {
-    match url {
-        Some(url) => alloquy_storage::open(url).await,
-        None => alloquy_storage::open(&usual_store()?).await,
-    }
+/// The conversations of one owner.
+pub(crate) struct Kept {
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) owner: Owner,
+}
+
+/// Opens the store that the arguments name, or the one in the user's data folder.
+pub(crate) async fn kept(arguments: &StoreArguments) -> Result<Kept> {
+    let store = match &arguments.store {
+        Some(url) => alloquy_storage::open(url).await?,
+        None => alloquy_storage::open(&usual_store()?).await?,
+    };
+    Ok(Kept { store, owner: arguments.owner.clone().unwrap_or_else(Owner::local) })
 }
 
 /// Opens a store and says what is in it.
-pub(crate) async fn inspect_store(url: Option<&str>) -> Result<String> {
-    let named =
-        url.map_or_else(|| data_folder().map(|folder| default_store(&folder)), |url| Ok(url.to_owned()))?;
-    let count = store(url).await?.count().await?;
+pub(crate) async fn inspect_store(arguments: &StoreArguments) -> Result<String> {
+    let usual = || data_folder().map(|folder| default_store(&folder));
+    let named = arguments.store.clone().map_or_else(usual, Ok)?;
+    let Kept { store, owner } = kept(arguments).await?;
+    let count = store.count(&owner, &Query::default()).await?;
     let noun = if count == 1 { "conversation" } else { "conversations" };
     Ok(format!("{named}, {count} {noun}"))
 }

@@ -17,6 +17,7 @@ fn every_command_explains_itself() {
         "render",
         "tree",
         "conversations",
+        "search",
         "convert",
         "models",
         "tools",

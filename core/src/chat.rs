@@ -116,7 +116,7 @@ impl Chat {
     /// # Errors
     /// Those of the store, here and below.
     pub async fn record(&self) -> Result<ConversationRecord> {
-        self.parts.store.record(&self.id).await
+        self.parts.store.record(&self.parts.owner, &self.id).await
     }
 
     /// Returns where the conversation stands; `None` is before the first message.
@@ -171,7 +171,7 @@ impl Chat {
         let to = node.into();
         loop {
             let from = self.head().await?;
-            match self.parts.store.set_head(&self.id, from, to).await {
+            match self.parts.store.set_head(&self.parts.owner, &self.id, from, to).await {
                 // Somebody else moved it between the two calls, which is progress of theirs: try again.
                 Err(error) if error.is_conflict() => {}
                 moved => return moved,
@@ -198,7 +198,7 @@ impl Chat {
     /// Those of the store.
     pub async fn history(&self) -> Result<Vec<Node>> {
         match self.head().await? {
-            Some(head) => self.parts.store.load_path(&self.id, head).await,
+            Some(head) => self.parts.store.load_path(&self.parts.owner, &self.id, head).await,
             None => Ok(Vec::new()),
         }
     }
@@ -208,7 +208,7 @@ impl Chat {
     /// # Errors
     /// Those of the store.
     pub async fn tree(&self) -> Result<Tree> {
-        Ok(self.parts.store.load(&self.id).await?.1)
+        Ok(self.parts.store.load(&self.parts.owner, &self.id).await?.1)
     }
 
     /// Reads what was said after `node`, in the order it was said; with `None`, the first messages.
@@ -242,18 +242,18 @@ impl Chat {
         let id = ConversationId::new();
         let ConversationRecord { preface, sampling, metadata, .. } = record;
         let copy = ConversationRecord { sampling, metadata, ..ConversationRecord::new(id, preface) };
-        self.parts.store.create(&copy).await?;
+        self.parts.store.create(&self.parts.owner, &copy).await?;
         if let Err(error) = self.fill(&copy.id, &path).await {
             // Half a copy is no copy. Should deleting fail too, the first error is the one to tell.
-            let _ = self.parts.store.delete(&copy.id).await;
+            let _ = self.parts.store.delete(&self.parts.owner, &copy.id).await;
             return Err(error);
         }
         Ok(Chat::new(Arc::clone(&self.parts), copy.id).with_arguments(self.arguments.clone()))
     }
 
     async fn fill(&self, copy: &ConversationId, path: &[Node]) -> Result<()> {
-        self.parts.store.append(copy, path).await?;
-        self.parts.store.set_head(copy, None, path.last().map(|node| node.id)).await
+        self.parts.store.append(&self.parts.owner, copy, path).await?;
+        self.parts.store.set_head(&self.parts.owner, copy, None, path.last().map(|node| node.id)).await
     }
 
     /// Computes the prompt up to the head ahead of the next question, as middleware passes it on.

@@ -42,6 +42,9 @@ pub enum ErrorKind {
     Model,
     /// The runtime below a model is missing, unusable or failed.
     Backend,
+    /// Someone else held what this call needs for longer than it would wait; nothing was changed, and it may be tried
+    /// again.
+    Busy,
     /// The caller cancelled; everything stays usable.
     Cancelled,
     /// The prompt does not fit into the model's context.
@@ -74,6 +77,7 @@ impl ErrorKind {
             Self::Tokenize => "tokenize",
             Self::Model => "model",
             Self::Backend => "backend",
+            Self::Busy => "busy",
             Self::Cancelled => "cancelled",
             Self::ContextOverflow => "context_overflow",
             Self::Conflict => "conflict",

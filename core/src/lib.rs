@@ -30,9 +30,11 @@ mod middleware;
 mod preface;
 mod processor;
 mod prompt;
+mod query;
 mod round;
 mod sampling;
 mod scoring;
+mod search;
 mod slots;
 mod stop;
 mod store;
@@ -63,13 +65,17 @@ pub use middleware::{HistoryShift, Middleware, Next, PromptLength, ShiftPolicy, 
 pub use preface::{Preface, ToolSpec};
 pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 pub use prompt::{Prompt, Unit, common_prefix};
+pub use query::{
+    Cursor, Direction, Filter, MetadataKey, Period, Query, RANKED, Scalar, SearchScope, Sort, SortKey, Test,
+};
 pub use round::{PreparedPrompt, Round, RoundBuilder};
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};
 pub use scoring::Score;
+pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{
-    ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt, ConversationSummary,
-    MemoryStore, Query,
+    BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
+    ConversationStoreExt, ConversationSummary, DamagedConversation, MemoryStore, Owner,
 };
 pub use stream::{Emit, Run};
 pub use template::{Ending, PromptTemplate, TemplateInput};

@@ -12,10 +12,11 @@ use crate::engine::Engine;
 use crate::middleware::Middleware;
 use crate::preface::Preface;
 use crate::processor::DataProcessor;
+use crate::query::Query;
 use crate::round::{Round, RoundBuilder};
 use crate::sampling::SamplingOptions;
 use crate::store::{
-    ConversationId, ConversationRecord, ConversationStore, ConversationSummary, MemoryStore, Query,
+    ConversationId, ConversationPage, ConversationRecord, ConversationStore, MemoryStore, Owner,
 };
 use crate::template::PromptTemplate;
 use crate::tool::{Tool, Toolbox};
@@ -109,11 +110,11 @@ pub trait ConversationManager: Send + Sync + std::fmt::Debug {
     /// Those of the store.
     async fn open_or_create(&self, id: &ConversationId, preface: Preface) -> Result<Chat>;
 
-    /// Lists conversations, the last updated first.
+    /// Lists the conversations that a query means, the last updated first unless it says otherwise.
     ///
     /// # Errors
     /// Those of the store.
-    async fn list(&self, query: &Query) -> Result<Vec<ConversationSummary>>;
+    async fn list(&self, query: &Query) -> Result<ConversationPage>;
 
     /// Deletes a conversation.
     ///
@@ -151,6 +152,11 @@ impl Manager {
         &*self.parts.store
     }
 
+    /// Returns whose conversations these are.
+    pub fn owner(&self) -> &Owner {
+        &self.parts.owner
+    }
+
     fn chat(&self, id: ConversationId) -> Chat {
         Chat::new(Arc::clone(&self.parts), id)
     }
@@ -163,12 +169,12 @@ impl ConversationManager for Manager {
         new.sampling.validate()?;
         let NewConversation { preface, sampling, metadata, .. } = new;
         let record = ConversationRecord { sampling, metadata, ..ConversationRecord::new(id, preface) };
-        self.parts.store.create(&record).await?;
+        self.parts.store.create(&self.parts.owner, &record).await?;
         Ok(self.chat(record.id))
     }
 
     async fn open(&self, id: &ConversationId) -> Result<Chat> {
-        Ok(self.chat(self.parts.store.record(id).await?.id))
+        Ok(self.chat(self.parts.store.record(&self.parts.owner, id).await?.id))
     }
 
     async fn open_or_create(&self, id: &ConversationId, preface: Preface) -> Result<Chat> {
@@ -185,12 +191,12 @@ impl ConversationManager for Manager {
         }
     }
 
-    async fn list(&self, query: &Query) -> Result<Vec<ConversationSummary>> {
-        self.parts.store.list(query).await
+    async fn list(&self, query: &Query) -> Result<ConversationPage> {
+        self.parts.store.list(&self.parts.owner, query).await
     }
 
     async fn delete(&self, id: &ConversationId) -> Result<()> {
-        self.parts.store.delete(id).await
+        self.parts.store.delete(&self.parts.owner, id).await
     }
 }
 
@@ -202,6 +208,7 @@ pub struct ManagerBuilder {
     middleware: Vec<Arc<dyn Middleware>>,
     toolbox: Toolbox,
     store: Option<Arc<dyn ConversationStore>>,
+    owner: Owner,
     sampling: SamplingOptions,
     tool_rounds: usize,
 }
@@ -221,6 +228,7 @@ impl ManagerBuilder {
             middleware: Vec::new(),
             toolbox: Toolbox::default(),
             store: None,
+            owner: Owner::local(),
             sampling: SamplingOptions::default(),
             tool_rounds: TOOL_ROUNDS,
         }
@@ -252,6 +260,12 @@ impl ManagerBuilder {
     /// Keeps conversations in `store`; in memory unless set.
     pub fn store(mut self, store: Arc<dyn ConversationStore>) -> Self {
         self.store = Some(store);
+        self
+    }
+
+    /// Sets whose conversations these are; [`Owner::local`] unless set. A manager sees those of one owner alone.
+    pub fn owner(mut self, owner: Owner) -> Self {
+        self.owner = owner;
         self
     }
 
@@ -309,6 +323,7 @@ impl ManagerBuilder {
             middleware: self.middleware,
             toolbox: self.toolbox,
             store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::default())),
+            owner: self.owner,
             sampling: self.sampling,
             tool_rounds: self.tool_rounds,
         };

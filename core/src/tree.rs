@@ -1,6 +1,6 @@
 //! The tree of a conversation: nodes that never change, each knowing its parent.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::media::Digest;
+use crate::media::{Digest, Media};
 use crate::message::Message;
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
@@ -113,6 +113,11 @@ impl Node {
         }
     }
 
+    /// Returns the digests of the media that the message shows.
+    pub fn media(&self) -> impl Iterator<Item = Digest> {
+        self.message.media().map(Media::digest)
+    }
+
     /// Returns the digest of the template that the prompt of this reply was rendered with, where it is known: not of
     /// questions, of replies from models that keep their template to themselves, and of those stored before this was
     /// remembered.
@@ -179,6 +184,8 @@ pub struct Tree {
     nodes: HashMap<NodeId, Node>,
     /// Sorted by id, which is the order of making, whatever the order of insertion.
     children: HashMap<Option<NodeId>, Vec<NodeId>>,
+    /// Nodes that were pruned with everything below them.
+    tombstones: BTreeSet<NodeId>,
 }
 
 impl Tree {
@@ -195,11 +202,14 @@ impl Tree {
     /// Inserts a node; inserting the same node again changes nothing.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] for an id that is here with other content, [`ErrorKind::NotFound`] for a parent
-    /// that is not here. The tree is unchanged then.
+    /// [`ErrorKind::Conflict`] for an id that is here with other content or was pruned, [`ErrorKind::NotFound`] for a
+    /// parent that is not here. The tree is unchanged then.
     pub fn insert(&mut self, node: Node) -> Result<()> {
         if let Some(known) = self.nodes.get(&node.id) {
             return same_node(known, &node);
+        }
+        if self.tombstones.contains(&node.id) {
+            return Err(Error::new(ErrorKind::Conflict, format!("node {} was pruned", node.id)));
         }
         if let Some(parent) = node.parent {
             self.node(parent)?;
@@ -238,6 +248,69 @@ impl Tree {
                 self.children.remove(&node.parent);
             }
         }
+    }
+
+    /// Removes a node with everything below it and remembers that it was here: its id is never taken again. Pruning it
+    /// again changes nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`].
+    pub fn prune(&mut self, id: NodeId) -> Result<()> {
+        if self.tombstones.contains(&id) {
+            return Ok(());
+        }
+        self.node(id)?;
+        let below = self.below(id);
+        // From the leaf that it becomes: one list of siblings changes, however many nodes go.
+        for &id in &below {
+            self.children.remove(&Some(id));
+        }
+        for id in below.iter().skip(1) {
+            self.nodes.remove(id);
+        }
+        self.remove_leaf(id);
+        self.tombstones.insert(id);
+        Ok(())
+    }
+
+    /// Says whether a conversation whose head is at `head` may prune a node.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when the head is at the node or below it.
+    pub fn can_prune(&self, id: NodeId, head: Option<NodeId>) -> Result<()> {
+        match self.path(head)?.iter().any(|node| node.id == id) {
+            false => Ok(()),
+            true => {
+                let message = format!("the head stands at node {id} or below it: move it before you prune");
+                Err(Error::new(ErrorKind::Conflict, message))
+            }
+        }
+    }
+
+    /// Returns a node and everything below it, parents before children.
+    fn below(&self, id: NodeId) -> Vec<NodeId> {
+        let mut found = vec![id];
+        let mut next = 0;
+        while let Some(&id) = found.get(next) {
+            found.extend_from_slice(self.children(Some(id)));
+            next += 1;
+        }
+        found
+    }
+
+    /// Returns the nodes that were pruned, without what stood below them.
+    pub fn tombstones(&self) -> impl Iterator<Item = NodeId> {
+        self.tombstones.iter().copied()
+    }
+
+    /// Remembers that a node was pruned before this tree was read.
+    pub fn bury(&mut self, id: NodeId) {
+        self.tombstones.insert(id);
+    }
+
+    /// Returns every node, in no order.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.values()
     }
 
     /// Returns how many nodes there are.

@@ -20,7 +20,7 @@ use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::sampling::SamplingOptions;
 use crate::stop::StopSignal;
-use crate::store::{ConversationId, ConversationRecord, ConversationStore};
+use crate::store::{ConversationId, ConversationRecord, ConversationStore, Owner};
 use crate::stream::{Emit, Run};
 use crate::tool::{Toolbox, Tools};
 use crate::tree::{Node, NodeId, NodeStatus, TEMPLATE};
@@ -35,6 +35,7 @@ pub(crate) struct Parts {
     pub(crate) middleware: Vec<Arc<dyn Middleware>>,
     pub(crate) toolbox: Toolbox,
     pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) owner: Owner,
     pub(crate) sampling: SamplingOptions,
     pub(crate) tool_rounds: usize,
 }
@@ -254,9 +255,9 @@ pub(crate) async fn add(
     conversation: &ConversationId,
     messages: &[Message],
 ) -> Result<Option<NodeId>> {
-    let from = parts.store.record(conversation).await?.head;
+    let from = parts.store.record(&parts.owner, conversation).await?.head;
     let path = match from {
-        Some(head) => parts.store.load_path(conversation, head).await?,
+        Some(head) => parts.store.load_path(&parts.owner, conversation, head).await?,
         None => Vec::new(),
     };
     let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
@@ -267,7 +268,7 @@ pub(crate) async fn add(
     }
     let to = nodes.last().map_or(from, |node| Some(node.id));
     parts.store(conversation, &nodes).await?;
-    parts.store.set_head(conversation, from, to).await?;
+    parts.store.set_head(&parts.owner, conversation, from, to).await?;
     Ok(to)
 }
 
@@ -286,7 +287,7 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     async fn open(parts: &'a Parts, start: &Start, stop: StopSignal) -> Result<Self> {
         let tools = parts.toolbox.now()?;
-        let record = parts.store.record(&start.conversation).await?;
+        let record = parts.store.record(&parts.owner, &start.conversation).await?;
         let from = match start.place {
             Place::Head | Place::Question => record.head,
             Place::Beside(node) => Some(node),
@@ -438,12 +439,15 @@ impl<'a> Line<'a> {
     }
 
     async fn move_head(&self) -> Result<HeadMove> {
-        let moved = self.parts.store.set_head(&self.record.id, self.record.head, self.tip).await;
+        let moved =
+            self.parts.store.set_head(&self.parts.owner, &self.record.id, self.record.head, self.tip).await;
         match moved {
             Ok(()) => Ok(HeadMove::Moved),
             Err(error) if error.is_conflict() => {
                 tracing::debug!("another writer moved the head first: the reply is a branch");
-                Ok(HeadMove::Branched { head: self.parts.store.record(&self.record.id).await?.head })
+                Ok(HeadMove::Branched {
+                    head: self.parts.store.record(&self.parts.owner, &self.record.id).await?.head,
+                })
             }
             Err(error) => Err(error),
         }

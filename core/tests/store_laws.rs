@@ -10,6 +10,11 @@ fn memory() {
 }
 
 #[test]
+fn memory_at_size() {
+    pollster::block_on(laws::store::large(async || MemoryStore::default()));
+}
+
+#[test]
 fn a_fault_store_without_faults() {
     pollster::block_on(laws::store::all(async || FaultStore::new(MemoryStore::default())));
 }

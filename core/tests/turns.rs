@@ -9,7 +9,7 @@ use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTe
 use alloquy_core::{
     Ask, Chat, ConversationManager, ConversationStore, ConversationStoreExt, ErrorKind, FinishReason,
     HeadMove, Manager, ManagerBuilder, Media, MemoryStore, Message, Middleware, NewConversation, Next,
-    NodeStatus, Part, Preface, Query, ReplyStream, Request, Result, Role, TurnEvent,
+    NodeStatus, Owner, Part, Preface, Query, ReplyStream, Request, Result, Role, TurnEvent,
 };
 use futures::StreamExt;
 use pollster::block_on;
@@ -251,8 +251,9 @@ fn creating_never_overwrites_and_opening_never_creates() {
         assert_eq!(opened.record().await.unwrap().preface, Preface::system("first"));
         let other = manager.open_or_create(&"other".parse().unwrap(), Preface::default()).await.unwrap();
         other.send("Hi").finish().await.unwrap();
-        let listed = manager.list(&Query::default()).await.unwrap();
-        let names: Vec<_> = listed.iter().map(|line| (line.record.id.as_str(), line.nodes)).collect();
+        let listed = manager.list(&Query::default()).await.unwrap().conversations;
+        let mut names: Vec<_> = listed.iter().map(|line| (line.record.id.as_str(), line.nodes)).collect();
+        names.sort();
         assert_eq!(names, [("other", 2), ("tea", 0)]);
         manager.delete(&id).await.unwrap();
         assert!(manager.delete(&id).await.unwrap_err().is_not_found());
@@ -301,7 +302,7 @@ fn the_bytes_of_added_media_are_stored() {
         let chat = manager.create(Preface::default()).await.unwrap();
         let dot = Media::new("image/png", *b"dot");
         chat.add(Message::new(Role::User, vec![Part::Image(dot.clone())])).await.unwrap();
-        assert_eq!(store.get_media(&dot).await.unwrap().bytes().unwrap().as_ref(), b"dot");
+        assert_eq!(store.get_media(&Owner::local(), &dot).await.unwrap().bytes().unwrap().as_ref(), b"dot");
     });
 }
 
@@ -327,7 +328,7 @@ fn a_model_is_shown_the_bytes_of_media_that_a_store_keeps_apart() {
         let manager = Manager::over(Arc::new(EchoModel)).middleware(shown.clone()).store(Arc::clone(&store));
         let chat = manager.build().unwrap().create(Preface::default()).await.unwrap();
         let [dot, lost] = [*b"dot", *b"los"].map(|bytes| Media::new("image/png", bytes));
-        store.put_media(&dot).await.unwrap();
+        store.put_media(&Owner::local(), &dot).await.unwrap();
         // As a store that outlives the process gives them back.
         let stored = serde_json::to_value(vec![Part::Image(dot), Part::Image(lost)]).unwrap();
         let parts: Vec<Part> = serde_json::from_value(stored).unwrap();

@@ -11,10 +11,19 @@ pub(crate) enum Failure {
     NoConversation(ConversationId),
     #[error("conversation {:?} exists already", .0.as_str())]
     Exists(ConversationId),
-    #[error("new conversation {:?} has a head but no nodes", .0.as_str())]
-    HeadWithoutNodes(ConversationId),
     #[error("the head of conversation {:?} has moved", .0.as_str())]
     HeadMoved(ConversationId),
+    #[error("the metadata of conversation {:?} has changed", .0.as_str())]
+    MetadataChanged(ConversationId),
+    #[cfg(feature = "file")]
+    #[error("another store held {what} for more than {} seconds", .waited.as_secs_f32())]
+    Held { what: String, waited: std::time::Duration },
+    #[cfg(feature = "sqlite")]
+    #[error("node {0} was pruned")]
+    Pruned(alloquy_core::NodeId),
+    #[cfg(feature = "sqlite")]
+    #[error("the head stands at node {0} or below it: move it before you prune")]
+    PrunesHead(alloquy_core::NodeId),
     #[cfg(feature = "sqlite")]
     #[error("node {0} does not exist")]
     NoNode(alloquy_core::NodeId),
@@ -53,18 +62,20 @@ impl Failure {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::NoConversation(_) => ErrorKind::NotFound,
-            Self::Exists(_) | Self::HeadMoved(_) => ErrorKind::Conflict,
-            Self::HeadWithoutNodes(_) | Self::NotJson(_) | Self::Inexact => ErrorKind::Invalid,
+            Self::Exists(_) | Self::HeadMoved(_) | Self::MetadataChanged(_) => ErrorKind::Conflict,
+            Self::NotJson(_) | Self::Inexact => ErrorKind::Invalid,
             Self::Damaged { .. } => ErrorKind::Corrupt,
             Self::Newer { .. } => ErrorKind::Unsupported,
             Self::Ended => ErrorKind::Store,
             #[cfg(feature = "file")]
             Self::Disk { .. } => ErrorKind::Store,
+            #[cfg(feature = "file")]
+            Self::Held { .. } => ErrorKind::Busy,
             Self::Core(error) => error.kind(),
             #[cfg(feature = "sqlite")]
             Self::NoNode(_) => ErrorKind::NotFound,
             #[cfg(feature = "sqlite")]
-            Self::OtherContent(_) => ErrorKind::Conflict,
+            Self::OtherContent(_) | Self::Pruned(_) | Self::PrunesHead(_) => ErrorKind::Conflict,
             #[cfg(feature = "sqlite")]
             Self::Foreign => ErrorKind::Unsupported,
             #[cfg(feature = "sqlite")]
@@ -75,13 +86,14 @@ impl Failure {
 
 #[cfg(feature = "sqlite")]
 fn sqlite_kind(source: &rusqlite::Error) -> ErrorKind {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DatabaseLocked, NotADatabase};
     match source {
         rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..) => {
             ErrorKind::Corrupt
         }
         other => match other.sqlite_error_code() {
             Some(DatabaseCorrupt | NotADatabase) => ErrorKind::Corrupt,
+            Some(DatabaseBusy | DatabaseLocked) => ErrorKind::Busy,
             _ => ErrorKind::Store,
         },
     }

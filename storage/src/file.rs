@@ -4,40 +4,51 @@ mod blobs;
 mod cache;
 mod disk;
 mod folder;
+mod fsck;
 mod line;
 mod lock;
 mod log;
 mod name;
+mod place;
+mod questions;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, ConversationSummary, Digest, Node, NodeId, Query,
-    Result, Tree,
+    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Node, NodeId, Owner,
+    Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
 use self::folder::Folder;
+pub use self::fsck::{Finding, Flaw, FolderReport};
 use crate::failure::Failure;
 use crate::worker::Worker;
 
+/// How long a call waits for what another store holds, unless told otherwise: far beyond any call of this store.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Keeps conversations in a folder: a log of JSON lines for each, and a file for each blob.
 ///
-/// Any number of stores, in any number of processes of one machine, may use a folder at once; its writers take
-/// turns. Every call is on the disk when it returns.
+/// Any number of stores, in any number of processes of one machine, may use a folder at once; writers of one
+/// conversation take turns, and one who waits for longer than a minute gets
+/// [`ErrorKind::Busy`](alloquy_core::ErrorKind::Busy). Every call is on the disk when it returns.
 ///
 /// ```
-/// use alloquy_core::{ConversationRecord, ConversationStore, Preface};
+/// use alloquy_core::{ConversationRecord, ConversationStoreExt, ConversationStore, Owner, Preface};
 /// use alloquy_storage::FileStore;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("chats");
 /// # pollster::block_on(async {
-/// let store = FileStore::open(&path).await?;
-/// store.create(&ConversationRecord::new("tea".parse()?, Preface::default())).await?;
+/// let (store, owner) = (FileStore::open(&path).await?, Owner::local());
+/// let record = ConversationRecord::new("tea".parse()?, Preface::default());
+/// store.create(&owner, &record).await?;
 /// drop(store);
-/// assert_eq!(FileStore::open(&path).await?.count().await?, 1);
+/// assert!(FileStore::open(&path).await?.exists(&owner, &record.id).await?);
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -54,10 +65,28 @@ impl FileStore {
     /// # Errors
     /// [`ErrorKind::Store`](alloquy_core::ErrorKind::Store) for a folder that cannot be created or written to.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with_patience(path, PATIENCE).await
+    }
+
+    /// Opens the folder at a path as [`FileStore::open`] does; calls of this store wait this long for what other
+    /// stores hold.
+    ///
+    /// # Errors
+    /// As [`FileStore::open`].
+    pub async fn open_with_patience(path: impl AsRef<Path>, patience: Duration) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let root = path.clone();
-        let worker = Worker::start(move || Folder::open(&root)).await?;
+        let worker = Worker::start(move || Folder::open(&root, patience)).await?;
         Ok(Self { worker, path })
+    }
+
+    /// Reads everything in the folder, of every owner, and says what is not as it should be. Changes nothing, and
+    /// needs a folder that nobody writes to meanwhile.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn fsck(&self) -> Result<FolderReport> {
+        self.run(Folder::fsck).await
     }
 
     /// Returns the folder.
@@ -75,64 +104,107 @@ impl FileStore {
 
 #[async_trait]
 impl ConversationStore for FileStore {
-    async fn create(&self, record: &ConversationRecord) -> Result<()> {
-        let record = record.clone();
-        self.run(move |folder| folder.create(record)).await
+    async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
+        let (owner, record) = (owner.clone(), record.clone());
+        self.run(move |folder| folder.create(&owner, record)).await
     }
 
-    async fn append(&self, id: &ConversationId, nodes: &[Node]) -> Result<()> {
-        let (id, nodes) = (id.clone(), nodes.to_vec());
-        self.run(move |folder| folder.append(&id, &nodes)).await
+    async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
+        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        self.run(move |folder| folder.append(&owner, &id, &nodes)).await
     }
 
-    async fn set_head(&self, id: &ConversationId, from: Option<NodeId>, to: Option<NodeId>) -> Result<()> {
-        let id = id.clone();
-        self.run(move |folder| folder.set_head(&id, from, to)).await
+    async fn set_head(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(move |folder| folder.set_head(&owner, &id, from, to)).await
     }
 
-    async fn record(&self, id: &ConversationId) -> Result<ConversationRecord> {
-        let id = id.clone();
-        self.run(move |folder| Ok(folder.read(&id)?.record.clone())).await
+    async fn update_metadata(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        revision: u64,
+        metadata: &Map<String, Value>,
+    ) -> Result<u64> {
+        let (owner, id, metadata) = (owner.clone(), id.clone(), metadata.clone());
+        self.run(move |folder| folder.update_metadata(&owner, &id, revision, metadata)).await
     }
 
-    async fn load(&self, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
-        let id = id.clone();
+    async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(move |folder| folder.prune(&owner, &id, node)).await
+    }
+
+    async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(move |folder| folder.compact(&owner, &id)).await
+    }
+
+    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(move |folder| Ok(folder.read(&owner, &id)?.record.clone())).await
+    }
+
+    async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
+        let (owner, id) = (owner.clone(), id.clone());
         self.run(move |folder| {
-            let log = folder.read(&id)?;
+            let log = folder.read(&owner, &id)?;
             Ok((log.record.clone(), log.tree.clone()))
         })
         .await
     }
 
-    async fn load_path(&self, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
-        let id = id.clone();
+    async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
+        let (owner, id) = (owner.clone(), id.clone());
         self.run(move |folder| {
-            let path = folder.read(&id)?.tree.path(Some(node))?;
-            Ok(path.into_iter().cloned().collect())
+            Ok(folder.read(&owner, &id)?.tree.path(Some(node))?.into_iter().cloned().collect())
         })
         .await
     }
 
-    async fn list(&self, query: &Query) -> Result<Vec<ConversationSummary>> {
-        let query = query.clone();
-        self.run(move |folder| folder.list(&query)).await
+    async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.run(move |folder| folder.list(&owner, &query)).await
     }
 
-    async fn count(&self) -> Result<usize> {
-        self.run(|folder| folder.count()).await
+    async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.run(move |folder| folder.count(&owner, &query)).await
     }
 
-    async fn delete(&self, id: &ConversationId) -> Result<()> {
-        let id = id.clone();
-        self.run(move |folder| folder.delete(&id)).await
+    async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.run(move |folder| folder.search(&owner, &query)).await
     }
 
-    async fn put_blob(&self, bytes: &Arc<[u8]>) -> Result<Digest> {
-        let bytes = Arc::clone(bytes);
-        self.run(move |folder| folder.put_blob(&bytes)).await
+    async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(move |folder| folder.delete(&owner, &id)).await
     }
 
-    async fn get_blob(&self, digest: Digest) -> Result<Option<Arc<[u8]>>> {
-        self.run(move |folder| folder.get_blob(digest)).await
+    async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.run(move |folder| folder.delete_matching(&owner, &query)).await
+    }
+
+    async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {
+        let (owner, bytes) = (owner.clone(), Arc::clone(bytes));
+        self.run(move |folder| folder.put_blob(&owner, &bytes)).await
+    }
+
+    async fn get_blob(&self, owner: &Owner, digest: Digest) -> Result<Option<Arc<[u8]>>> {
+        let owner = owner.clone();
+        self.run(move |folder| folder.get_blob(&owner, digest)).await
+    }
+
+    async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
+        let owner = owner.clone();
+        self.run(move |folder| folder.collect_blobs(&owner, grace)).await
     }
 }

@@ -1,13 +1,13 @@
 //! Conversation stores: append-only files in a folder, and SQLite.
 //!
 //! ```
-//! use alloquy_core::{ConversationRecord, ConversationStoreExt, Preface};
+//! use alloquy_core::{ConversationRecord, ConversationStoreExt, Owner, Preface};
 //!
 //! # pollster::block_on(async {
 //! let store = alloquy_storage::open("memory:").await?;
 //! let record = ConversationRecord::new("tea".parse()?, Preface::system("Be brief."));
-//! store.create(&record).await?;
-//! assert!(store.exists(&record.id).await?);
+//! store.create(&Owner::local(), &record).await?;
+//! assert!(store.exists(&Owner::local(), &record.id).await?);
 //! # Ok::<(), alloquy_core::Error>(())
 //! # })?;
 //! # Ok::<(), alloquy_core::Error>(())
@@ -32,7 +32,7 @@ mod worker;
 
 pub use alloquy_core::MemoryStore;
 #[cfg(feature = "file")]
-pub use file::FileStore;
+pub use file::{FileStore, Finding, Flaw, FolderReport};
 pub use open::open;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;

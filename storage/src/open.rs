@@ -19,9 +19,11 @@ use alloquy_core::{ConversationStore, Error, ErrorKind, MemoryStore, Result};
 /// `sqlite:///var/chats.db` is `/var/chats.db`.
 ///
 /// ```
+/// use alloquy_core::{Owner, Query};
+///
 /// # pollster::block_on(async {
 /// let store = alloquy_storage::open("sqlite::memory:").await?;
-/// assert_eq!(store.count().await?, 0);
+/// assert_eq!(store.count(&Owner::local(), &Query::default()).await?, 0);
 /// assert!(alloquy_storage::open("chats").await.is_err());
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;

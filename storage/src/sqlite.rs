@@ -1,17 +1,25 @@
-//! One SQLite database, shared by any number of processes. Knows calls and transactions; the SQL is in `tables`.
+//! One SQLite database, shared by any number of processes. Knows calls and transactions; the SQL is in the folder.
 
+mod blobs;
+mod conversations;
+mod migrate;
+mod nodes;
+mod questions;
+mod rows;
 mod schema;
-mod tables;
+mod words;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, ConversationSummary, Digest, Error, ErrorKind,
-    Node, NodeId, Query, Result, Tree,
+    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind, Node,
+    NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::worker::Worker;
@@ -22,16 +30,17 @@ use crate::worker::Worker;
 /// transaction, and is on the disk when it returns.
 ///
 /// ```
-/// use alloquy_core::{ConversationRecord, ConversationStore, Preface};
+/// use alloquy_core::{ConversationRecord, ConversationStoreExt, ConversationStore, Owner, Preface};
 /// use alloquy_storage::SqliteStore;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("chats.db");
 /// # pollster::block_on(async {
-/// let store = SqliteStore::open(&path).await?;
-/// store.create(&ConversationRecord::new("tea".parse()?, Preface::default())).await?;
+/// let (store, owner) = (SqliteStore::open(&path).await?, Owner::local());
+/// let record = ConversationRecord::new("tea".parse()?, Preface::default());
+/// store.create(&owner, &record).await?;
 /// drop(store);
-/// assert_eq!(SqliteStore::open(&path).await?.count().await?, 1);
+/// assert!(SqliteStore::open(&path).await?.exists(&owner, &record.id).await?);
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -97,6 +106,18 @@ impl SqliteStore {
         self.transact(TransactionBehavior::Deferred, question).await
     }
 
+    /// Answers a query in one state of the database, in which every word is written that it may ask for.
+    async fn ask<T: Send + 'static>(
+        &self,
+        query: &Query,
+        question: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T> {
+        if query.search_text().is_some() && self.read(words::are_behind).await? {
+            self.write(words::catch_up).await?;
+        }
+        self.read(question).await
+    }
+
     async fn transact<T: Send + 'static>(
         &self,
         behavior: TransactionBehavior,
@@ -122,56 +143,103 @@ impl SqliteStore {
 
 #[async_trait]
 impl ConversationStore for SqliteStore {
-    async fn create(&self, record: &ConversationRecord) -> Result<()> {
-        let record = record.clone();
-        self.write(move |transaction| tables::create(transaction, &record)).await
+    async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
+        let (owner, record) = (owner.clone(), record.clone());
+        self.write(move |transaction| conversations::create(transaction, &owner, &record)).await
     }
 
-    async fn append(&self, id: &ConversationId, nodes: &[Node]) -> Result<()> {
-        let (id, nodes) = (id.clone(), nodes.to_vec());
-        self.write(move |transaction| tables::append(transaction, &id, &nodes)).await
+    async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
+        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        self.write(move |transaction| nodes::append(transaction, &owner, &id, &nodes)).await
     }
 
-    async fn set_head(&self, id: &ConversationId, from: Option<NodeId>, to: Option<NodeId>) -> Result<()> {
-        let id = id.clone();
-        self.write(move |transaction| tables::set_head(transaction, &id, from, to)).await
+    async fn set_head(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.write(move |transaction| conversations::set_head(transaction, &owner, &id, from, to)).await
     }
 
-    async fn record(&self, id: &ConversationId) -> Result<ConversationRecord> {
-        let id = id.clone();
-        self.read(move |transaction| Ok(tables::summary(transaction, &id)?.record)).await
+    async fn update_metadata(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        revision: u64,
+        metadata: &Map<String, Value>,
+    ) -> Result<u64> {
+        let (owner, id, metadata) = (owner.clone(), id.clone(), metadata.clone());
+        self.write(move |transaction| {
+            conversations::update_metadata(transaction, &owner, &id, revision, metadata)
+        })
+        .await
     }
 
-    async fn load(&self, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
-        let id = id.clone();
-        self.read(move |transaction| tables::load(transaction, &id)).await
+    async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.write(move |transaction| nodes::prune(transaction, &owner, &id, node)).await
     }
 
-    async fn load_path(&self, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
-        let id = id.clone();
-        self.read(move |transaction| tables::path(transaction, &id, node)).await
+    async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.write(move |transaction| nodes::compact(transaction, &owner, &id)).await
     }
 
-    async fn list(&self, query: &Query) -> Result<Vec<ConversationSummary>> {
-        let query = query.clone();
-        self.read(move |transaction| tables::list(transaction, &query)).await
+    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.read(move |transaction| Ok(conversations::summary(transaction, &owner, &id)?.record)).await
     }
 
-    async fn count(&self) -> Result<usize> {
-        self.read(tables::count).await
+    async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.read(move |transaction| nodes::load(transaction, &owner, &id)).await
     }
 
-    async fn delete(&self, id: &ConversationId) -> Result<()> {
-        let id = id.clone();
-        self.write(move |transaction| tables::delete(transaction, &id)).await
+    async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.read(move |transaction| nodes::path(transaction, &owner, &id, node)).await
     }
 
-    async fn put_blob(&self, bytes: &Arc<[u8]>) -> Result<Digest> {
-        let bytes = Arc::clone(bytes);
-        self.write(move |transaction| tables::put_blob(transaction, &bytes)).await
+    async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
+        let (owner, asked) = (owner.clone(), query.clone());
+        self.ask(query, move |transaction| questions::list(transaction, &owner, &asked)).await
     }
 
-    async fn get_blob(&self, digest: Digest) -> Result<Option<Arc<[u8]>>> {
-        self.read(move |transaction| tables::get_blob(transaction, digest)).await
+    async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
+        let (owner, asked) = (owner.clone(), query.clone());
+        self.ask(query, move |transaction| questions::count(transaction, &owner, &asked)).await
+    }
+
+    async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
+        let (owner, asked) = (owner.clone(), query.clone());
+        self.ask(query, move |transaction| questions::search(transaction, &owner, &asked)).await
+    }
+
+    async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.write(move |transaction| conversations::delete(transaction, &owner, &id)).await
+    }
+
+    async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.write(move |transaction| conversations::delete_matching(transaction, &owner, &query)).await
+    }
+
+    async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {
+        let (owner, bytes) = (owner.clone(), Arc::clone(bytes));
+        self.write(move |transaction| blobs::put(transaction, &owner, &bytes)).await
+    }
+
+    async fn get_blob(&self, owner: &Owner, digest: Digest) -> Result<Option<Arc<[u8]>>> {
+        let owner = owner.clone();
+        self.read(move |transaction| blobs::get(transaction, &owner, digest)).await
+    }
+
+    async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
+        let owner = owner.clone();
+        self.write(move |transaction| blobs::collect(transaction, &owner, grace)).await
     }
 }

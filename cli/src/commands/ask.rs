@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{ConversationStore, Error, ErrorKind, FinishReason, MemoryStore};
+use alloquy_core::{Error, ErrorKind, FinishReason, MemoryStore, Owner};
 use clap::Args;
 
 use super::Context;
@@ -14,7 +14,7 @@ use crate::current::Current;
 use crate::failure::{Failure, finished};
 use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
-use crate::open;
+use crate::open::{self, Kept};
 use crate::piped::piped;
 use crate::printer::{LineEnd, printer, take};
 use crate::tools::{self, ROUNDS};
@@ -69,14 +69,14 @@ impl Ask {
         let interrupts = Interrupts::install()?;
         let guidance = self.demand.added_to(self.form.guidance()?);
         let question = question(&self.question.join(" "), piped()?)?;
-        let store = self.store(context).await?;
-        let id = self.which.find(&*store).await?;
+        let kept = self.kept(context).await?;
+        let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
         let model = model.shifting(&settings.settle(&self.shift)?)?;
-        let manager = model.manager(store)?.toolbox(toolbox);
+        let manager = model.manager(kept)?.toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
@@ -91,10 +91,10 @@ impl Ask {
         }
     }
 
-    async fn store(&self, context: &Context) -> Result<Arc<dyn ConversationStore>, Failure> {
+    async fn kept(&self, context: &Context) -> Result<Kept, Failure> {
         match self.which.last || self.which.conversation.is_some() {
-            true => Ok(open::store(context.settings.settle(&self.store)?.store.as_deref()).await?),
-            false => Ok(Arc::new(MemoryStore::default())),
+            true => Ok(open::kept(&context.settings.settle(&self.store)?).await?),
+            false => Ok(Kept { store: Arc::new(MemoryStore::default()), owner: Owner::local() }),
         }
     }
 }

@@ -72,15 +72,15 @@ impl Chat {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
         let guidance = self.demand.added_to(self.form.guidance()?);
-        let store = open::store(settings.settle(&self.store)?.store.as_deref()).await?;
+        let kept = open::kept(&settings.settle(&self.store)?).await?;
         // Before the model is loaded, so that a wrong name does not take seconds to be told.
-        let id = self.which.find(&*store).await?;
+        let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
         let model = model.shifting(&settings.settle(&self.shift)?)?;
-        let manager = model.manager(store)?.toolbox(toolbox);
+        let manager = model.manager(kept)?.toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use alloquy_core::Result;
+use alloquy_core::{Owner, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
@@ -80,6 +80,7 @@ fn defaults(settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
     let mut defaults = BTreeMap::new();
     let folder = data_folder()?;
     let history = folder.join(HISTORY_FILE).display().to_string();
+    defaults.insert("owner".to_owned(), (Owner::local().to_string().into(), Origin::Default));
     defaults.insert("store".to_owned(), (open::default_store(&folder).into(), Origin::Default));
     defaults.insert("history-file".to_owned(), (history.into(), Origin::Default));
     defaults.insert("no-history".to_owned(), (false.into(), Origin::Default));

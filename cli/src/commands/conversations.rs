@@ -2,27 +2,37 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{ConversationSummary, Query};
-use clap::Args;
+use alloquy_core::{ConversationPage, ConversationSummary, Query, Result, Sort, SortKey};
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::arguments::StoreArguments;
+use crate::condition::QueryArguments;
 use crate::failure::Failure;
 use crate::open;
 
 const EXAMPLES: &str = "\
 Examples:
   alloquy conversations
-  alloquy conversations --limit 3 --json";
+  alloquy conversations --limit 3 --json
+  alloquy conversations --where title=Tea --where 'score>=7'
+  alloquy conversations --containing '\"green tea\"' --sort created
+
+`alloquy search` finds the messages themselves.";
 
 /// List the conversations that are kept, the last updated first
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Conversations {
-    /// List at most N
-    #[arg(long, value_name = "N", env = "ALLOQUY_LIMIT")]
-    limit: Option<usize>,
+    /// Only conversations with a message that holds these words, as for `search`
+    #[arg(long, value_name = "WORDS", env = "ALLOQUY_CONTAINING")]
+    containing: Option<String>,
+    /// By what the list is sorted: updated or created, the last one first, or name
+    #[arg(long, value_enum, value_name = "ORDER", env = "ALLOQUY_SORT", hide_possible_values = true)]
+    sort: Option<Order>,
+    #[command(flatten)]
+    query: QueryArguments,
     #[command(flatten)]
     store: StoreArguments,
 }
@@ -33,13 +43,46 @@ impl Conversations {
     }
 
     async fn list(self, context: &Context) -> Result<(), Failure> {
-        let store = open::store(context.settings.settle(&self.store)?.store.as_deref()).await?;
-        let listed = store.list(&Query { limit: self.limit, offset: 0 }).await?;
-        let now = SystemTime::now();
-        let text: String = listed.iter().map(|summary| line(summary, now)).collect();
-        let values: Vec<_> = listed.iter().map(value).collect();
-        context.print(&text, &json!({"conversations": values}))
+        let query = self.query()?;
+        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let page = kept.store.list(&kept.owner, &query).await?;
+        context.notes.damaged(&page.damaged);
+        context.notes.more(page.next.as_ref());
+        let values: Vec<_> = page.conversations.iter().map(value).collect();
+        let next = page.next.as_ref().map(ToString::to_string);
+        context.print(&text(&page), &json!({"conversations": values, "next": next}))
     }
+
+    fn query(&self) -> Result<Query> {
+        let mut query = self.query.query()?;
+        if let Some(text) = &self.containing {
+            query = query.text(text)?;
+        }
+        Ok(self.sort.map(Order::sort).into_iter().fold(query, Query::sort))
+    }
+}
+
+/// What stands first.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Order {
+    Updated,
+    Created,
+    Name,
+}
+
+impl Order {
+    fn sort(self) -> Sort {
+        match self {
+            Self::Updated => Sort::descending(SortKey::Updated),
+            Self::Created => Sort::descending(SortKey::Created),
+            Self::Name => Sort::ascending(SortKey::Id),
+        }
+    }
+}
+
+fn text(page: &ConversationPage) -> String {
+    let now = SystemTime::now();
+    page.conversations.iter().map(|summary| line(summary, now)).collect()
 }
 
 fn line(summary: &ConversationSummary, now: SystemTime) -> String {

@@ -44,11 +44,11 @@ struct Problem {
 impl Doctor {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let model = context.settings.settle(&self.model)?;
-        let store = context.settings.settle(&self.store)?.store;
+        let store = context.settings.settle(&self.store)?;
         let checks = [
             check("configuration", Ok(configuration(context)), ""),
             check("runtime", open::runtime(&model), RUNTIME),
-            check("store", pollster::block_on(open::inspect_store(store.as_deref())), STORE),
+            check("store", pollster::block_on(open::inspect_store(&store)), STORE),
             check("model", inspect_model(&model, context), MODEL),
         ];
         let text: String = checks.iter().map(line).collect();

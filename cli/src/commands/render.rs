@@ -108,9 +108,9 @@ impl Render {
     async fn before(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
         let preface = context.settings.settle(&self.system)?.preface();
         if self.which.last || self.which.conversation.is_some() {
-            let store = open::store(context.settings.settle(&self.store)?.store.as_deref()).await?;
-            let id = self.which.find_or_last(&*store).await?;
-            let manager = model.manager(store)?.build()?;
+            let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+            let id = self.which.find_or_last(&kept).await?;
+            let manager = model.manager(kept)?.build()?;
             return Ok(manager.open(&id).await?.request().await?);
         }
         match self.message.is_empty() {

@@ -34,9 +34,9 @@ impl Tree {
     }
 
     async fn draw(self, context: &Context) -> Result<(), Failure> {
-        let store = open::store(context.settings.settle(&self.store)?.store.as_deref()).await?;
-        let id = self.which.find_or_last(&*store).await?;
-        let (record, tree) = store.load(&id).await?;
+        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let id = self.which.find_or_last(&kept).await?;
+        let (record, tree) = kept.store.load(&kept.owner, &id).await?;
         let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();
         let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
         let text = format!("conversation {id}: {title}\n{}", draw(&tree, record.head)?);

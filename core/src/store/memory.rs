@@ -1,145 +1,262 @@
 //! The contract of a store in its shortest form: maps behind a lock.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
-use super::{ConversationId, ConversationRecord, ConversationStore, ConversationSummary, Query};
+use super::{
+    BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
+    Owner,
+};
 use crate::media::Digest;
+use crate::query::{Query, SearchScope};
+use crate::search::{Candidate, SearchPage, SearchText};
 use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
 /// Keeps conversations in memory; they end with the process.
 ///
 /// ```
-/// use alloquy_core::{ConversationRecord, ConversationStore, MemoryStore, Message, Node, Preface};
+/// use alloquy_core::{ConversationRecord, ConversationStore, MemoryStore, Message, Node, Owner, Preface};
 ///
 /// # pollster::block_on(async {
-/// let store = MemoryStore::default();
+/// let (store, owner) = (MemoryStore::default(), Owner::local());
 /// let record = ConversationRecord::new("tea".parse()?, Preface::default());
-/// store.create(&record).await?;
+/// store.create(&owner, &record).await?;
 /// let node = Node::new(None, Message::user("Hello"));
-/// store.append(&record.id, &[node.clone()]).await?;
-/// store.set_head(&record.id, None, Some(node.id)).await?;
-/// assert_eq!(store.load_path(&record.id, node.id).await?, [node]);
+/// store.append(&owner, &record.id, &[node.clone()]).await?;
+/// store.set_head(&owner, &record.id, None, Some(node.id)).await?;
+/// assert_eq!(store.load_path(&owner, &record.id, node.id).await?, [node]);
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct MemoryStore {
-    conversations: Mutex<HashMap<ConversationId, Entry>>,
-    blobs: Mutex<HashMap<Digest, Arc<[u8]>>>,
+    owners: Mutex<HashMap<Owner, Owned>>,
+}
+
+/// What one owner has.
+#[derive(Debug, Default)]
+struct Owned {
+    conversations: BTreeMap<ConversationId, Entry>,
+    blobs: HashMap<Digest, (Arc<[u8]>, Instant)>,
 }
 
 #[derive(Clone, Debug)]
 struct Entry {
     record: ConversationRecord,
     tree: Tree,
+    updated: SystemTime,
 }
 
-impl MemoryStore {
-    fn conversations(&self) -> MutexGuard<'_, HashMap<ConversationId, Entry>> {
-        lock(&self.conversations)
+impl Entry {
+    fn summary(&self) -> ConversationSummary {
+        let record = self.record.clone();
+        ConversationSummary { record, nodes: self.tree.len(), updated: self.updated }
+    }
+
+    fn matches(&self, query: &Query) -> bool {
+        let says = |text: &SearchText| self.tree.nodes().any(|node| text.matches(node));
+        query.matches(&self.summary()) && query.search_text().is_none_or(says)
+    }
+
+    fn media(&self) -> impl Iterator<Item = Digest> {
+        self.record.media().into_iter().chain(self.tree.nodes().flat_map(Node::media))
     }
 }
 
-/// Every change below is one call that cannot panic half-way, so a panic elsewhere leaves the maps whole.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl Owned {
+    fn entry(&mut self, id: &ConversationId) -> Result<&mut Entry> {
+        self.conversations.get_mut(id).ok_or_else(|| missing(id))
+    }
+
+    fn matching(&self, query: &Query) -> Vec<ConversationSummary> {
+        let entries = self.conversations.values().filter(|entry| entry.matches(query));
+        entries.map(Entry::summary).collect()
+    }
+
+    /// The newest nodes first; their ids are their marks.
+    fn candidates(&self, query: &Query, scope: &SearchScope<'_>) -> Result<Vec<Candidate>> {
+        let until: Option<NodeId> = scope.until.map(str::parse).transpose()?;
+        let mut found = Vec::new();
+        for entry in self.conversations.values().filter(|entry| query.matches(&entry.summary())) {
+            let nodes = entry.tree.nodes().filter(|node| until.is_none_or(|until| node.id <= until));
+            found.extend(nodes.filter(|node| scope.text.matches(node)).map(|node| (node, &entry.record.id)));
+        }
+        found.sort_by(|left, right| right.0.id.cmp(&left.0.id).then_with(|| left.1.cmp(right.1)));
+        let candidate = |(node, conversation): (&Node, &ConversationId)| Candidate {
+            conversation: conversation.clone(),
+            node: node.clone(),
+            mark: node.id.to_string(),
+        };
+        Ok(found.into_iter().take(scope.at_most).map(candidate).collect())
+    }
+
+    fn collect(&mut self, grace: Duration) -> usize {
+        let used: BTreeSet<_> = self.conversations.values().flat_map(Entry::media).collect();
+        let before = self.blobs.len();
+        self.blobs.retain(|digest, (_, put)| used.contains(digest) || put.elapsed() < grace);
+        before - self.blobs.len()
+    }
+}
+
+impl MemoryStore {
+    /// Every change below is one call that cannot panic half-way, so a panic elsewhere leaves the maps whole.
+    fn owners(&self) -> MutexGuard<'_, HashMap<Owner, Owned>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of<T>(&self, owner: &Owner, call: impl FnOnce(&mut Owned) -> T) -> T {
+        call(self.owners().entry(owner.clone()).or_default())
+    }
 }
 
 fn missing(id: &ConversationId) -> Error {
     Error::new(ErrorKind::NotFound, format!("conversation {:?} does not exist", id.as_str()))
 }
 
-fn entry<'a>(entries: &'a mut HashMap<ConversationId, Entry>, id: &ConversationId) -> Result<&'a mut Entry> {
-    entries.get_mut(id).ok_or_else(|| missing(id))
-}
-
-fn summary(entry: &Entry) -> ConversationSummary {
-    let last = entry.tree.walk().map(|(_, node)| node.id).max();
-    ConversationSummary {
-        record: entry.record.clone(),
-        nodes: entry.tree.len(),
-        updated: last.map_or(entry.record.created, |last| last.created().max(entry.record.created)),
-    }
+fn conflict(message: String) -> Error {
+    Error::new(ErrorKind::Conflict, message)
 }
 
 #[async_trait]
 impl ConversationStore for MemoryStore {
-    async fn create(&self, record: &ConversationRecord) -> Result<()> {
-        let mut entries = self.conversations();
-        if record.head.is_some() {
-            let message = format!("new conversation {:?} has a head but no nodes", record.id.as_str());
-            return Err(Error::new(ErrorKind::Invalid, message));
-        }
-        if entries.contains_key(&record.id) {
-            let message = format!("conversation {:?} exists already", record.id.as_str());
-            return Err(Error::new(ErrorKind::Conflict, message));
-        }
-        entries.insert(record.id.clone(), Entry { record: record.clone(), tree: Tree::default() });
-        Ok(())
+    async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
+        record.must_be_new()?;
+        self.of(owner, |owned| {
+            if owned.conversations.contains_key(&record.id) {
+                return Err(conflict(format!("conversation {:?} exists already", record.id.as_str())));
+            }
+            let (record, tree, updated) = (record.clone(), Tree::default(), record.created);
+            owned.conversations.insert(record.id.clone(), Entry { record, tree, updated });
+            Ok(())
+        })
     }
 
-    async fn append(&self, id: &ConversationId, nodes: &[Node]) -> Result<()> {
-        let mut entries = self.conversations();
-        entry(&mut entries, id)?.tree.insert_all(nodes)
+    async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
+        self.of(owner, |owned| {
+            let entry = owned.entry(id)?;
+            entry.tree.insert_all(nodes)?;
+            let last = nodes.iter().map(|node| node.id.created()).max();
+            entry.updated = last.map_or(entry.updated, |last| last.max(entry.updated));
+            Ok(())
+        })
     }
 
-    async fn set_head(&self, id: &ConversationId, from: Option<NodeId>, to: Option<NodeId>) -> Result<()> {
-        let mut entries = self.conversations();
-        let entry = entry(&mut entries, id)?;
-        if let Some(node) = to {
-            entry.tree.node(node)?;
-        }
-        if entry.record.head != from {
-            let message = format!("the head of conversation {:?} has moved", id.as_str());
-            return Err(Error::new(ErrorKind::Conflict, message));
-        }
-        entry.record.head = to;
-        Ok(())
+    async fn set_head(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<()> {
+        self.of(owner, |owned| {
+            let entry = owned.entry(id)?;
+            if let Some(node) = to {
+                entry.tree.node(node)?;
+            }
+            if entry.record.head != from {
+                return Err(conflict(format!("the head of conversation {:?} has moved", id.as_str())));
+            }
+            entry.record.head = to;
+            Ok(())
+        })
     }
 
-    async fn record(&self, id: &ConversationId) -> Result<ConversationRecord> {
-        Ok(entry(&mut self.conversations(), id)?.record.clone())
+    async fn update_metadata(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        revision: u64,
+        metadata: &Map<String, Value>,
+    ) -> Result<u64> {
+        self.of(owner, |owned| {
+            let record = &mut owned.entry(id)?.record;
+            if record.revision != revision {
+                return Err(conflict(format!("the metadata of conversation {:?} has changed", id.as_str())));
+            }
+            record.metadata = metadata.clone();
+            record.revision += 1;
+            Ok(record.revision)
+        })
     }
 
-    async fn load(&self, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
-        let found = entry(&mut self.conversations(), id)?.clone();
+    async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
+        self.of(owner, |owned| {
+            let entry = owned.entry(id)?;
+            entry.tree.can_prune(node, entry.record.head)?;
+            entry.tree.prune(node)
+        })
+    }
+
+    async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        self.of(owner, |owned| {
+            owned.entry(id)?;
+            owned.collect(BLOB_GRACE);
+            Ok(())
+        })
+    }
+
+    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+        self.of(owner, |owned| Ok(owned.entry(id)?.record.clone()))
+    }
+
+    async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
+        let found = self.of(owner, |owned| owned.entry(id).cloned())?;
         Ok((found.record, found.tree))
     }
 
-    async fn load_path(&self, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
-        let mut entries = self.conversations();
-        let path = entry(&mut entries, id)?.tree.path(Some(node))?;
-        Ok(path.into_iter().cloned().collect())
+    async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
+        self.of(owner, |owned| Ok(owned.entry(id)?.tree.path(Some(node))?.into_iter().cloned().collect()))
     }
 
-    async fn list(&self, query: &Query) -> Result<Vec<ConversationSummary>> {
-        let mut all: Vec<_> = self.conversations().values().map(summary).collect();
-        all.sort_by(|left, right| {
-            right.updated.cmp(&left.updated).then_with(|| left.record.id.cmp(&right.record.id))
-        });
-        Ok(all.into_iter().skip(query.offset).take(query.limit.unwrap_or(usize::MAX)).collect())
+    async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
+        query.page(self.of(owner, |owned| owned.matching(query)))
     }
 
-    async fn count(&self) -> Result<usize> {
-        Ok(self.conversations().len())
+    async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
+        Ok(self.of(owner, |owned| owned.matching(query)).len())
     }
 
-    async fn delete(&self, id: &ConversationId) -> Result<()> {
-        self.conversations().remove(id).map(drop).ok_or_else(|| missing(id))
+    async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
+        let scope = query.search_scope()?;
+        Ok(scope.page(self.of(owner, |owned| owned.candidates(query, &scope))?))
     }
 
-    async fn put_blob(&self, bytes: &Arc<[u8]>) -> Result<Digest> {
+    async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        self.of(owner, |owned| {
+            owned.conversations.remove(id).ok_or_else(|| missing(id))?;
+            owned.collect(BLOB_GRACE);
+            Ok(())
+        })
+    }
+
+    async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
+        query.must_be_filtered()?;
+        self.of(owner, |owned| {
+            let page = query.page(owned.matching(query))?;
+            let ids: Vec<_> = page.conversations.into_iter().map(|summary| summary.record.id).collect();
+            owned.conversations.retain(|id, _| !ids.contains(id));
+            owned.collect(BLOB_GRACE);
+            Ok(ids)
+        })
+    }
+
+    async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {
         let digest = Digest::of(bytes);
-        lock(&self.blobs).insert(digest, Arc::clone(bytes));
+        self.of(owner, |owned| owned.blobs.insert(digest, (Arc::clone(bytes), Instant::now())));
         Ok(digest)
     }
 
-    async fn get_blob(&self, digest: Digest) -> Result<Option<Arc<[u8]>>> {
-        Ok(lock(&self.blobs).get(&digest).cloned())
+    async fn get_blob(&self, owner: &Owner, digest: Digest) -> Result<Option<Arc<[u8]>>> {
+        Ok(self.of(owner, |owned| owned.blobs.get(&digest).map(|(bytes, _)| Arc::clone(bytes))))
+    }
+
+    async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
+        Ok(self.of(owner, |owned| owned.collect(grace)))
     }
 }

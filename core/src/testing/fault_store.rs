@@ -1,12 +1,14 @@
 //! A store that fails when told to, and is the store it wraps otherwise.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
 use crate::{
-    ConversationId, ConversationRecord, ConversationStore, ConversationSummary, Digest, Error, ErrorKind,
-    Node, NodeId, Query, Result, Tree,
+    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind, Node,
+    NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 
 /// A call of [`ConversationStore`].
@@ -18,6 +20,12 @@ pub enum StoreCall {
     Append,
     /// [`ConversationStore::set_head`].
     SetHead,
+    /// [`ConversationStore::update_metadata`].
+    UpdateMetadata,
+    /// [`ConversationStore::prune`].
+    Prune,
+    /// [`ConversationStore::compact`].
+    Compact,
     /// [`ConversationStore::record`].
     Record,
     /// [`ConversationStore::load`].
@@ -28,26 +36,32 @@ pub enum StoreCall {
     List,
     /// [`ConversationStore::count`].
     Count,
+    /// [`ConversationStore::search`].
+    Search,
     /// [`ConversationStore::delete`].
     Delete,
+    /// [`ConversationStore::delete_matching`].
+    DeleteMatching,
     /// [`ConversationStore::put_blob`].
     PutBlob,
     /// [`ConversationStore::get_blob`].
     GetBlob,
+    /// [`ConversationStore::collect_blobs`].
+    CollectBlobs,
 }
 
 /// Wraps a store and fails chosen calls with [`ErrorKind::Store`], before they reach it.
 ///
 /// ```
 /// use alloquy_core::testing::{FaultStore, StoreCall};
-/// use alloquy_core::{ConversationStore, ErrorKind, MemoryStore};
+/// use alloquy_core::{ConversationStore, ErrorKind, MemoryStore, Owner, Query};
 ///
 /// # pollster::block_on(async {
-/// let store = FaultStore::new(MemoryStore::default());
+/// let (store, owner, all) = (FaultStore::new(MemoryStore::default()), Owner::local(), Query::default());
 /// store.fail(StoreCall::Count, 1);
-/// assert_eq!(store.count().await?, 0);
-/// assert_eq!(store.count().await.unwrap_err().kind(), ErrorKind::Store);
-/// assert_eq!(store.count().await?, 0);
+/// assert_eq!(store.count(&owner, &all).await?, 0);
+/// assert_eq!(store.count(&owner, &all).await.unwrap_err().kind(), ErrorKind::Store);
+/// assert_eq!(store.count(&owner, &all).await?, 0);
 /// assert_eq!(store.calls(), [StoreCall::Count; 3]);
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;
@@ -116,47 +130,83 @@ impl Plan {
 #[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl<S: ConversationStore> ConversationStore for FaultStore<S> {
-    async fn create(&self, record: &ConversationRecord) -> Result<()> {
-        self.pass(StoreCall::Create)?.create(record).await
+    async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
+        self.pass(StoreCall::Create)?.create(owner, record).await
     }
 
-    async fn append(&self, id: &ConversationId, nodes: &[Node]) -> Result<()> {
-        self.pass(StoreCall::Append)?.append(id, nodes).await
+    async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
+        self.pass(StoreCall::Append)?.append(owner, id, nodes).await
     }
 
-    async fn set_head(&self, id: &ConversationId, from: Option<NodeId>, to: Option<NodeId>) -> Result<()> {
-        self.pass(StoreCall::SetHead)?.set_head(id, from, to).await
+    async fn set_head(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<()> {
+        self.pass(StoreCall::SetHead)?.set_head(owner, id, from, to).await
     }
 
-    async fn record(&self, id: &ConversationId) -> Result<ConversationRecord> {
-        self.pass(StoreCall::Record)?.record(id).await
+    async fn update_metadata(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        revision: u64,
+        metadata: &Map<String, Value>,
+    ) -> Result<u64> {
+        self.pass(StoreCall::UpdateMetadata)?.update_metadata(owner, id, revision, metadata).await
     }
 
-    async fn load(&self, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
-        self.pass(StoreCall::Load)?.load(id).await
+    async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
+        self.pass(StoreCall::Prune)?.prune(owner, id, node).await
     }
 
-    async fn load_path(&self, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
-        self.pass(StoreCall::LoadPath)?.load_path(id, node).await
+    async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        self.pass(StoreCall::Compact)?.compact(owner, id).await
     }
 
-    async fn list(&self, query: &Query) -> Result<Vec<ConversationSummary>> {
-        self.pass(StoreCall::List)?.list(query).await
+    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+        self.pass(StoreCall::Record)?.record(owner, id).await
     }
 
-    async fn count(&self) -> Result<usize> {
-        self.pass(StoreCall::Count)?.count().await
+    async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
+        self.pass(StoreCall::Load)?.load(owner, id).await
     }
 
-    async fn delete(&self, id: &ConversationId) -> Result<()> {
-        self.pass(StoreCall::Delete)?.delete(id).await
+    async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
+        self.pass(StoreCall::LoadPath)?.load_path(owner, id, node).await
     }
 
-    async fn put_blob(&self, bytes: &Arc<[u8]>) -> Result<Digest> {
-        self.pass(StoreCall::PutBlob)?.put_blob(bytes).await
+    async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
+        self.pass(StoreCall::List)?.list(owner, query).await
     }
 
-    async fn get_blob(&self, digest: Digest) -> Result<Option<Arc<[u8]>>> {
-        self.pass(StoreCall::GetBlob)?.get_blob(digest).await
+    async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
+        self.pass(StoreCall::Count)?.count(owner, query).await
+    }
+
+    async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
+        self.pass(StoreCall::Search)?.search(owner, query).await
+    }
+
+    async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        self.pass(StoreCall::Delete)?.delete(owner, id).await
+    }
+
+    async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
+        self.pass(StoreCall::DeleteMatching)?.delete_matching(owner, query).await
+    }
+
+    async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {
+        self.pass(StoreCall::PutBlob)?.put_blob(owner, bytes).await
+    }
+
+    async fn get_blob(&self, owner: &Owner, digest: Digest) -> Result<Option<Arc<[u8]>>> {
+        self.pass(StoreCall::GetBlob)?.get_blob(owner, digest).await
+    }
+
+    async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
+        self.pass(StoreCall::CollectBlobs)?.collect_blobs(owner, grace).await
     }
 }

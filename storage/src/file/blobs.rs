@@ -1,7 +1,9 @@
 //! Blobs: a file each, named by digest. Knows no conversation.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::Digest;
 
@@ -14,8 +16,11 @@ pub(super) fn put(folder: &Path, bytes: &[u8]) -> Result<Digest, Failure> {
     let path = path(folder, digest);
     let known = disk::read_from(&path, 0)?;
     match known.as_deref() == Some(bytes) {
-        // Whoever wrote it may have been stopped before the name was on the disk.
-        true => disk::sync_whole(&path)?,
+        true => {
+            disk::touch(&path)?;
+            // Whoever wrote it may have been stopped before the name was on the disk.
+            disk::sync_whole(&path)?;
+        }
         false => {
             disk::create_folder(path.parent().unwrap_or(folder))?;
             disk::write_whole(&path, bytes)?;
@@ -33,6 +38,28 @@ pub(super) fn get(folder: &Path, digest: Digest) -> Result<Option<Arc<[u8]>>, Fa
         }
         bytes => Ok(bytes.map(Arc::from)),
     }
+}
+
+/// Removes what is not used and was put at least `grace` ago, and returns how many; writers take turns.
+pub(super) fn collect(folder: &Path, used: &BTreeSet<Digest>, grace: Duration) -> Result<usize, Failure> {
+    let mut removed = 0;
+    for (digest, path) in all(folder)? {
+        let age = disk::touched(&path)?.map(|put| put.elapsed().unwrap_or_default());
+        if !used.contains(&digest) && age.is_some_and(|age| age >= grace) {
+            removed += usize::from(disk::delete(&path)?);
+        }
+    }
+    Ok(removed)
+}
+
+/// Lists the blobs with their files.
+pub(super) fn all(folder: &Path) -> Result<Vec<(Digest, PathBuf)>, Failure> {
+    let digest = |path: PathBuf| Some((path.file_name()?.to_str()?.parse().ok()?, path));
+    let mut found = Vec::new();
+    for inner in disk::files(folder)?.into_iter().filter(|inner| inner.is_dir()) {
+        found.extend(disk::files(&inner)?.into_iter().filter_map(digest));
+    }
+    Ok(found)
 }
 
 /// `blobs/ba/ba7816bf…`: folders of a 256th each.

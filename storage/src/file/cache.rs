@@ -1,6 +1,7 @@
-//! Which conversations are kept in memory. Knows names and sizes.
+//! Which conversations are kept in memory. Knows paths and sizes.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use super::log::Log;
 
@@ -13,7 +14,7 @@ const LOGS: usize = 512;
 /// Keeps the logs that were used last.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
-    logs: HashMap<String, Kept>,
+    logs: HashMap<PathBuf, Kept>,
     clock: u64,
 }
 
@@ -25,18 +26,18 @@ struct Kept {
 
 impl Cache {
     /// Takes a log out.
-    pub(super) fn take(&mut self, name: &str) -> Option<Log> {
-        self.logs.remove(name).map(|kept| kept.log)
+    pub(super) fn take(&mut self, path: &Path) -> Option<Log> {
+        self.logs.remove(path).map(|kept| kept.log)
     }
 
     /// Keeps a log, and forgets others beyond the limits.
-    pub(super) fn keep(&mut self, name: &str, log: Log) -> &mut Log {
+    pub(super) fn keep(&mut self, path: &Path, log: Log) -> &mut Log {
         self.clock += 1;
         let used = self.clock;
         while self.is_full(&log) {
             self.forget_oldest();
         }
-        &mut self.logs.entry(name.to_owned()).insert_entry(Kept { log, used }).into_mut().log
+        &mut self.logs.entry(path.to_owned()).insert_entry(Kept { log, used }).into_mut().log
     }
 
     fn is_full(&self, new: &Log) -> bool {
@@ -47,8 +48,8 @@ impl Cache {
 
     fn forget_oldest(&mut self) {
         let oldest = self.logs.iter().min_by_key(|(_, kept)| kept.used);
-        if let Some(name) = oldest.map(|(name, _)| name.clone()) {
-            self.logs.remove(&name);
+        if let Some(path) = oldest.map(|(path, _)| path.clone()) {
+            self.logs.remove(&path);
         }
     }
 }

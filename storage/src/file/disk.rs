@@ -3,7 +3,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use super::name::LOG;
 use crate::failure::Failure;
 
 /// Says in the error what was tried with which path.
@@ -88,7 +90,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Deletes a file and says whether there was one.
 ///
 /// The file takes another name first, because that can be undone when the disk fails. Should it be left under that
-/// name, [`sweep`] removes it.
+/// name, it is one of the [`leftovers`].
 pub(super) fn delete(path: &Path) -> Result<bool, Failure> {
     let deleted = path.with_extension(DELETED);
     if tried("delete", path, found(fs::rename(path, &deleted)))?.is_none() {
@@ -103,19 +105,39 @@ pub(super) fn delete(path: &Path) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Removes what interrupted writers left in a folder. Writers take turns.
-pub(super) fn sweep(folder: &Path) -> Result<(), Failure> {
-    let is_left = |path: &Path| {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        matches!(extension, Some(UNFINISHED | DELETED))
+/// Lists what interrupted writers left in a folder, each with the name of the log that it was to be or was.
+pub(super) fn leftovers(folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let log = |path: PathBuf| {
+        let extension = path.extension().and_then(|extension| extension.to_str())?;
+        let name = path.with_extension(LOG).file_name()?.to_string_lossy().into_owned();
+        matches!(extension, UNFINISHED | DELETED).then_some((name, path))
     };
-    for entry in tried("list", folder, fs::read_dir(folder))? {
-        let path = tried("list", folder, entry)?.path();
-        if is_left(&path) {
-            tried("remove", &path, fs::remove_file(&path))?;
-        }
-    }
-    Ok(())
+    Ok(files(folder)?.into_iter().filter_map(log).collect())
+}
+
+/// Lists what is in a folder; nothing where there is none.
+pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let Some(entries) = tried("list", folder, found(fs::read_dir(folder)))? else {
+        return Ok(Vec::new());
+    };
+    entries.map(|entry| Ok(tried("list", folder, entry)?.path())).collect()
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> Result<(), Failure> {
+    tried("remove", path, found(fs::remove_file(path))).map(drop)
+}
+
+/// Returns when a file was written or touched last; `None` when there is no such file.
+pub(super) fn touched(path: &Path) -> Result<Option<SystemTime>, Failure> {
+    let time = |metadata: fs::Metadata| metadata.modified();
+    tried("look at", path, found(fs::metadata(path).and_then(time)))
+}
+
+/// Says that a file was written now.
+pub(super) fn touch(path: &Path) -> Result<(), Failure> {
+    let file = OpenOptions::new().write(true).open(path);
+    tried("touch", path, file.and_then(|file| file.set_modified(SystemTime::now())))
 }
 
 /// Creates the folder of a store where there is none, and returns its absolute path.
@@ -134,6 +156,13 @@ pub(super) fn create_root(path: &Path) -> Result<PathBuf, Failure> {
 pub(super) fn create_folder(path: &Path) -> Result<(), Failure> {
     tried("create folder", path, fs::create_dir_all(path))?;
     sync_parent(path)
+}
+
+/// Creates a folder with those above it that are not there, and waits until their names are on the disk.
+pub(super) fn create_folders(path: &Path) -> Result<(), Failure> {
+    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.is_dir()).collect();
+    tried("create folder", path, fs::create_dir_all(path))?;
+    missing.into_iter().try_for_each(sync_parent)
 }
 
 /// Waits until the names in the folder around a path are on the disk.

@@ -1,176 +1,246 @@
 //! What each call does to the folder: which lock it takes, which log it reads and writes.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
-use std::fs;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use alloquy_core::{ConversationId, ConversationRecord, ConversationSummary, Digest, Node, NodeId, Query};
+use alloquy_core::{
+    BLOB_GRACE, ConversationId, ConversationRecord, Digest, Error, Node, NodeId, Owner, Query,
+};
+use serde_json::{Map, Value};
 
 use super::blobs;
 use super::cache::Cache;
 use super::disk::{self, tried};
-use super::line::Position;
-use super::lock::Lock;
+use super::lock::{Guard, Hold};
 use super::log::Log;
-use super::name::{LOG, log_name};
+use super::name::log_name;
+use super::place::Place;
+use super::questions::Line;
 use crate::failure::Failure;
 
-/// A folder with `conversations`, `blobs` and `lock`.
+/// A folder with `conversations`, `blobs`, `locks`, and the same again for each owner.
 #[derive(Debug)]
 pub(super) struct Folder {
-    conversations: PathBuf,
-    blobs: PathBuf,
-    lock: Lock,
+    pub(super) root: PathBuf,
+    patience: Duration,
     cache: Cache,
-    /// Lines of the list, each with the end of the log that it was made from.
-    summaries: HashMap<String, (Position, ConversationSummary)>,
+    /// Lines of lists, each with the end of the log that it was made from.
+    pub(super) lines: HashMap<Place, HashMap<String, Line>>,
+    /// Places where what interrupted writers left was looked for.
+    swept: HashSet<Place>,
 }
 
 impl Folder {
-    /// Opens a folder, creates what is not there, and removes what interrupted writers left.
-    pub(super) fn open(root: &Path) -> Result<Self, Failure> {
+    /// Opens a folder and creates what is not there. Nothing waits for a lock longer than `patience`.
+    pub(super) fn open(root: &Path, patience: Duration) -> Result<Self, Failure> {
         let root = disk::create_root(root)?;
-        let (conversations, blobs) = (root.join("conversations"), root.join("blobs"));
-        let lock = Lock::open(&root.join("lock"))?;
-        let _guard = lock.to_write()?;
-        disk::create_folder(&conversations)?;
-        disk::create_folder(&blobs)?;
-        disk::sweep(&conversations)?;
-        Ok(Self { conversations, blobs, lock, cache: Cache::default(), summaries: HashMap::new() })
+        let (cache, lines, swept) = (Cache::default(), HashMap::new(), HashSet::new());
+        let mut folder = Self { root, patience, cache, lines, swept };
+        folder.place(&Owner::local())?.create()?;
+        Ok(folder)
     }
 
-    pub(super) fn create(&mut self, record: ConversationRecord) -> Result<(), Failure> {
-        if record.head.is_some() {
-            return Err(Failure::HeadWithoutNodes(record.id));
+    /// Returns where an owner's files stand.
+    pub(super) fn place(&mut self, owner: &Owner) -> Result<Place, Failure> {
+        let place = Place::of(&self.root, owner);
+        if place.conversations.is_dir() && self.swept.insert(place.clone()) {
+            place.sweep()?;
         }
-        let path = self.conversations.join(log_name(&record.id));
-        let _guard = self.lock.to_write()?;
+        Ok(place)
+    }
+
+    pub(super) fn create(&mut self, owner: &Owner, record: ConversationRecord) -> Result<(), Failure> {
+        record.must_be_new()?;
+        let place = self.place(owner)?;
+        place.create()?;
+        let name = log_name(&record.id);
+        let path = place.conversations.join(&name);
+        let _guard = self.alone(&place, &name)?;
         match tried("look for", &path, path.try_exists())? {
             true => Err(Failure::Exists(record.id)),
             false => Log::create(&path, record),
         }
     }
 
-    pub(super) fn append(&mut self, id: &ConversationId, nodes: &[Node]) -> Result<(), Failure> {
-        self.write(id, |log| log.append(nodes))
+    pub(super) fn append(
+        &mut self,
+        owner: &Owner,
+        id: &ConversationId,
+        nodes: &[Node],
+    ) -> Result<(), Failure> {
+        self.write(owner, id, |log| log.append(nodes))
     }
 
     pub(super) fn set_head(
         &mut self,
+        owner: &Owner,
         id: &ConversationId,
         from: Option<NodeId>,
         to: Option<NodeId>,
     ) -> Result<(), Failure> {
-        self.write(id, |log| log.set_head(from, to))
+        self.write(owner, id, |log| log.set_head(from, to))
+    }
+
+    pub(super) fn update_metadata(
+        &mut self,
+        owner: &Owner,
+        id: &ConversationId,
+        revision: u64,
+        metadata: Map<String, Value>,
+    ) -> Result<u64, Failure> {
+        self.write(owner, id, |log| log.update_metadata(revision, metadata))
+    }
+
+    pub(super) fn prune(&mut self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<(), Failure> {
+        self.write(owner, id, |log| log.prune(node))
+    }
+
+    pub(super) fn compact(&mut self, owner: &Owner, id: &ConversationId) -> Result<(), Failure> {
+        self.write(owner, id, |log| log.compact())?;
+        let place = self.place(owner)?;
+        // What was written is another log now, and what it referred to may be collected.
+        self.cache.take(&place.conversations.join(log_name(id)));
+        self.collect_after_deletion(owner)
     }
 
     /// Reads what a conversation's log says by now.
-    pub(super) fn read(&mut self, id: &ConversationId) -> Result<&Log, Failure> {
-        let log = self.read_named(&log_name(id))?;
+    pub(super) fn read(&mut self, owner: &Owner, id: &ConversationId) -> Result<&Log, Failure> {
+        let place = self.place(owner)?;
+        let log = self.read_named(&place, &log_name(id))?;
         own(log, id)
     }
 
-    pub(super) fn list(&mut self, query: &Query) -> Result<Vec<ConversationSummary>, Failure> {
-        let mut all = self.summaries()?;
-        all.sort_by(|left, right| {
-            let by_name = || left.record.id.cmp(&right.record.id);
-            right.updated.cmp(&left.updated).then_with(by_name)
-        });
-        let page = all.into_iter().skip(query.offset);
-        Ok(page.take(query.limit.unwrap_or(usize::MAX)).collect())
+    pub(super) fn delete(&mut self, owner: &Owner, id: &ConversationId) -> Result<(), Failure> {
+        self.remove(owner, id)?;
+        self.collect_after_deletion(owner)
     }
 
-    pub(super) fn count(&self) -> Result<usize, Failure> {
-        Ok(self.names()?.len())
+    pub(super) fn delete_matching(
+        &mut self,
+        owner: &Owner,
+        query: &Query,
+    ) -> Result<Vec<ConversationId>, Failure> {
+        query.must_be_filtered()?;
+        let page = self.list(owner, query)?;
+        let mut deleted = Vec::new();
+        for id in page.conversations.into_iter().map(|summary| summary.record.id) {
+            match self.remove(owner, &id) {
+                // Somebody else deleted it meanwhile.
+                Err(Failure::NoConversation(_)) => {}
+                outcome => outcome.map(|()| deleted.push(id))?,
+            }
+        }
+        self.collect_after_deletion(owner)?;
+        Ok(deleted)
     }
 
-    pub(super) fn delete(&mut self, id: &ConversationId) -> Result<(), Failure> {
-        let name = log_name(id);
-        let _guard = self.lock.to_write()?;
-        self.cache.take(&name);
-        match disk::delete(&self.conversations.join(name))? {
-            true => Ok(()),
-            false => Err(Failure::NoConversation(id.clone())),
+    fn remove(&mut self, owner: &Owner, id: &ConversationId) -> Result<(), Failure> {
+        let (place, name) = (self.place(owner)?, log_name(id));
+        let path = place.conversations.join(&name);
+        if !tried("look for", &path, path.try_exists())? {
+            return Err(Failure::NoConversation(id.clone()));
+        }
+        let guard = self.alone(&place, &name)?;
+        self.cache.take(&path);
+        match disk::delete(&path)? {
+            true => guard.remove(),
+            false => return Err(Failure::NoConversation(id.clone())),
+        }
+        Ok(())
+    }
+
+    pub(super) fn put_blob(&mut self, owner: &Owner, bytes: &[u8]) -> Result<Digest, Failure> {
+        let place = self.place(owner)?;
+        place.create()?;
+        let _guard = Guard::wait(place.blob_lock(), Hold::Alone, self.patience)?;
+        blobs::put(&place.blobs, bytes)
+    }
+
+    pub(super) fn get_blob(&mut self, owner: &Owner, digest: Digest) -> Result<Option<Arc<[u8]>>, Failure> {
+        blobs::get(&self.place(owner)?.blobs, digest)
+    }
+
+    /// Blobs that could not be collected now are collected another time: the deletion itself is done.
+    fn collect_after_deletion(&mut self, owner: &Owner) -> Result<(), Failure> {
+        match self.collect_blobs(owner, BLOB_GRACE) {
+            Err(failure @ Failure::Disk { .. }) => Err(failure),
+            _ => Ok(()),
         }
     }
 
-    pub(super) fn put_blob(&self, bytes: &[u8]) -> Result<Digest, Failure> {
-        let _guard = self.lock.to_write()?;
-        blobs::put(&self.blobs, bytes)
-    }
-
-    pub(super) fn get_blob(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, Failure> {
-        blobs::get(&self.blobs, digest)
+    pub(super) fn collect_blobs(&mut self, owner: &Owner, grace: Duration) -> Result<usize, Failure> {
+        let place = self.place(owner)?;
+        if blobs::all(&place.blobs)?.is_empty() {
+            return Ok(0);
+        }
+        let _guard = Guard::wait(place.blob_lock(), Hold::Alone, self.patience)?;
+        let (lines, damaged) = self.lines(&place)?;
+        if let Some(damaged) = damaged.into_iter().next() {
+            return Err(Failure::damaged(format!("conversation {:?}", damaged.name), damaged.reason));
+        }
+        let used: BTreeSet<Digest> = lines.into_iter().flat_map(|line| line.media).collect();
+        blobs::collect(&place.blobs, &used, grace)
     }
 
     /// Changes a log that is up to date while no one else writes. A log that may be ahead of its file is forgotten.
-    fn write(
+    fn write<T>(
         &mut self,
+        owner: &Owner,
         id: &ConversationId,
-        change: impl FnOnce(&mut Log) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let name = log_name(id);
-        let _guard = self.lock.to_write()?;
-        let current = match self.caught_up(&name) {
+        change: impl FnOnce(&mut Log) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let (place, name) = (self.place(owner)?, log_name(id));
+        let path = place.conversations.join(&name);
+        if !tried("look for", &path, path.try_exists())? {
+            return Err(Failure::NoConversation(id.clone()));
+        }
+        let _guard = self.alone(&place, &name)?;
+        let current = match self.caught_up(&path) {
             Some(log) => Some(log),
-            None => Log::read(&self.conversations.join(&name))?,
+            None => Log::read(&path)?,
         };
         let mut log = own(current, id)?;
         let outcome = change(&mut log);
-        if let Ok(()) | Err(Failure::Core(_) | Failure::HeadMoved(_)) = outcome {
-            self.cache.keep(&name, log);
+        if let Ok(_) | Err(Failure::Core(_) | Failure::HeadMoved(_) | Failure::MetadataChanged(_)) = outcome {
+            self.cache.keep(&path, log);
         }
         outcome
+    }
+
+    fn alone(&self, place: &Place, name: &str) -> Result<Guard, Failure> {
+        let wait = || Guard::wait(&place.lock_of(name), Hold::Alone, self.patience);
+        match wait() {
+            // A folder of an older format has no locks.
+            Err(Failure::Disk { .. }) => place.create().and_then(|()| wait()),
+            outcome => outcome,
+        }
     }
 
     /// Reads a log by its name; `None` when there is none.
     ///
     /// Catching up takes no lock. What looks damaged then may be a line that another process is cutting, so only a
     /// whole log that was read under the lock is called damaged.
-    fn read_named(&mut self, name: &str) -> Result<Option<&Log>, Failure> {
-        let current = match self.caught_up(name) {
+    pub(super) fn read_named(&mut self, place: &Place, name: &str) -> Result<Option<&Log>, Failure> {
+        let path = place.conversations.join(name);
+        let current = match self.caught_up(&path) {
             Some(log) => Some(log),
+            None if !tried("look for", &path, path.try_exists())? => None,
             None => {
-                let _guard = self.lock.to_read()?;
-                Log::read(&self.conversations.join(name))?
+                let _guard = Guard::wait(&place.lock_of(name), Hold::Shared, self.patience)?;
+                Log::read(&path)?
             }
         };
-        Ok(current.map(|log| &*self.cache.keep(name, log)))
+        Ok(current.map(|log| &*self.cache.keep(&path, log)))
     }
 
     /// Takes a log from memory and reads what was appended since; `None` unless it is known and still the same.
-    fn caught_up(&mut self, name: &str) -> Option<Log> {
-        let mut log = self.cache.take(name)?;
+    fn caught_up(&mut self, path: &Path) -> Option<Log> {
+        let mut log = self.cache.take(path)?;
         let current = log.catch_up().unwrap_or(false);
         current.then_some(log)
-    }
-
-    fn summaries(&mut self) -> Result<Vec<ConversationSummary>, Failure> {
-        let mut known = std::mem::take(&mut self.summaries);
-        for name in self.names()? {
-            let path = self.conversations.join(&name);
-            let current = match known.remove(&name) {
-                Some((end, summary)) if Log::ends_at(&path, &end)? => Some((end, summary)),
-                // A conversation may have been deleted since its name was read.
-                _ => self.read_named(&name)?.map(|log| (log.position.clone(), log.summary())),
-            };
-            self.summaries.extend(current.map(|current| (name, current)));
-        }
-        Ok(self.summaries.values().map(|(_, summary)| summary.clone()).collect())
-    }
-
-    fn names(&self) -> Result<Vec<String>, Failure> {
-        let folder = &self.conversations;
-        let mut names = Vec::new();
-        for entry in tried("list", folder, fs::read_dir(folder))? {
-            let path = tried("list", folder, entry)?.path();
-            if path.extension().is_some_and(|extension| extension == LOG) {
-                names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
-            }
-        }
-        Ok(names)
     }
 }
 
@@ -185,4 +255,10 @@ fn own<L: Borrow<Log>>(log: Option<L>, id: &ConversationId) -> Result<L, Failure
             Err(Failure::damaged(what, format!("it holds conversation {found:?}")))
         }
     }
+}
+
+/// Says whether a failure is of one conversation's data, and not of the disk or of another writer.
+pub(super) fn is_damage(failure: &Failure) -> bool {
+    matches!(failure, Failure::Damaged { .. } | Failure::Newer { .. })
+        || matches!(failure, Failure::Core(error) if Error::kind(error) == alloquy_core::ErrorKind::Corrupt)
 }

@@ -2,21 +2,31 @@
 
 use alloquy_core::{ConversationRecord, Digest, Node, NodeId};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The format that this version writes, and the newest that it reads.
-pub(super) const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 2;
 
 /// What a line says.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Entry {
     /// The conversation begins; always the first line, and only there.
-    Created { format: u64, record: Box<ConversationRecord> },
+    Created {
+        format: u64,
+        record: Box<ConversationRecord>,
+        /// When the last node was made that was there before the log was compacted, in milliseconds since 1970.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        updated: Option<u64>,
+    },
     /// Nodes are appended, parents before children.
     Nodes(Vec<Node>),
     /// The head moves.
     Head(Option<NodeId>),
+    /// The metadata is replaced; since format 2.
+    Metadata { revision: u64, metadata: Map<String, Value> },
+    /// A node goes with everything below it; since format 2.
+    Pruned(NodeId),
 }
 
 /// How far a log has been read. Offset and checksum together tell one beginning of a log from every other one,
@@ -81,6 +91,12 @@ impl Position {
 fn checksum(previous: &str, entry: &str) -> String {
     let digest = Digest::of(format!("{previous}{entry}").as_bytes());
     format!("{:.CHECKSUM$}", digest.to_string())
+}
+
+/// Reads the name of the conversation from the first line of a log, whatever else is wrong with it.
+pub(super) fn name(first_line: &[u8]) -> Option<String> {
+    let line: Value = serde_json::from_slice(first_line).ok()?;
+    Some(line.pointer("/0/created/record/id")?.as_str()?.to_owned())
 }
 
 /// Reads the format from the first line of a log, whatever else a newer version may have changed there.

@@ -1,47 +1,94 @@
-//! The lock of a folder, between stores and processes. Released with its guard, or with its process.
+//! Locks between stores and processes: a file each, waited for with patience. Released with its guard, or with its
+//! process. Knows no log.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use super::disk::tried;
+use super::disk::{found, tried};
 use crate::failure::Failure;
 
-/// A file that is never written: locking the logs themselves would keep readers out on Windows, and would leave a
-/// writer that waits with the lock of a log that is deleted meanwhile.
+/// The pauses between two attempts: the first, and the longest, to which they double.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
+
+/// Holds a lock.
+///
+/// The file is never written: locking the logs themselves would keep readers out on Windows, and would leave a writer
+/// that waits with the lock of a log that is deleted or replaced meanwhile.
 #[derive(Debug)]
-pub(super) struct Lock {
-    file: Rc<File>,
+pub(super) struct Guard {
+    file: File,
     path: PathBuf,
 }
 
-/// Holds a lock.
-#[derive(Debug)]
-pub(super) struct Guard(Rc<File>);
+/// How a lock is held.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Hold {
+    /// By one writer, and no reader.
+    Alone,
+    /// By any number of readers.
+    Shared,
+}
 
-impl Lock {
-    /// Opens the file, and creates it where there is none.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+impl Guard {
+    /// Waits for a lock, and makes its file where there is none.
+    pub(super) fn wait(path: &Path, hold: Hold, patience: Duration) -> Result<Self, Failure> {
+        let (began, mut pause) = (Instant::now(), FIRST_PAUSE);
+        loop {
+            if let Some(guard) = Self::attempt(path, hold)? {
+                return Ok(guard);
+            }
+            if began.elapsed() >= patience {
+                return Err(Failure::Held { what: format!("{path:?}"), waited: patience });
+            }
+            sleep(pause);
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+    }
+
+    /// Takes a lock that nobody holds; `None` when somebody does.
+    pub(super) fn attempt(path: &Path, hold: Hold) -> Result<Option<Self>, Failure> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        Ok(Self { file: Rc::new(tried("open", path, file)?), path: path.to_owned() })
+        let file = tried("open", path, file)?;
+        let locked = match hold {
+            Hold::Alone => file.try_lock(),
+            Hold::Shared => file.try_lock_shared(),
+        };
+        match locked {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return tried("lock", path, Err(error)),
+        }
+        let guard = Self { file, path: path.to_owned() };
+        Ok(guard.is_current()?.then_some(guard))
     }
 
-    /// Waits until no one else reads under the lock or writes.
-    pub(super) fn to_write(&self) -> Result<Guard, Failure> {
-        tried("lock", &self.path, self.file.lock())?;
-        Ok(Guard(Rc::clone(&self.file)))
+    /// Whoever deletes a conversation removes its lock too: what was opened before that is no lock any more.
+    #[cfg(unix)]
+    fn is_current(&self) -> Result<bool, Failure> {
+        use std::os::unix::fs::MetadataExt as _;
+        let here = tried("look at", &self.path, found(fs::metadata(&self.path)))?;
+        let held = tried("look at", &self.path, self.file.metadata())?;
+        Ok(here.is_some_and(|here| (here.dev(), here.ino()) == (held.dev(), held.ino())))
     }
 
-    /// Waits until no one else writes.
-    pub(super) fn to_read(&self) -> Result<Guard, Failure> {
-        tried("lock", &self.path, self.file.lock_shared())?;
-        Ok(Guard(Rc::clone(&self.file)))
+    #[cfg(not(unix))]
+    fn is_current(&self) -> Result<bool, Failure> {
+        Ok(true)
+    }
+
+    /// Removes the lock itself, where that can be told by those who wait for it; elsewhere an empty file stays.
+    pub(super) fn remove(self) {
+        #[cfg(unix)]
+        let _ = fs::remove_file(&self.path); // A lock that is left is as good as none.
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
         // Fails only for a file that is not open.
-        let _ = self.0.unlock();
+        let _ = self.file.unlock();
     }
 }

@@ -1,9 +1,11 @@
 //! The log of a conversation, and what it says so far. Knows one file, and neither locks nor other conversations.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{ConversationRecord, ConversationSummary, Node, NodeId, Tree};
+use alloquy_core::{ConversationRecord, ConversationSummary, Digest, Node, NodeId, Tree};
+use serde_json::{Map, Value};
 
 use super::disk;
 use super::line::{self, Entry, FORMAT, Position, TRAILER};
@@ -17,15 +19,41 @@ pub(super) struct Log {
     pub(super) position: Position,
     pub(super) record: ConversationRecord,
     pub(super) tree: Tree,
+    /// When the last node was made, or the conversation.
+    updated: SystemTime,
+    /// What the preface and the nodes refer to, pruned ones included until the log is compacted.
+    pub(super) media: BTreeSet<Digest>,
 }
+
+/// How many nodes stand in a line of a compacted log.
+const BATCH: usize = 1000;
 
 impl Log {
     /// Writes the log of a new conversation; the caller has made sure that there is none.
     pub(super) fn create(path: &Path, record: ConversationRecord) -> Result<(), Failure> {
         let record = Box::new(record);
-        let entry = encode(&Entry::Created { format: FORMAT, record })?;
+        let entry = encode(&Entry::Created { format: FORMAT, record, updated: None })?;
         let (line, _) = Position::default().seal(&entry);
         disk::write_whole(path, line.as_bytes())
+    }
+
+    /// Writes the log anew without what was pruned, in place of the old one; then it must be read again.
+    pub(super) fn compact(&self) -> Result<(), Failure> {
+        let since = self.updated.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let updated = u64::try_from(since.as_millis()).ok();
+        let record = Box::new(ConversationRecord { head: None, ..self.record.clone() });
+        let mut entries = vec![Entry::Created { format: FORMAT, record, updated }];
+        let nodes: Vec<Node> = self.tree.walk().map(|(_, node)| node.clone()).collect();
+        entries.extend(nodes.chunks(BATCH).map(|nodes| Entry::Nodes(nodes.to_vec())));
+        entries.extend(self.tree.tombstones().map(Entry::Pruned));
+        entries.extend(self.record.head.map(|head| Entry::Head(Some(head))));
+        let (mut bytes, mut position) = (Vec::new(), Position::default());
+        for entry in &entries {
+            let (line, next) = position.seal(&encode(entry)?);
+            bytes.extend_from_slice(line.as_bytes());
+            position = next;
+        }
+        disk::write_whole(&self.path, &bytes)
     }
 
     /// Reads a log from its beginning; `None` when there is none.
@@ -40,6 +68,11 @@ impl Log {
         let mut log = Self::begin(path, first)?;
         log.extend(rest)?;
         Ok(Some(log))
+    }
+
+    /// Returns how many bytes stand behind the last whole line.
+    pub(super) fn torn(&self) -> Result<u64, Failure> {
+        Ok(disk::read_from(&self.path, self.position.offset)?.map_or(0, |rest| rest.len() as u64))
     }
 
     /// Says whether a log still ends at a position.
@@ -69,7 +102,10 @@ impl Log {
         self.tree.insert_all(nodes)?;
         match new.is_empty() {
             true => disk::sync(&self.path),
-            false => self.write(&Entry::Nodes(new)),
+            false => {
+                self.add(&new);
+                self.write(&Entry::Nodes(new))
+            }
         }
     }
 
@@ -88,15 +124,42 @@ impl Log {
         Ok(())
     }
 
+    /// Replaces the metadata; returns when that is on the disk.
+    pub(super) fn update_metadata(
+        &mut self,
+        revision: u64,
+        metadata: Map<String, Value>,
+    ) -> Result<u64, Failure> {
+        if self.record.revision != revision {
+            return Err(Failure::MetadataChanged(self.record.id.clone()));
+        }
+        let revision = revision + 1;
+        self.write(&Entry::Metadata { revision, metadata: metadata.clone() })?;
+        (self.record.revision, self.record.metadata) = (revision, metadata);
+        Ok(revision)
+    }
+
+    /// Hides a node with everything below it; returns when that is on the disk.
+    pub(super) fn prune(&mut self, node: NodeId) -> Result<(), Failure> {
+        self.tree.can_prune(node, self.record.head)?;
+        let is_pruned = self.tree.tombstones().any(|tombstone| tombstone == node);
+        if is_pruned {
+            return disk::sync(&self.path);
+        }
+        self.tree.node(node)?;
+        self.write(&Entry::Pruned(node))?;
+        Ok(self.tree.prune(node)?)
+    }
+
     /// Describes the conversation in a line.
     pub(super) fn summary(&self) -> ConversationSummary {
-        let created = self.record.created;
-        let last = self.tree.walk().map(|(_, node)| node.id).max();
-        ConversationSummary {
-            record: self.record.clone(),
-            nodes: self.tree.len(),
-            updated: last.map_or(created, |last| last.created().max(created)),
-        }
+        ConversationSummary { record: self.record.clone(), nodes: self.tree.len(), updated: self.updated }
+    }
+
+    fn add(&mut self, nodes: &[Node]) {
+        let last = nodes.iter().map(|node| node.id.created()).max();
+        self.updated = last.map_or(self.updated, |last| last.max(self.updated));
+        self.media.extend(nodes.iter().flat_map(Node::media));
     }
 
     fn write(&mut self, entry: &Entry) -> Result<(), Failure> {
@@ -115,10 +178,13 @@ impl Log {
             _ => {
                 let unsealed = Position::default().unseal(first);
                 let (entry, position) = unsealed.map_err(|reason| Failure::damaged(what(), reason))?;
-                let Entry::Created { record, .. } = decode(entry.as_bytes(), what)? else {
+                let Entry::Created { record, updated, .. } = decode(entry.as_bytes(), what)? else {
                     return Err(Failure::damaged(what(), "it does not say how the conversation began"));
                 };
-                Ok(Self { path: path.to_owned(), position, record: *record, tree: Tree::default() })
+                let moment = |since| UNIX_EPOCH.checked_add(Duration::from_millis(since));
+                let updated = updated.and_then(moment).unwrap_or(record.created);
+                let (path, media, tree) = (path.to_owned(), record.media(), Tree::default());
+                Ok(Self { path, position, record: *record, tree, updated, media })
             }
         }
     }
@@ -145,12 +211,19 @@ impl Log {
             Entry::Nodes(nodes) => {
                 let inserted = self.tree.insert_all(&nodes);
                 inserted.map_err(|error| Failure::damaged(place(&self.path, next.line), error))?;
+                self.add(&nodes);
             }
             Entry::Head(head) => {
                 let found = head.map(|node| self.tree.node(node)).transpose();
                 found.map_err(|error| damaged(error.to_string()))?;
                 self.record.head = head;
             }
+            Entry::Metadata { revision, metadata } => {
+                (self.record.revision, self.record.metadata) = (revision, metadata);
+            }
+            // A compacted log remembers only that the node was there.
+            Entry::Pruned(node) if self.tree.node(node).is_err() => self.tree.bury(node),
+            Entry::Pruned(node) => self.tree.prune(node)?,
         }
         self.position = next;
         Ok(())

@@ -1,4 +1,4 @@
-//! The file name of a conversation: one for each id on every file system, also those that ignore case.
+//! The file name of a conversation or an owner: one for each on every file system, also those that ignore case.
 
 use alloquy_core::{ConversationId, Digest};
 
@@ -12,19 +12,23 @@ const LONGEST: usize = 120;
 const KEPT: usize = 48;
 
 /// Names the log of a conversation.
+pub(super) fn log_name(id: &ConversationId) -> String {
+    format!("{}.{LOG}", file_name(id.as_str()))
+}
+
+/// Names a file after an id.
 ///
 /// Lower-case letters, digits, `-` and `_` stand for themselves, every other byte is `%` and two lower-case digits,
 /// so names that differ in case alone differ in bytes. A device's name gets a `+` in front; a long name is cut, and
 /// told apart by `~` and the digest of the id.
-pub(super) fn log_name(id: &ConversationId) -> String {
-    let bytes = id.as_str().as_bytes();
+pub(super) fn file_name(id: &str) -> String {
+    let bytes = id.as_bytes();
     let escaped: String = bytes.iter().map(|&byte| escape(byte)).collect();
-    let name = match escaped.len() {
+    match escaped.len() {
         0..=LONGEST if is_device(&escaped) => format!("+{escaped}"),
         0..=LONGEST => escaped,
         _ => format!("{escaped:.KEPT$}~{}", Digest::of(bytes)),
-    };
-    format!("{name}.{LOG}")
+    }
 }
 
 fn escape(byte: u8) -> String {

@@ -4,45 +4,59 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::migrate;
 use crate::failure::Failure;
 
 /// The bytes `Allq`: `file` and other tools tell a conversation store by it.
 const APPLICATION: i64 = 0x416c_6c71;
 
-const FORMAT: i64 = 1;
+const FORMAT: i64 = 2;
 
 /// Writers wait for each other by polling, so a crowd of them may keep one waiting for long; this is far beyond any
 /// transaction of this store.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Makes a connection ready: refuses what is not ours, and creates the tables in an empty database.
+/// What a database holds before it is made ready.
+#[derive(PartialEq, Eq)]
+enum State {
+    Empty,
+    /// Tables of the first format: one owner, no words, no checksums.
+    First,
+    Current,
+}
+
+/// Makes a connection ready: refuses what is not ours, creates the tables in an empty database, and takes one of an
+/// older format to this one, all at once or not at all.
 pub(super) fn prepare(connection: &mut Connection) -> Result<(), Failure> {
     connection.busy_timeout(PATIENCE)?;
     // Before the first pragma that writes, so that a refused database is left as it was.
-    is_empty(connection)?;
+    state(connection)?;
     set_pragmas(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if is_empty(&transaction)? {
-        transaction.execute_batch(include_str!("schema.sql"))?;
-        transaction.pragma_update(None, "application_id", APPLICATION)?;
-        transaction.pragma_update(None, "user_version", FORMAT)?;
+    match state(&transaction)? {
+        State::Current => return Ok(()),
+        State::Empty => transaction.execute_batch(include_str!("schema.sql"))?,
+        State::First => migrate::from_first(&transaction)?,
     }
+    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
     Ok(transaction.commit()?)
 }
 
-/// Says whether the database has no tables yet; an error unless it is empty or ours.
-fn is_empty(connection: &Connection) -> Result<bool, Failure> {
+/// Says what the database holds; an error unless it is empty or ours.
+fn state(connection: &Connection) -> Result<State, Failure> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = number("PRAGMA application_id")?;
     let version = number("PRAGMA user_version")?;
     match (application, version) {
-        (APPLICATION, FORMAT) => Ok(false),
+        (APPLICATION, FORMAT) => Ok(State::Current),
+        (APPLICATION, 1) => Ok(State::First),
         (APPLICATION, newer) => Err(Failure::Newer {
             what: "it".to_owned(),
             found: newer.unsigned_abs(),
             known: FORMAT.unsigned_abs(),
         }),
-        (0, 0) if number("SELECT count(*) FROM sqlite_schema")? == 0 => Ok(true),
+        (0, 0) if number("SELECT count(*) FROM sqlite_schema")? == 0 => Ok(State::Empty),
         _ => Err(Failure::Foreign),
     }
 }

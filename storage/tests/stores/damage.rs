@@ -4,12 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, ErrorKind, Preface, Query};
+use alloquy_core::{
+    ConversationId, ConversationRecord, ConversationStore, ErrorKind, NodeId, Preface, Query,
+};
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
 use rusqlite::Connection;
 
-use crate::{Places, say};
+use crate::{Places, me, say};
 
 /// A folder with one conversation, and what its log says after each line.
 struct Sample {
@@ -47,16 +49,19 @@ impl Sample {
         let store = self.open_with(bytes);
         let node = say(None, "next");
         let errors = [
-            block_on(store.load(&id())).unwrap_err(),
-            block_on(store.append(&id(), &[node])).unwrap_err(),
-            block_on(store.set_head(&id(), None, None)).unwrap_err(),
-            block_on(store.list(&Query::default())).unwrap_err(),
+            block_on(store.load(&me(), &id())).unwrap_err(),
+            block_on(store.append(&me(), &id(), &[node])).unwrap_err(),
+            block_on(store.set_head(&me(), &id(), None, None)).unwrap_err(),
+            block_on(store.load_path(&me(), &id(), NodeId::new())).unwrap_err(),
         ];
+        let place = format!("line {line} of {:?}", self.log.canonicalize().unwrap());
         for error in errors {
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{what}: {error:#}");
-            let place = format!("line {line} of {:?}", self.log.canonicalize().unwrap());
             assert!(error.to_string().contains(&place), "{what}: {error:#}");
         }
+        let page = block_on(store.list(&me(), &Query::default())).unwrap();
+        assert!(page.conversations.is_empty(), "{what}");
+        assert!(matches!(&*page.damaged, [one] if one.reason.contains(&place)), "{what}: {:?}", page.damaged);
         assert_eq!(fs::read(&self.log).unwrap(), bytes, "{what}");
     }
 }
@@ -67,14 +72,14 @@ fn id() -> ConversationId {
 
 /// Five lines: created, one node, the head, two nodes, the head.
 async fn write_sample(store: &dyn ConversationStore) {
-    store.create(&ConversationRecord::new(id(), Preface::system("Be brief."))).await.unwrap();
+    store.create(&me(), &ConversationRecord::new(id(), Preface::system("Be brief."))).await.unwrap();
     let first = say(None, "Hello, \u{e9}\u{1f980}");
     let second = say(Some(first.id), "second");
     let third = say(Some(second.id), "third");
-    store.append(&id(), std::slice::from_ref(&first)).await.unwrap();
-    store.set_head(&id(), None, Some(first.id)).await.unwrap();
-    store.append(&id(), &[second, third.clone()]).await.unwrap();
-    store.set_head(&id(), Some(first.id), Some(third.id)).await.unwrap();
+    store.append(&me(), &id(), std::slice::from_ref(&first)).await.unwrap();
+    store.set_head(&me(), &id(), None, Some(first.id)).await.unwrap();
+    store.append(&me(), &id(), &[second, third.clone()]).await.unwrap();
+    store.set_head(&me(), &id(), Some(first.id), Some(third.id)).await.unwrap();
 }
 
 #[test]
@@ -88,15 +93,15 @@ fn a_log_cut_anywhere_is_a_prefix() {
         let lines = ends.iter().filter(|&&end| end <= cut).count();
         let (nodes, above) = states[lines - 1];
         let store = sample.open_with(&sample.bytes[..cut]);
-        let (record, tree) = block_on(store.load(&id())).unwrap();
+        let (record, tree) = block_on(store.load(&me(), &id())).unwrap();
         assert_eq!((tree.len(), tree.path(record.head).unwrap().len()), (nodes, above), "cut at {cut}");
         let next = say(record.head, "next");
-        block_on(store.append(&id(), std::slice::from_ref(&next))).unwrap();
+        block_on(store.append(&me(), &id(), std::slice::from_ref(&next))).unwrap();
         let written = fs::read(&sample.log).unwrap();
         let feeds = written.iter().filter(|&&byte| byte == b'\n').count();
         assert_eq!((feeds, written.last()), (lines + 1, Some(&b'\n')), "the torn line is cut away");
         let again = block_on(FileStore::open(&sample.root)).unwrap();
-        let (_, tree) = block_on(again.load(&id())).unwrap();
+        let (_, tree) = block_on(again.load(&me(), &id())).unwrap();
         assert_eq!((tree.len(), tree.node(next.id).unwrap()), (nodes + 1, &next), "cut at {cut}");
     }
 }
@@ -113,7 +118,10 @@ fn a_log_without_its_first_line_is_damaged() {
 fn every_changed_byte_is_noticed() {
     let sample = Sample::new();
     let ends = sample.ends();
+    // One of its bits would make it a newer format, which is another test.
+    let format = sample.bytes.windows(9).position(|bytes| bytes == b"\"format\":").unwrap() + 9;
     for (index, mask) in (0..sample.bytes.len()).zip([0x01, 0x80].into_iter().cycle()) {
+        let mask = if index == format { 0x02 } else { mask };
         let line = ends.iter().filter(|&&end| end <= index).count() + 1;
         let mut bytes = sample.bytes.clone();
         bytes[index] ^= mask;
@@ -148,7 +156,7 @@ fn zeros_at_the_end_are_a_torn_write() {
         let mut bytes = sample.bytes.clone();
         bytes[ends[3]..=zeros].fill(0);
         let store = sample.open_with(&bytes);
-        let (record, tree) = block_on(store.load(&id())).unwrap();
+        let (record, tree) = block_on(store.load(&me(), &id())).unwrap();
         assert_eq!((tree.len(), tree.path(record.head).unwrap().len()), (3, 1), "zeros up to {zeros}");
     }
 }
@@ -157,25 +165,25 @@ fn zeros_at_the_end_are_a_torn_write() {
 fn a_handle_notices_a_torn_end_that_came_after_it_read() {
     let sample = Sample::new();
     let store = sample.open_with(&sample.bytes);
-    let (record, tree) = block_on(store.load(&id())).unwrap();
+    let (record, tree) = block_on(store.load(&me(), &id())).unwrap();
     let mut bytes = sample.bytes.clone();
     bytes.extend(b"[{\"nodes\":[{\"id\":\"0199");
     fs::write(&sample.log, &bytes).unwrap();
-    assert_eq!(block_on(store.load(&id())).unwrap(), (record.clone(), tree));
+    assert_eq!(block_on(store.load(&me(), &id())).unwrap(), (record.clone(), tree));
     let next = say(record.head, "next");
-    block_on(store.append(&id(), std::slice::from_ref(&next))).unwrap();
+    block_on(store.append(&me(), &id(), std::slice::from_ref(&next))).unwrap();
     let fresh = block_on(FileStore::open(&sample.root)).unwrap();
-    assert_eq!(block_on(fresh.load_path(&id(), next.id)).unwrap().len(), 4);
+    assert_eq!(block_on(fresh.load_path(&me(), &id(), next.id)).unwrap().len(), 4);
 }
 
 #[test]
 fn a_newer_log_is_refused() {
     let sample = Sample::new();
-    let newer = String::from_utf8(sample.bytes.clone()).unwrap().replacen("\"format\":1", "\"format\":2", 1);
+    let newer = String::from_utf8(sample.bytes.clone()).unwrap().replacen("\"format\":2", "\"format\":3", 1);
     let store = sample.open_with(newer.as_bytes());
-    let error = block_on(store.load(&id())).unwrap_err();
+    let error = block_on(store.load(&me(), &id())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
-    assert!(error.to_string().contains("format 2"), "{error:#}");
+    assert!(error.to_string().contains("format 3"), "{error:#}");
 }
 
 #[test]
@@ -183,7 +191,7 @@ fn a_log_under_another_name_is_damaged() {
     let sample = Sample::new();
     fs::copy(&sample.log, sample.log.with_file_name("coffee.jsonl")).unwrap();
     let store = sample.open_with(&sample.bytes);
-    let error = block_on(store.load(&"coffee".parse().unwrap())).unwrap_err();
+    let error = block_on(store.load(&me(), &"coffee".parse().unwrap())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:#}");
 }
 
@@ -192,9 +200,9 @@ fn a_damaged_conversation_can_be_deleted() {
     let sample = Sample::new();
     let store = sample.open_with(b"garbage\n");
     let taken = ConversationRecord::new(id(), Preface::default());
-    assert!(block_on(store.create(&taken)).unwrap_err().is_conflict());
-    block_on(store.delete(&id())).unwrap();
-    block_on(store.create(&taken)).unwrap();
+    assert!(block_on(store.create(&me(), &taken)).unwrap_err().is_conflict());
+    block_on(store.delete(&me(), &id())).unwrap();
+    block_on(store.create(&me(), &taken)).unwrap();
 }
 
 #[test]
@@ -203,7 +211,7 @@ fn what_interrupted_writers_left_is_ignored_and_removed() {
     let left = ["half.new", "tea%2fgreen.deleted"].map(|name| sample.log.with_file_name(name));
     left.iter().for_each(|path| fs::write(path, "[{\"created\"").unwrap());
     let store = sample.open_with(&sample.bytes);
-    assert_eq!(block_on(store.list(&Query::default())).unwrap().len(), 1);
+    assert_eq!(block_on(store.list(&me(), &Query::default())).unwrap().conversations.len(), 1);
     assert!(left.iter().all(|path| !path.exists()));
 }
 
@@ -212,14 +220,14 @@ fn a_damaged_blob_is_noticed_and_mended_by_the_right_bytes() {
     let sample = Sample::new();
     let store = sample.open_with(&sample.bytes);
     let bytes = b"picture"[..].into();
-    let digest = block_on(store.put_blob(&bytes)).unwrap();
+    let digest = block_on(store.put_blob(&me(), &bytes)).unwrap();
     let path = sample.root.join(format!("blobs/{:.2}/{digest}", digest.to_string()));
     assert_eq!(fs::read(&path).unwrap(), b"picture");
     fs::write(&path, "pictura").unwrap();
-    let error = block_on(store.get_blob(digest)).unwrap_err();
+    let error = block_on(store.get_blob(&me(), digest)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:#}");
-    block_on(store.put_blob(&bytes)).unwrap();
-    assert_eq!(block_on(store.get_blob(digest)).unwrap(), Some(bytes));
+    block_on(store.put_blob(&me(), &bytes)).unwrap();
+    assert_eq!(block_on(store.get_blob(&me(), digest)).unwrap(), Some(bytes));
 }
 
 #[test]
@@ -238,14 +246,14 @@ fn what_would_not_read_back_is_refused() {
     let sqlite = block_on(SqliteStore::in_memory()).unwrap();
     block_on(write_sample(&sqlite));
     for store in [&files as &dyn ConversationStore, &sqlite] {
-        let refused = block_on(store.append(&id(), std::slice::from_ref(&node))).unwrap_err();
+        let refused = block_on(store.append(&me(), &id(), std::slice::from_ref(&node))).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused:#}");
-        assert_eq!(block_on(store.load(&id())).unwrap().1.len(), 3, "nothing of it is kept");
+        assert_eq!(block_on(store.load(&me(), &id())).unwrap().1.len(), 3, "nothing of it is kept");
         for record in [&early, &fine] {
-            let refused = block_on(store.create(record)).unwrap_err();
+            let refused = block_on(store.create(&me(), record)).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused:#}");
         }
-        assert_eq!(block_on(store.count()).unwrap(), 1);
+        assert_eq!(block_on(store.count(&me(), &Query::default())).unwrap(), 1);
     }
 }
 
@@ -267,9 +275,9 @@ fn databases_of_others_are_refused_and_left_alone() {
     let path = places.next();
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE conversations (id)").unwrap();
     refused(&path, ErrorKind::Unsupported);
-    let error = changed(&places, "PRAGMA user_version = 2").unwrap_err();
+    let error = changed(&places, "PRAGMA user_version = 3").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
-    assert!(error.to_string().contains("format 2"), "{error:#}");
+    assert!(error.to_string().contains("format 3"), "{error:#}");
 }
 
 fn refused(path: &Path, kind: ErrorKind) {
@@ -286,6 +294,8 @@ fn damaged_rows_are_noticed() {
     let last = "(SELECT max(position) FROM nodes)";
     let changes = [
         format!("UPDATE nodes SET body = substr(body, 2) WHERE position = {last}"),
+        format!("UPDATE nodes SET body = replace(body, 'third', 'other') WHERE position = {last}"),
+        "UPDATE conversations SET record = replace(record, 'brief', 'vague')".to_owned(),
         format!("UPDATE nodes SET parent = NULL WHERE position = {last}"),
         "DELETE FROM nodes WHERE position = 2".to_owned(),
         "UPDATE conversations SET record = '{}'".to_owned(),
@@ -294,11 +304,11 @@ fn damaged_rows_are_noticed() {
     ];
     for sql in changes {
         let store = changed(&places, &sql).unwrap();
-        let error = block_on(store.load(&id())).unwrap_err();
+        let error = block_on(store.load(&me(), &id())).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{sql}: {error:#}");
     }
     let store = changed(&places, "DELETE FROM nodes WHERE position = 1").unwrap();
-    let record = block_on(store.record(&id())).unwrap();
-    let error = block_on(store.load_path(&id(), record.head.unwrap())).unwrap_err();
+    let record = block_on(store.record(&me(), &id())).unwrap();
+    let error = block_on(store.load_path(&me(), &id(), record.head.unwrap())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:#}");
 }

@@ -1,6 +1,6 @@
 //! Every store keeps the laws of a store.
 
-use alloquy_core::laws::store::{all, persistent, threads_lose_nothing};
+use alloquy_core::laws::store::{all, large, persistent, threads_lose_nothing};
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
 
@@ -28,4 +28,16 @@ fn sqlite() {
 fn sqlite_in_memory() {
     block_on(all(async || SqliteStore::in_memory().await.unwrap()));
     threads_lose_nothing(&block_on(SqliteStore::in_memory()).unwrap());
+}
+
+#[test]
+fn files_at_size() {
+    let places = Places::new();
+    block_on(large(async || FileStore::open(places.next()).await.unwrap()));
+}
+
+#[test]
+fn sqlite_at_size() {
+    let places = Places::new();
+    block_on(large(async || SqliteStore::open(places.next()).await.unwrap()));
 }

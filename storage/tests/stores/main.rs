@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test may panic
 
 mod damage;
+mod folder;
+mod formats;
 mod laws;
 mod model;
 mod names;
@@ -13,7 +15,7 @@ mod sizes;
 use std::cell::Cell;
 use std::path::PathBuf;
 
-use alloquy_core::{Message, Node, NodeId};
+use alloquy_core::{Message, Node, NodeId, Owner};
 use tempfile::TempDir;
 
 /// Names fresh places in a folder that ends with the test.
@@ -31,6 +33,11 @@ impl Places {
         self.used.set(self.used.get() + 1);
         self.folder.path().join(self.used.get().to_string())
     }
+}
+
+/// The owner in whose name tests run that are not about owners.
+fn me() -> Owner {
+    Owner::local()
 }
 
 fn say(parent: Option<NodeId>, text: impl Into<String>) -> Node {

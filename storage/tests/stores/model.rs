@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, Digest, ErrorKind, MemoryStore, Message, Node,
-    NodeId, Preface, Query, Result,
+    ConversationId, ConversationRecord, ConversationStore, Digest, ErrorKind, Filter, MemoryStore, Message,
+    Node, NodeId, Preface, Query, Result, Sort, SortKey,
 };
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{Places, say};
+use crate::{Places, me, say};
 
 /// A call, with indices into what the test made so far.
 #[derive(Clone, Debug)]
@@ -22,11 +22,58 @@ enum Call {
     SetHead(u8, Place, Place),
     Load(u8),
     LoadPath(u8, u8),
-    List(Option<u8>, u8),
+    Metadata(u8, u8, u8, Value),
+    Prune(u8, Place),
+    Compact(u8),
+    List(Asked),
+    Search(Asked, String),
     Delete(u8),
+    DeleteMatching(Asked),
     Blob(Vec<u8>),
     /// Closes the stores and opens them again.
     Reopen,
+}
+
+/// What a query asks: a limit, an order, and whether a number in the metadata is this one.
+#[derive(Clone, Debug)]
+struct Asked {
+    limit: Option<u8>,
+    sort: Sort,
+    number: Option<u8>,
+}
+
+impl Asked {
+    fn query(&self) -> Query {
+        let query = Query::default().sort(self.sort.clone());
+        let query = self.limit.into_iter().fold(query, |query, limit| query.limit(limit.into()));
+        self.number
+            .into_iter()
+            .fold(query, |query, number| query.filter(Filter::equals("n", i32::from(number))))
+    }
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let by = prop_oneof![
+        Just(SortKey::Updated),
+        Just(SortKey::Created),
+        Just(SortKey::Id),
+        Just(SortKey::Metadata("n".into())),
+        Just(SortKey::Metadata("v".into())),
+    ];
+    let sort =
+        (by, any::<bool>()).prop_map(|(by, up)| if up { Sort::ascending(by) } else { Sort::descending(by) });
+    (proptest::option::of(0..4_u8), sort, proptest::option::of(0..3_u8))
+        .prop_map(|(limit, sort, number)| Asked { limit, sort, number })
+}
+
+/// Few words, so that searches find something.
+fn said() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        4 => prop::sample::select(vec!["tea", "Th\u{e9}", "green", "GREEN", "\u{7eff}\u{8336}", "tea-time", "x1"])
+            .prop_map(str::to_owned),
+        1 => any::<String>(),
+    ];
+    vec(word, 0..5).prop_map(|words| words.join(" "))
 }
 
 /// A node of a batch.
@@ -78,7 +125,7 @@ fn place() -> impl Strategy<Value = Place> {
 
 fn which() -> impl Strategy<Value = Which> {
     prop_oneof![
-        8 => (place(), any::<String>(), value()).prop_map(|(parent, text, extra)| Which::New(parent, text, extra)),
+        8 => (place(), said(), value()).prop_map(|(parent, text, extra)| Which::New(parent, text, extra)),
         2 => any::<u8>().prop_map(Which::Again),
         1 => any::<u8>().prop_map(Which::Other),
     ]
@@ -92,8 +139,15 @@ fn call() -> impl Strategy<Value = Call> {
         6 => (conversation.clone(), place(), place()).prop_map(|(id, from, to)| Call::SetHead(id, from, to)),
         2 => conversation.clone().prop_map(Call::Load),
         2 => (conversation.clone(), any::<u8>()).prop_map(|(id, node)| Call::LoadPath(id, node)),
-        1 => (any::<Option<u8>>(), 0..4_u8).prop_map(|(limit, offset)| Call::List(limit, offset)),
+        2 => (conversation.clone(), 0..3_u8, 0..3_u8, value())
+            .prop_map(|(id, revision, number, value)| Call::Metadata(id, revision, number, value)),
+        1 => (conversation.clone(), place()).prop_map(|(id, node)| Call::Prune(id, node)),
+        1 => conversation.clone().prop_map(Call::Compact),
+        2 => asked().prop_map(Call::List),
+        2 => (asked(), prop::sample::select(vec!["tea", "green the", "\"tea green\"", "\u{8336}", "t*", "x1"]))
+            .prop_map(|(asked, text)| Call::Search(asked, text.to_owned())),
         1 => conversation.prop_map(Call::Delete),
+        1 => asked().prop_map(Call::DeleteMatching),
         1 => vec(any::<u8>(), 0..4).prop_map(Call::Blob),
         1 => Just(Call::Reopen),
     ]
@@ -146,7 +200,7 @@ impl Stores {
         match place {
             Place::Start => None,
             Place::Node(index) => self.node(*index).map(|node| node.id),
-            Place::Head => block_on(self.model.record(&name(conversation))).ok()?.head,
+            Place::Head => block_on(self.model.record(&me(), &name(conversation))).ok()?.head,
             Place::Nowhere => Some(NodeId::new()),
         }
     }
@@ -171,26 +225,49 @@ impl Stores {
         match call {
             Call::Create(id) => {
                 let record = ConversationRecord::new(name(*id), Preface::system("Be brief."));
-                self.same(async |store| store.create(&record).await.map(Value::from));
+                self.same(async |store| store.create(&me(), &record).await.map(Value::from));
             }
             Call::Append(id, batch) => {
                 let batch: Vec<Node> = batch.iter().filter_map(|which| self.make(*id, which)).collect();
-                self.same(async |store| store.append(&name(*id), &batch).await.map(Value::from));
+                self.same(async |store| store.append(&me(), &name(*id), &batch).await.map(Value::from));
             }
             Call::SetHead(id, from, to) => {
                 let (from, to) = (self.place(*id, from), self.place(*id, to));
-                self.same(async |store| store.set_head(&name(*id), from, to).await.map(Value::from));
+                self.same(async |store| store.set_head(&me(), &name(*id), from, to).await.map(Value::from));
             }
             Call::Load(id) => self.same(async |store| load(store, &name(*id)).await),
             Call::LoadPath(id, node) => {
                 let node = self.node(*node).map_or_else(NodeId::new, |node| node.id);
-                self.same(async |store| Ok(json!(store.load_path(&name(*id), node).await?)));
+                self.same(async |store| Ok(json!(store.load_path(&me(), &name(*id), node).await?)));
             }
-            Call::List(limit, offset) => {
-                let query = Query { limit: limit.map(usize::from), offset: usize::from(*offset) };
-                self.same(async |store| list(store, &query).await);
+            Call::Metadata(id, revision, number, value) => {
+                let metadata = json!({"n": number, "v": value});
+                let metadata = metadata.as_object().unwrap();
+                self.same(async |store| {
+                    let new = store.update_metadata(&me(), &name(*id), u64::from(*revision), metadata).await;
+                    new.map(Value::from)
+                });
             }
-            Call::Delete(id) => self.same(async |store| store.delete(&name(*id)).await.map(Value::from)),
+            Call::Prune(id, node) => {
+                let node = self.place(*id, node).unwrap_or_else(NodeId::new);
+                self.same(async |store| store.prune(&me(), &name(*id), node).await.map(Value::from));
+            }
+            Call::Compact(id) => {
+                self.same(async |store| store.compact(&me(), &name(*id)).await.map(Value::from));
+            }
+            Call::List(asked) => self.same(async |store| list(store, &asked.query()).await),
+            Call::Search(asked, text) => {
+                let query =
+                    Asked { sort: Sort::descending(SortKey::Relevance), limit: None, ..asked.clone() };
+                let query = query.query().text(text).unwrap();
+                self.same(async |store| search(store, &query).await);
+            }
+            Call::DeleteMatching(asked) => {
+                self.same(async |store| Ok(json!(store.delete_matching(&me(), &asked.query()).await?)));
+            }
+            Call::Delete(id) => {
+                self.same(async |store| store.delete(&me(), &name(*id)).await.map(Value::from));
+            }
             Call::Blob(bytes) => self.same(async |store| blob(store, bytes).await),
             Call::Reopen => self.reopen(),
         }
@@ -202,22 +279,33 @@ fn name(index: u8) -> ConversationId {
 }
 
 async fn load(store: &dyn ConversationStore, id: &ConversationId) -> Result<Value> {
-    let (record, tree) = store.load(id).await?;
+    let (record, tree) = store.load(&me(), id).await?;
     let nodes: Vec<_> = tree.walk().collect();
     // As text, which keeps the order of fields apart; equality of values does not.
     Ok(Value::from(json!([record, nodes]).to_string()))
 }
 
 async fn list(store: &dyn ConversationStore, query: &Query) -> Result<Value> {
-    let summaries = store.list(query).await?;
-    let lines = summaries.iter().map(|line| json!([line.record, line.nodes, line.updated]));
-    Ok(json!([lines.collect::<Vec<_>>(), store.count().await?]))
+    let page = store.list(&me(), query).await?;
+    let lines = page.conversations.iter().map(|line| json!([line.record, line.nodes, line.updated]));
+    let more = page.next.is_some();
+    Ok(json!([lines.collect::<Vec<_>>(), more, store.count(&me(), query).await?]))
+}
+
+async fn search(store: &dyn ConversationStore, query: &Query) -> Result<Value> {
+    let page = store.search(&me(), query).await?;
+    let hits = page.hits.iter().map(|hit| {
+        let marked: Vec<_> =
+            hit.snippet.highlights.iter().map(|place| &hit.snippet.text[place.clone()]).collect();
+        json!([hit.conversation, hit.node, hit.role, hit.score, hit.snippet.text, marked])
+    });
+    Ok(json!([hits.collect::<Vec<_>>(), store.count(&me(), query).await?]))
 }
 
 async fn blob(store: &dyn ConversationStore, bytes: &[u8]) -> Result<Value> {
-    let digest = store.put_blob(&Arc::from(bytes)).await?;
-    let read = store.get_blob(digest).await?;
-    let missing = store.get_blob(Digest::of(b"never stored")).await?;
+    let digest = store.put_blob(&me(), &Arc::from(bytes)).await?;
+    let read = store.get_blob(&me(), digest).await?;
+    let missing = store.get_blob(&me(), Digest::of(b"never stored")).await?;
     Ok(json!([digest, read.as_deref(), missing.as_deref()]))
 }
 
@@ -231,6 +319,6 @@ proptest! {
         calls.iter().for_each(|call| stores.run(call));
         stores.reopen();
         (0..3).for_each(|id| stores.run(&Call::Load(id)));
-        stores.run(&Call::List(None, 0));
+        stores.run(&Call::List(Asked { limit: None, sort: Sort::ascending(SortKey::Id), number: None }));
     }
 }

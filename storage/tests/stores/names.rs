@@ -6,7 +6,7 @@ use alloquy_core::{ConversationRecord, ConversationStore, Preface};
 use alloquy_storage::FileStore;
 use pollster::block_on;
 
-use crate::Places;
+use crate::{Places, me};
 
 /// Returns the names of the logs of these conversations, without their ending.
 fn names(ids: &[&str]) -> BTreeSet<String> {
@@ -14,7 +14,7 @@ fn names(ids: &[&str]) -> BTreeSet<String> {
     let store = block_on(FileStore::open(places.next())).unwrap();
     for id in ids {
         let record = ConversationRecord::new(id.parse().unwrap(), Preface::default());
-        block_on(store.create(&record)).unwrap();
+        block_on(store.create(&me(), &record)).unwrap();
     }
     let logs = std::fs::read_dir(store.path().join("conversations")).unwrap();
     let names = logs.map(|log| log.unwrap().file_name().into_string().unwrap());

@@ -1,10 +1,10 @@
 //! Which store a URL opens.
 
-use alloquy_core::ErrorKind;
+use alloquy_core::{ErrorKind, Query};
 use alloquy_storage::open;
 use pollster::block_on;
 
-use crate::Places;
+use crate::{Places, me};
 
 #[test]
 fn urls_name_stores() {
@@ -26,7 +26,7 @@ fn urls_name_stores() {
         let store = block_on(open(&url)).unwrap();
         let debug = format!("{store:?}");
         assert!(debug.starts_with(name), "{url} opens {debug}");
-        assert_eq!(block_on(store.count()).unwrap(), 0);
+        assert_eq!(block_on(store.count(&me(), &Query::default())).unwrap(), 0);
     }
 }
 

@@ -11,7 +11,7 @@ use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, ErrorK
 use alloquy_storage::open;
 use pollster::block_on;
 
-use crate::{Places, say};
+use crate::{Places, me, say};
 
 /// What a child is told: the store, and how many times it moves the head before it ends.
 const URL: &str = "ALLOQUY_STORAGE_TEST_URL";
@@ -55,11 +55,11 @@ fn child() {
 }
 
 async fn turn(store: &dyn ConversationStore) -> bool {
-    let head = store.record(&id()).await.unwrap().head;
+    let head = store.record(&me(), &id()).await.unwrap().head;
     let node = say(head, "from a child");
-    store.append(&id(), std::slice::from_ref(&node)).await.unwrap();
+    store.append(&me(), &id(), std::slice::from_ref(&node)).await.unwrap();
     acknowledge("node", node.id);
-    match store.set_head(&id(), head, Some(node.id)).await {
+    match store.set_head(&me(), &id(), head, Some(node.id)).await {
         Ok(()) => {
             acknowledge("head", node.id);
             true
@@ -120,7 +120,7 @@ fn a_full_disk_loses_nothing_acknowledged() {
     for scheme in ["file", "sqlite"] {
         let places = Places::new();
         let url = create(scheme, &places.next());
-        let script = r#"trap "" XFSZ; ulimit -f 1024; exec "$0" "$@""#;
+        let script = r#"trap "" XFSZ; ulimit -f 4096; exec "$0" "$@""#;
         let mut shell = Command::new("sh");
         shell.args(["-c", script]).arg(std::env::current_exe().unwrap());
         let mut child = run(&mut shell, "processes::child_on_a_full_disk", &url, usize::MAX);
@@ -146,14 +146,14 @@ fn child_on_a_full_disk() {
     block_on(async {
         let store = open(&url).await.unwrap();
         let error = loop {
-            let before = store.load(&id()).await.unwrap();
+            let before = store.load(&me(), &id()).await.unwrap();
             let node = say(before.0.head, "x".repeat(16_384));
-            if let Err(error) = store.append(&id(), std::slice::from_ref(&node)).await {
-                assert_eq!(store.load(&id()).await.unwrap(), before);
+            if let Err(error) = store.append(&me(), &id(), std::slice::from_ref(&node)).await {
+                assert_eq!(store.load(&me(), &id()).await.unwrap(), before);
                 break error;
             }
             acknowledge("node", node.id);
-            store.set_head(&id(), before.0.head, Some(node.id)).await.unwrap();
+            store.set_head(&me(), &id(), before.0.head, Some(node.id)).await.unwrap();
             acknowledge("head", node.id);
         };
         assert_eq!(error.kind(), ErrorKind::Store, "{error:#}");
@@ -202,10 +202,10 @@ fn id() -> ConversationId {
 fn create(scheme: &str, path: &Path) -> String {
     let url = format!("{scheme}:{}", path.display());
     let store: Arc<dyn ConversationStore> = block_on(open(&url)).unwrap();
-    block_on(store.create(&ConversationRecord::new(id(), Preface::default()))).unwrap();
+    block_on(store.create(&me(), &ConversationRecord::new(id(), Preface::default()))).unwrap();
     url
 }
 
 fn load(url: &str) -> (ConversationRecord, Tree) {
-    block_on(async { open(url).await.unwrap().load(&id()).await.unwrap() })
+    block_on(async { open(url).await.unwrap().load(&me(), &id()).await.unwrap() })
 }

@@ -6,21 +6,21 @@ use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, Prefac
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
 
-use crate::{Places, say};
+use crate::{Places, me, say};
 
 async fn fill(store: &dyn ConversationStore, id: &ConversationId, turns: usize) {
-    let mut head = store.record(id).await.unwrap().head;
+    let mut head = store.record(&me(), id).await.unwrap().head;
     for _ in 0..turns {
         let node = say(head, "a message of always the same length");
-        store.append(id, std::slice::from_ref(&node)).await.unwrap();
-        store.set_head(id, head, Some(node.id)).await.unwrap();
+        store.append(&me(), id, std::slice::from_ref(&node)).await.unwrap();
+        store.set_head(&me(), id, head, Some(node.id)).await.unwrap();
         head = Some(node.id);
     }
 }
 
 async fn create(store: &dyn ConversationStore) -> ConversationId {
     let record = ConversationRecord::new("sizes".parse().unwrap(), Preface::default());
-    store.create(&record).await.unwrap();
+    store.create(&me(), &record).await.unwrap();
     record.id
 }
 
@@ -54,7 +54,7 @@ fn a_database_grows_in_proportion() {
     let mut sizes = Vec::new();
     for turns in [200, 800] {
         let store = block_on(SqliteStore::open(&path)).unwrap();
-        let id = match block_on(store.count()).unwrap() {
+        let id = match block_on(store.count(&me(), &Query::default())).unwrap() {
             0 => block_on(create(&store)),
             _ => "sizes".parse().unwrap(),
         };
@@ -73,17 +73,17 @@ fn more_conversations_than_are_kept_in_memory() {
     let ids: Vec<ConversationId> = (0..600).map(|number| format!("chat {number}").parse().unwrap()).collect();
     block_on(async {
         for id in &ids {
-            store.create(&ConversationRecord::new(id.clone(), Preface::default())).await.unwrap();
+            store.create(&me(), &ConversationRecord::new(id.clone(), Preface::default())).await.unwrap();
             fill(&store, id, 1).await;
         }
         for id in ids.iter().rev() {
             fill(&store, id, 1).await;
         }
-        let listed = store.list(&Query::default()).await.unwrap();
+        let listed = store.list(&me(), &Query::default()).await.unwrap().conversations;
         assert_eq!(listed.len(), 600);
         assert!(listed.iter().all(|summary| summary.nodes == 2));
         for id in &ids {
-            assert_eq!(store.load(id).await.unwrap().1.len(), 2);
+            assert_eq!(store.load(&me(), id).await.unwrap().1.len(), 2);
         }
     });
 }

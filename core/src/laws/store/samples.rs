@@ -33,7 +33,7 @@ pub(super) fn node_of(seconds: u64) -> Node {
     Node { id, ..Node::new(None, Message::user("then")) }
 }
 
-fn object(value: Value) -> Map<String, Value> {
+pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
         other => panic!("{other} is not an object"),
@@ -85,4 +85,9 @@ pub(super) fn rich_nodes() -> Vec<Node> {
     ];
     let shown = Node::new(Some(result.id), Message::new(Role::User, media));
     vec![silent, question, answer, result, shown]
+}
+
+/// A message that shows a picture of these bytes.
+pub(super) fn showing(bytes: &[u8]) -> Message {
+    Message::new(Role::User, vec![Part::Image(Media::new("image/png", bytes.to_vec()))])
 }

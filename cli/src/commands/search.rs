@@ -1,0 +1,102 @@
+//! `alloquy search`: where something was said.
+
+use alloquy_core::{Owner, Query, Ranked, Result, SearchHit, SearchPage, Sort, SortKey};
+use clap::Args;
+use clap::builder::BoolishValueParser as Switch;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::arguments::StoreArguments;
+use crate::condition::QueryArguments;
+use crate::failure::Failure;
+use crate::open;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy search green tea                    both words, anywhere in one message
+  alloquy search '\"green tea\"' 'cup*'         a phrase, and a word that begins so
+  alloquy search --where user=ann --newest tea
+  alloquy search --json tea | jq '.hits[].snippet'
+
+Case and accents do not count, and every branch is searched. A line is a message: its conversation, its node, who \
+says it, and the piece around what was found.";
+
+/// Find what was said, in every conversation and on every branch
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Search {
+    /// Words, "phrases in quotes" and beginnings*; all of them must stand in one message
+    #[arg(required = true)]
+    words: Vec<String>,
+    /// List the newest messages first, not those that fit best
+    #[arg(long, env = "ALLOQUY_NEWEST", value_parser = Switch::new())]
+    newest: bool,
+    #[command(flatten)]
+    query: QueryArguments,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+impl Search {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(self.search(context))
+    }
+
+    async fn search(self, context: &Context) -> Result<(), Failure> {
+        let query = self.query()?;
+        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let page = kept.store.search(&kept.owner, &query).await?;
+        if let Ranked::Newest(count) = page.ranked {
+            context
+                .notes
+                .say(format_args!("more was found: these are of the newest {count}; --newest finds all"));
+        }
+        context.notes.damaged(&page.damaged);
+        context.notes.more(page.next.as_ref());
+        context.print(&text(&page), &value(&page, &kept.owner))
+    }
+
+    fn query(&self) -> Result<Query> {
+        let query = self.query.query()?.text(&self.words.join(" "))?;
+        Ok(match self.newest {
+            true => query.sort(Sort::descending(SortKey::Created)),
+            false => query,
+        })
+    }
+}
+
+fn text(page: &SearchPage) -> String {
+    page.hits.iter().map(line).collect()
+}
+
+fn line(hit: &SearchHit) -> String {
+    let piece = hit.snippet.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("{}  {}  {}: {piece}\n", hit.conversation, hit.node, hit.role)
+}
+
+fn value(page: &SearchPage, owner: &Owner) -> Value {
+    let hits = page.hits.iter().map(|hit| {
+        let highlights: Vec<_> =
+            hit.snippet.highlights.iter().map(|place| [place.start, place.end]).collect();
+        json!({
+            "conversation": hit.conversation, "node": hit.node, "role": hit.role, "score": hit.score,
+            "snippet": {"text": hit.snippet.text, "highlights": highlights, "offset": hit.snippet.offset},
+        })
+    });
+    let next = page.next.as_ref().map(ToString::to_string);
+    json!({"owner": owner, "hits": hits.collect::<Vec<_>>(), "next": next, "all": page.ranked == Ranked::All})
+}
+
+#[cfg(test)]
+mod tests {
+    use alloquy_core::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn a_search_needs_a_word() {
+        let (newest, query, store) = (false, QueryArguments::default(), StoreArguments::default());
+        let search = Search { words: vec!["?".to_owned()], newest, query, store };
+        assert_eq!(search.query().map_err(|error: Error| error.kind()), Err(ErrorKind::Invalid));
+    }
+}

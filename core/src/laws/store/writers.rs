@@ -1,0 +1,62 @@
+//! Several writers at once, and calls that are not waited for.
+
+use futures::future::{FutureExt, join_all};
+
+use super::samples::chain;
+use super::{contents, created, me, move_head, must};
+use crate::{ConversationStore, Message, Node};
+
+/// Appends that are waited for together lose nothing.
+pub async fn concurrent_appends_lose_nothing(store: &dyn ConversationStore) {
+    let owner = me();
+    let id = created(store, "together").await;
+    let root = chain(None, 1);
+    must("append", store.append(&owner, &id, &root).await);
+    let batches: Vec<Vec<Node>> = (0..32).map(|_| chain(Some(root[0].id), 3)).collect();
+    let done = join_all(batches.iter().map(|batch| store.append(&owner, &id, batch))).await;
+    done.into_iter().for_each(|outcome| must("append together", outcome));
+    let tree = contents(store, &id).await.1;
+    assert_eq!(tree.len(), 1 + 32 * 3, "concurrent appends lose nothing");
+    assert_eq!(tree.children(Some(root[0].id)).len(), 32, "every append stands under its own parent");
+}
+
+/// Appends and moves of the head from many threads lose nothing. Blocks, so it is apart from [`all`](crate::laws::store::all).
+///
+/// # Panics
+/// When the law is broken.
+pub fn threads_lose_nothing(store: &dyn ConversationStore) {
+    let id = pollster::block_on(created(store, "threads"));
+    let writer = || {
+        pollster::block_on(async {
+            for node in (0..20).map(|_| Node::new(None, Message::user("thread"))) {
+                must("append", store.append(&me(), &id, std::slice::from_ref(&node)).await);
+                move_head(store, &id, node.id).await;
+            }
+        });
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(writer);
+        }
+    });
+    let (record, tree) = pollster::block_on(contents(store, &id));
+    assert_eq!(tree.len(), 80, "threads lose no node");
+    let head = must("the node at the head", tree.path(record.head));
+    assert_eq!(head.len(), 1, "the head stands at the last writer's node");
+}
+
+/// A call whose future is dropped after one poll changed everything or nothing.
+pub async fn a_dropped_call_is_all_or_nothing(store: &dyn ConversationStore) {
+    let id = created(store, "dropped").await;
+    let mut expected = 0;
+    for _ in 0..20 {
+        let nodes = chain(None, 5);
+        drop(store.append(&me(), &id, &nodes).now_or_never());
+        let found = contents(store, &id).await.1.len();
+        assert!(found == expected || found == expected + 5, "a dropped append left {found} nodes");
+        must("append after a drop", store.append(&me(), &id, &nodes).await);
+        expected += 5;
+        let tree = contents(store, &id).await.1;
+        assert_eq!(tree.len(), expected, "appending after a drop completes it");
+    }
+}

@@ -1,0 +1,117 @@
+//! Text as words that compare alike whatever their case and accents, in any script. Knows no query and no index.
+
+use std::ops::Range;
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+use unicode_segmentation::UnicodeSegmentation as _;
+
+/// Longer words are cut here, in text and in queries alike: nobody types more, and indexes have limits.
+const LONGEST: usize = 64;
+
+/// A word as an index keeps it, with the place in the text that it was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) text: String,
+    pub(super) place: Range<usize>,
+    /// It stands for the last character of a run in a script without spaces, whatever follows there.
+    pub(super) ends_run: bool,
+}
+
+/// Reads a text as tokens, one behind the other.
+///
+/// Words are those of UAX #29. A script that writes no spaces between words has none to find: there each pair of
+/// neighbouring characters is a token, and the last character of a run is one of its own, so that a part of such a run
+/// is found wherever it stands.
+pub(super) fn tokens(text: &str) -> Vec<Token> {
+    let mut tokens = Tokens::default();
+    for (start, word) in text.unicode_word_indices() {
+        tokens.word(word, start..start + word.len());
+    }
+    tokens.end_run();
+    tokens.found
+}
+
+#[derive(Default)]
+struct Tokens {
+    found: Vec<Token>,
+    run: Vec<(char, Range<usize>)>,
+}
+
+impl Tokens {
+    fn word(&mut self, word: &str, place: Range<usize>) {
+        if self.run.last().is_some_and(|(_, last)| last.end != place.start) {
+            self.end_run();
+        }
+        if word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return self.letters(&word.to_ascii_lowercase(), place);
+        }
+        let folded = folded(word);
+        for piece in folded.split(|character: char| !is_of_word(character)) {
+            self.piece(piece, &place);
+        }
+    }
+
+    fn piece(&mut self, piece: &str, place: &Range<usize>) {
+        let mut letters = String::new();
+        for character in piece.chars() {
+            match is_unspaced(character) {
+                true => {
+                    self.letters(&std::mem::take(&mut letters), place.clone());
+                    self.run.push((character, place.clone()));
+                }
+                false => letters.push(character),
+            }
+        }
+        self.letters(&letters, place.clone());
+    }
+
+    fn letters(&mut self, letters: &str, place: Range<usize>) {
+        if !letters.is_empty() {
+            self.end_run();
+            let text = letters.chars().take(LONGEST).collect();
+            self.found.push(Token { text, place, ends_run: false });
+        }
+    }
+
+    fn end_run(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        for pair in run.windows(2) {
+            if let [(first, from), (second, to)] = pair {
+                let text = String::from_iter([first, second]);
+                self.found.push(Token { text, place: from.start..to.end, ends_run: false });
+            }
+        }
+        if let Some((last, place)) = run.last() {
+            self.found.push(Token { text: last.to_string(), place: place.clone(), ends_run: true });
+        }
+    }
+}
+
+/// Compatibility forms become plain ones, accents go, and case is folded: `Ｓｔｒａßе́` and `STRASSE` compare alike.
+fn folded(word: &str) -> String {
+    let plain: String = word.nfkd().filter(|&character| !is_accent(character)).collect();
+    let folded = caseless::default_case_fold_str(&plain);
+    folded.nfkd().filter(|&character| !is_accent(character)).nfc().collect()
+}
+
+/// Marks that readers leave out when they type: diacritics, Hebrew points, Arabic vowel signs. Not the vowel signs of
+/// scripts that cannot be read without them.
+fn is_accent(character: char) -> bool {
+    matches!(character,
+        '\u{300}'..='\u{36F}' | '\u{591}'..='\u{5C7}' | '\u{610}'..='\u{61A}' | '\u{64B}'..='\u{65F}' | '\u{670}'
+        | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}' | '\u{FE20}'..='\u{FE2F}')
+}
+
+fn is_of_word(character: char) -> bool {
+    character.is_alphanumeric() || is_combining_mark(character)
+}
+
+/// Scripts without spaces between words, and Hangul, whose words have endings that nobody searches for.
+fn is_unspaced(character: char) -> bool {
+    matches!(character,
+        '\u{E00}'..='\u{EFF}' | '\u{1000}'..='\u{109F}' | '\u{1100}'..='\u{11FF}' | '\u{1780}'..='\u{17FF}'
+        | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}' | '\u{3400}'..='\u{4DBF}'
+        | '\u{4E00}'..='\u{9FFF}' | '\u{A960}'..='\u{A97F}' | '\u{AC00}'..='\u{D7FF}' | '\u{F900}'..='\u{FAFF}'
+        | '\u{20000}'..='\u{3FFFF}')
+}

@@ -1,0 +1,128 @@
+//! What conversations and their owners are called.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tree::NodeId;
+use crate::{Error, ErrorKind, Result};
+
+/// The name of a conversation: 1 to 255 bytes, no control characters. Two owners may use the same name.
+///
+/// ```
+/// use alloquy_core::ConversationId;
+///
+/// let id: ConversationId = "support/42".parse()?;
+/// assert_eq!(id.as_str(), "support/42");
+/// assert!("".parse::<ConversationId>().is_err());
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ConversationId(String);
+
+impl ConversationId {
+    /// Makes a new id, which sorts by the time it was made.
+    #[allow(clippy::new_without_default)] // every call gives another value
+    pub fn new() -> Self {
+        Self(NodeId::new().to_string())
+    }
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ConversationId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl FromStr for ConversationId {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        checked("conversation id", name).map(Self)
+    }
+}
+
+impl TryFrom<String> for ConversationId {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<ConversationId> for String {
+    fn from(id: ConversationId) -> Self {
+        id.0
+    }
+}
+
+/// Whose conversations they are: a tenant, a user, a team. 1 to 255 bytes, no control characters.
+///
+/// Every call of a store names one, and sees what is of that owner and nothing else.
+///
+/// ```
+/// use alloquy_core::Owner;
+///
+/// let owner: Owner = "customer-7".parse()?;
+/// assert_ne!(owner, Owner::local());
+/// assert!("".parse::<Owner>().is_err());
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Owner(String);
+
+impl Owner {
+    /// Returns the owner of programs that know one user only. What was stored before there were owners is its.
+    pub fn local() -> Self {
+        Self("local".to_owned())
+    }
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl FromStr for Owner {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        checked("owner", name).map(Self)
+    }
+}
+
+impl TryFrom<String> for Owner {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<Owner> for String {
+    fn from(owner: Owner) -> Self {
+        owner.0
+    }
+}
+
+fn checked(what: &str, name: &str) -> Result<String> {
+    if name.is_empty() || name.len() > 255 || name.chars().any(char::is_control) {
+        let message = format!("{what} {name:?} is not 1 to 255 bytes without control characters");
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    Ok(name.to_owned())
+}

@@ -1,0 +1,138 @@
+//! Lists, counts and searches: every log of an owner is looked at, and read where it has grown since.
+
+use std::collections::{BTreeSet, HashMap};
+
+use alloquy_core::{
+    Candidate, ConversationPage, ConversationSummary, DamagedConversation, Digest, NodeId, Owner, Query,
+    SearchPage,
+};
+
+use super::disk;
+use super::folder::{Folder, is_damage};
+use super::line::{self, Position};
+use super::log::Log;
+use super::name::LOG;
+use super::place::Place;
+use crate::failure::Failure;
+
+/// What is kept of a log that is not in memory.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    name: String,
+    end: Position,
+    summary: ConversationSummary,
+    pub(super) media: BTreeSet<Digest>,
+}
+
+impl Line {
+    fn of(name: &str, log: &Log) -> Self {
+        let (name, end) = (name.to_owned(), log.position.clone());
+        Self { name, end, summary: log.summary(), media: log.media.clone() }
+    }
+}
+
+type Lines = (Vec<Line>, Vec<DamagedConversation>);
+
+impl Folder {
+    pub(super) fn list(&mut self, owner: &Owner, query: &Query) -> Result<ConversationPage, Failure> {
+        let (lines, damaged) = self.matching(owner, query)?;
+        let mut page = query.page(lines.into_iter().map(|line| line.summary).collect())?;
+        // Every page looks at all of them; the first one says which are damaged.
+        if query.list_start()?.is_none() {
+            page.damaged = damaged;
+        }
+        Ok(page)
+    }
+
+    pub(super) fn count(&mut self, owner: &Owner, query: &Query) -> Result<usize, Failure> {
+        match query.is_filtered() {
+            true => Ok(self.matching(owner, query)?.0.len()),
+            false => Ok(names(&self.place(owner)?)?.len()),
+        }
+    }
+
+    pub(super) fn search(&mut self, owner: &Owner, query: &Query) -> Result<SearchPage, Failure> {
+        let scope = query.search_scope()?;
+        let until: Option<NodeId> = scope.until.map(str::parse).transpose()?;
+        let place = self.place(owner)?;
+        let (lines, damaged) = self.lines(&place)?;
+        let mut found = Vec::new();
+        for line in lines.into_iter().filter(|line| query.matches(&line.summary)) {
+            let Some(log) = self.read_named(&place, &line.name)? else { continue };
+            let nodes = log.tree.nodes().filter(|node| until.is_none_or(|until| node.id <= until));
+            found.extend(nodes.filter(|node| scope.text.matches(node)).map(|node| Candidate {
+                conversation: line.summary.record.id.clone(),
+                node: node.clone(),
+                mark: node.id.to_string(),
+            }));
+            newest(&mut found, scope.at_most);
+        }
+        let mut page = scope.page(found);
+        page.damaged = damaged;
+        Ok(page)
+    }
+
+    fn matching(&mut self, owner: &Owner, query: &Query) -> Result<Lines, Failure> {
+        let place = self.place(owner)?;
+        let (mut lines, damaged) = self.lines(&place)?;
+        lines.retain(|line| query.matches(&line.summary));
+        if let Some(text) = query.search_text() {
+            let mut saying = Vec::new();
+            for line in lines {
+                let log = self.read_named(&place, &line.name)?;
+                if log.is_some_and(|log| log.tree.nodes().any(|node| text.matches(node))) {
+                    saying.push(line);
+                }
+            }
+            lines = saying;
+        }
+        Ok((lines, damaged))
+    }
+
+    /// Returns a line for each log of an owner, and the logs of which there can be none.
+    pub(super) fn lines(&mut self, place: &Place) -> Result<Lines, Failure> {
+        let mut known = self.lines.remove(place).unwrap_or_default();
+        let (mut lines, mut damaged) = (HashMap::new(), Vec::new());
+        for name in names(place)? {
+            match self.line(place, &name, known.remove(&name)) {
+                Ok(line) => lines.extend(line.map(|line| (name, line))),
+                Err(failure) if is_damage(&failure) => damaged.push(reported(place, &name, &failure)?),
+                Err(failure) => return Err(failure),
+            }
+        }
+        let found = lines.values().cloned().collect();
+        self.lines.insert(place.clone(), lines);
+        Ok((found, damaged))
+    }
+
+    fn line(&mut self, place: &Place, name: &str, known: Option<Line>) -> Result<Option<Line>, Failure> {
+        match known {
+            Some(line) if Log::ends_at(&place.conversations.join(name), &line.end)? => Ok(Some(line)),
+            // A conversation may have been deleted since its name was read.
+            _ => Ok(self.read_named(place, name)?.map(|log| Line::of(name, log))),
+        }
+    }
+}
+
+/// Keeps the newest candidates, the newest first.
+fn newest(found: &mut Vec<Candidate>, at_most: usize) {
+    found.sort_by(|left, right| {
+        right.node.id.cmp(&left.node.id).then_with(|| left.conversation.cmp(&right.conversation))
+    });
+    found.truncate(at_most);
+}
+
+fn reported(place: &Place, log: &str, failure: &Failure) -> Result<DamagedConversation, Failure> {
+    let path = place.conversations.join(log);
+    let bytes = disk::read_from(&path, 0)?.unwrap_or_default();
+    let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let name = line::name(first).unwrap_or_else(|| path.display().to_string());
+    Ok(DamagedConversation { name, reason: failure.to_string() })
+}
+
+/// The names of the logs.
+pub(super) fn names(place: &Place) -> Result<Vec<String>, Failure> {
+    let files = disk::files(&place.conversations)?;
+    let logs = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == LOG));
+    Ok(logs.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect())
+}

@@ -1,0 +1,164 @@
+//! The SQL of records: creating, heads, metadata, deleting. Inside a transaction that the caller begins and ends.
+
+use alloquy_core::{
+    BLOB_GRACE, ConversationId, ConversationRecord, ConversationSummary, Filter, NodeId, Owner, Query,
+};
+use rusqlite::{OptionalExtension, Transaction, params};
+use serde_json::{Map, Value};
+
+use super::rows::{CONVERSATION, StoredConversation, checksum, milliseconds};
+use super::{blobs, nodes, questions, words};
+use crate::failure::Failure;
+use crate::json::encode;
+
+/// Who has nothing: keys begin at 1.
+const NOBODY: i64 = 0;
+
+/// Returns the key of an owner, of [`NOBODY`] when it has stored nothing yet.
+pub(super) fn owner(transaction: &Transaction<'_>, owner: &Owner) -> Result<i64, Failure> {
+    let mut statement = transaction.prepare_cached("SELECT key FROM owners WHERE name = ?1")?;
+    let key = statement.query_row([owner.as_str()], |row| row.get(0)).optional()?;
+    Ok(key.unwrap_or(NOBODY))
+}
+
+/// Returns the key of an owner, who is made known first.
+pub(super) fn known_owner(transaction: &Transaction<'_>, name: &Owner) -> Result<i64, Failure> {
+    match owner(transaction, name)? {
+        NOBODY => {
+            transaction.prepare_cached("INSERT INTO owners (name) VALUES (?1)")?.execute([name.as_str()])?;
+            Ok(transaction.last_insert_rowid())
+        }
+        key => Ok(key),
+    }
+}
+
+/// Returns the key of a conversation.
+pub(super) fn key(transaction: &Transaction<'_>, owner: &Owner, id: &ConversationId) -> Result<i64, Failure> {
+    let sql =
+        "SELECT c.key FROM conversations c JOIN owners o ON o.key = c.owner WHERE o.name = ?1 AND c.id = ?2";
+    let mut statement = transaction.prepare_cached(sql)?;
+    let key = statement.query_row([owner.as_str(), id.as_str()], |row| row.get(0)).optional()?;
+    key.ok_or_else(|| Failure::NoConversation(id.clone()))
+}
+
+pub(super) fn create(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    record: &ConversationRecord,
+) -> Result<(), Failure> {
+    record.must_be_new()?;
+    let (owner, json, created) =
+        (known_owner(transaction, owner)?, encode(record)?, milliseconds(record.created));
+    let sql = "INSERT INTO conversations (owner, id, record, checksum, created, updated)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT (owner, id) DO NOTHING";
+    let row = params![owner, record.id.as_str(), json, checksum(&json), created];
+    if transaction.prepare_cached(sql)?.execute(row)? == 0 {
+        return Err(Failure::Exists(record.id.clone()));
+    }
+    let key = transaction.last_insert_rowid();
+    index(transaction, owner, key, &record.metadata)?;
+    blobs::refer(transaction, key, record.media())
+}
+
+/// Writes down every value of the metadata, for filters and orders.
+pub(super) fn index(
+    transaction: &Transaction<'_>,
+    owner: i64,
+    conversation: i64,
+    metadata: &Map<String, Value>,
+) -> Result<(), Failure> {
+    let sql = "INSERT INTO metadata (conversation, owner, place, value) VALUES (?1, ?2, ?3, ?4)";
+    let mut statement = transaction.prepare_cached(sql)?;
+    for (place, value) in Filter::index(metadata) {
+        statement.execute(params![conversation, owner, place, value])?;
+    }
+    Ok(())
+}
+
+pub(super) fn set_head(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+    from: Option<NodeId>,
+    to: Option<NodeId>,
+) -> Result<(), Failure> {
+    let key = key(transaction, owner, id)?;
+    if let Some(node) = to {
+        nodes::must_exist(transaction, key, node)?;
+    }
+    let text = |node: Option<NodeId>| node.map(|node| node.to_string());
+    let sql = "UPDATE conversations SET head = ?3 WHERE key = ?1 AND head IS ?2";
+    match transaction.prepare_cached(sql)?.execute(params![key, text(from), text(to)])? {
+        0 => Err(Failure::HeadMoved(id.clone())),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn update_metadata(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+    revision: u64,
+    metadata: Map<String, Value>,
+) -> Result<u64, Failure> {
+    let key = key(transaction, owner, id)?;
+    let mut record = summary(transaction, owner, id)?.record;
+    if record.revision != revision {
+        return Err(Failure::MetadataChanged(id.clone()));
+    }
+    // The head is a column, and the record as it is stored has none.
+    record.head = None;
+    (record.metadata, record.revision) = (metadata, revision + 1);
+    let json = encode(&record)?;
+    let sql = "UPDATE conversations SET record = ?2, checksum = ?3 WHERE key = ?1 RETURNING owner";
+    let row = params![key, json, checksum(&json)];
+    let owner = transaction.prepare_cached(sql)?.query_row(row, |row| row.get(0))?;
+    transaction.prepare_cached("DELETE FROM metadata WHERE conversation = ?1")?.execute([key])?;
+    index(transaction, owner, key, &record.metadata)?;
+    Ok(record.revision)
+}
+
+pub(super) fn summary(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+) -> Result<ConversationSummary, Failure> {
+    let sql = format!(
+        "SELECT {CONVERSATION} FROM conversations c JOIN owners o ON o.key = c.owner WHERE o.name = ?1 AND c.id = ?2"
+    );
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let row = statement.query_row([owner.as_str(), id.as_str()], StoredConversation::read).optional()?;
+    row.ok_or_else(|| Failure::NoConversation(id.clone()))?.summary()
+}
+
+pub(super) fn delete(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+) -> Result<(), Failure> {
+    remove(transaction, key(transaction, owner, id)?)?;
+    blobs::collect(transaction, owner, BLOB_GRACE).map(drop)
+}
+
+fn remove(transaction: &Transaction<'_>, key: i64) -> Result<(), Failure> {
+    let sql = "DELETE FROM words WHERE rowid IN (SELECT position FROM nodes WHERE conversation = ?1 AND pruned = 0)";
+    transaction.prepare_cached(sql)?.execute([key])?;
+    transaction.prepare_cached("DELETE FROM conversations WHERE key = ?1")?.execute([key])?;
+    Ok(())
+}
+
+pub(super) fn delete_matching(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    query: &Query,
+) -> Result<Vec<ConversationId>, Failure> {
+    query.must_be_filtered()?;
+    words::catch_up(transaction)?;
+    let page = questions::list(transaction, owner, query)?;
+    let ids: Vec<_> = page.conversations.into_iter().map(|summary| summary.record.id).collect();
+    for id in &ids {
+        remove(transaction, key(transaction, owner, id)?)?;
+    }
+    blobs::collect(transaction, owner, BLOB_GRACE)?;
+    Ok(ids)
+}

@@ -1,0 +1,69 @@
+//! From the tables of older formats to those of this one. Rows that are damaged come along as they are: what they hold
+//! stays readable by hand, and reading them says what is wrong.
+
+use alloquy_core::{ConversationRecord, Node, Owner};
+use rusqlite::{Transaction, params};
+
+use super::rows::{checksum, milliseconds};
+use super::{blobs, conversations, words};
+use crate::failure::Failure;
+
+/// Takes the first format, which had one owner, no words and no checksums.
+pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<(), Failure> {
+    transaction.execute_batch(
+        "DROP INDEX conversations_by_update;
+        ALTER TABLE nodes RENAME TO first_nodes;
+        ALTER TABLE conversations RENAME TO first_conversations;
+        ALTER TABLE blobs RENAME TO first_blobs;",
+    )?;
+    transaction.execute_batch(include_str!("schema.sql"))?;
+    let owner = conversations::known_owner(transaction, &Owner::local())?;
+    take_conversations(transaction, owner)?;
+    take_nodes(transaction, owner)?;
+    let now = milliseconds(std::time::SystemTime::now());
+    let sql = "INSERT INTO blobs (owner, digest, put, bytes) SELECT ?1, digest, ?2, bytes FROM first_blobs";
+    transaction.execute(sql, params![owner, now])?;
+    let sql = "DROP TABLE first_nodes; DROP TABLE first_conversations; DROP TABLE first_blobs;";
+    Ok(transaction.execute_batch(sql)?)
+}
+
+fn take_conversations(transaction: &Transaction<'_>, owner: i64) -> Result<(), Failure> {
+    let mut statement = transaction
+        .prepare("SELECT key, id, record, head, nodes, updated FROM first_conversations ORDER BY key")?;
+    let mut insert = transaction.prepare(
+        "INSERT INTO conversations (key, owner, id, record, checksum, head, nodes, created, updated)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (key, json, updated): (i64, String, i64) = (row.get(0)?, row.get(2)?, row.get(5)?);
+        let (id, head, count): (String, Option<String>, i64) = (row.get(1)?, row.get(3)?, row.get(4)?);
+        let record = serde_json::from_str::<ConversationRecord>(&json).ok();
+        let created = record.as_ref().map_or(updated, |record| milliseconds(record.created));
+        insert.execute(params![key, owner, id, json, checksum(&json), head, count, created, updated])?;
+        if let Some(record) = record {
+            conversations::index(transaction, owner, key, &record.metadata)?;
+            blobs::refer(transaction, key, record.media())?;
+        }
+    }
+    Ok(())
+}
+
+fn take_nodes(transaction: &Transaction<'_>, owner: i64) -> Result<(), Failure> {
+    let mut statement = transaction
+        .prepare("SELECT position, conversation, id, parent, body FROM first_nodes ORDER BY position")?;
+    let mut insert = transaction.prepare(
+        "INSERT INTO nodes (position, conversation, id, parent, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let (position, conversation, body): (i64, i64, String) = (row.get(0)?, row.get(1)?, row.get(4)?);
+        let (id, parent): (String, Option<String>) = (row.get(2)?, row.get(3)?);
+        insert.execute(params![position, conversation, id, parent, body, checksum(&body)])?;
+        if let Ok(node) = serde_json::from_str::<Node>(&body) {
+            words::write(transaction, owner, position, &node)?;
+            blobs::refer(transaction, conversation, node.media())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! The SQL of nodes: appending, reading, pruning. Inside a transaction that the caller begins and ends.
+
+use std::collections::HashMap;
+
+use alloquy_core::{BLOB_GRACE, ConversationId, ConversationRecord, Node, NodeId, Owner, Tree};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::rows::{NODE, StoredNode, checksum, damaged, milliseconds};
+use super::{blobs, conversations, words};
+use crate::failure::Failure;
+use crate::json::encode;
+
+pub(super) fn append(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+    nodes: &[Node],
+) -> Result<(), Failure> {
+    let key = conversations::key(transaction, owner, id)?;
+    let mut added = 0;
+    let mut updated = None;
+    for node in nodes {
+        if insert(transaction, key, node)? {
+            words::add(transaction, transaction.last_insert_rowid())?;
+            blobs::refer(transaction, key, node.media())?;
+            added += 1;
+            updated = updated.max(Some(node.id.created()));
+        }
+    }
+    let Some(updated) = updated else {
+        return Ok(());
+    };
+    let sql = "UPDATE conversations SET nodes = nodes + ?2, updated = max(updated, ?3) WHERE key = ?1";
+    transaction.prepare_cached(sql)?.execute(params![key, added, milliseconds(updated)])?;
+    Ok(())
+}
+
+/// Inserts a node and says whether it is new; its row is the last one inserted then.
+fn insert(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, Failure> {
+    if let Some((known, is_pruned)) = find(transaction, key, node.id)? {
+        return match (is_pruned, known == *node) {
+            (true, _) => Err(pruned(transaction, key, node)?),
+            (false, true) => Ok(false),
+            (false, false) => Err(Failure::OtherContent(node.id)),
+        };
+    }
+    if is_tombstone(transaction, key, node.id)? {
+        return Err(Failure::Pruned(node.id));
+    }
+    if let Some(parent) = node.parent {
+        must_exist(transaction, key, parent)?;
+    }
+    let sql = "INSERT INTO nodes (conversation, id, parent, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let (parent, body) = (node.parent.map(|parent| parent.to_string()), encode(node)?);
+    let row = params![key, node.id.to_string(), parent, body, checksum(&body)];
+    transaction.prepare_cached(sql)?.execute(row)?;
+    Ok(true)
+}
+
+/// What stood below a pruned node has no parent any more; the pruned node itself cannot come back.
+fn pruned(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<Failure, Failure> {
+    Ok(match (is_tombstone(transaction, key, node.id)?, node.parent) {
+        (false, Some(parent)) => Failure::NoNode(parent),
+        _ => Failure::Pruned(node.id),
+    })
+}
+
+fn find(transaction: &Transaction<'_>, key: i64, id: NodeId) -> Result<Option<(Node, bool)>, Failure> {
+    let sql = format!("SELECT {NODE}, n.pruned FROM nodes n WHERE n.conversation = ?1 AND n.id = ?2");
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let read = |row: &rusqlite::Row<'_>| Ok((StoredNode::read(row)?, row.get(5)?));
+    let row = statement.query_row(params![key, id.to_string()], read).optional()?;
+    row.map(|(stored, is_pruned)| Ok((stored.node()?, is_pruned))).transpose()
+}
+
+fn is_tombstone(transaction: &Transaction<'_>, key: i64, id: NodeId) -> Result<bool, Failure> {
+    let sql = "SELECT 1 FROM tombstones WHERE conversation = ?1 AND node = ?2";
+    Ok(transaction.prepare_cached(sql)?.exists(params![key, id.to_string()])?)
+}
+
+pub(super) fn must_exist(transaction: &Transaction<'_>, key: i64, node: NodeId) -> Result<(), Failure> {
+    let sql = "SELECT 1 FROM nodes WHERE conversation = ?1 AND id = ?2 AND pruned = 0";
+    match transaction.prepare_cached(sql)?.exists(params![key, node.to_string()])? {
+        true => Ok(()),
+        false => Err(Failure::NoNode(node)),
+    }
+}
+
+pub(super) fn load(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+) -> Result<(ConversationRecord, Tree), Failure> {
+    let record = conversations::summary(transaction, owner, id)?.record;
+    let key = conversations::key(transaction, owner, id)?;
+    // A row's position grows with every insertion, so parents come before children.
+    let sql =
+        format!("SELECT {NODE} FROM nodes n WHERE n.conversation = ?1 AND n.pruned = 0 ORDER BY n.position");
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let mut tree = Tree::default();
+    for row in statement.query_map([key], StoredNode::read)? {
+        tree.insert(row?.node()?).map_err(|error| damaged(id, error))?;
+    }
+    let mut statement = transaction.prepare_cached("SELECT node FROM tombstones WHERE conversation = ?1")?;
+    for row in statement.query_map([key], |row| row.get::<_, String>(0))? {
+        tree.bury(row?.parse().map_err(|error| damaged(id, error))?);
+    }
+    let head = record.head.map(|node| tree.node(node)).transpose();
+    head.map_err(|error| damaged(id, error))?;
+    Ok((record, tree))
+}
+
+pub(super) fn path(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+    node: NodeId,
+) -> Result<Vec<Node>, Failure> {
+    let key = conversations::key(transaction, owner, id)?;
+    must_exist(transaction, key, node)?;
+    // A parent stands before its child, so that even a damaged chain ends.
+    let sql = format!(
+        "WITH RECURSIVE path (position, parent) AS (
+            SELECT position, parent FROM nodes WHERE conversation = ?1 AND id = ?2
+            UNION ALL
+            SELECT nodes.position, nodes.parent FROM path
+            JOIN nodes ON nodes.conversation = ?1 AND nodes.id = path.parent AND nodes.position < path.position
+        )
+        SELECT {NODE} FROM path JOIN nodes n ON n.position = path.position ORDER BY n.position"
+    );
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let rows = statement.query_map(params![key, node.to_string()], StoredNode::read)?;
+    let path = rows.map(|row| row?.node()).collect::<Result<Vec<_>, _>>()?;
+    match path.first() {
+        Some(first) if first.parent.is_some() => {
+            Err(damaged(id, format!("the parent of node {} is missing", first.id)))
+        }
+        _ => Ok(path),
+    }
+}
+
+pub(super) fn prune(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+    node: NodeId,
+) -> Result<(), Failure> {
+    let key = conversations::key(transaction, owner, id)?;
+    if is_tombstone(transaction, key, node)? {
+        return Ok(());
+    }
+    must_exist(transaction, key, node)?;
+    let head = conversations::summary(transaction, owner, id)?.record.head;
+    let hidden = below(transaction, key, node)?;
+    if head.is_some_and(|head| hidden.contains_key(&head.to_string())) {
+        return Err(Failure::PrunesHead(node));
+    }
+    for position in hidden.values() {
+        transaction.prepare_cached("UPDATE nodes SET pruned = 1 WHERE position = ?1")?.execute([position])?;
+        transaction.prepare_cached("DELETE FROM words WHERE rowid = ?1")?.execute([position])?;
+    }
+    let sql = "INSERT INTO tombstones (conversation, node) VALUES (?1, ?2)";
+    transaction.prepare_cached(sql)?.execute(params![key, node.to_string()])?;
+    let sql = "UPDATE conversations SET nodes = nodes - ?2 WHERE key = ?1";
+    let count = i64::try_from(hidden.len()).unwrap_or(i64::MAX);
+    transaction.prepare_cached(sql)?.execute(params![key, count])?;
+    Ok(())
+}
+
+/// Returns a node and everything below it that is not hidden yet, with their positions.
+fn below(transaction: &Transaction<'_>, key: i64, node: NodeId) -> Result<HashMap<String, i64>, Failure> {
+    let sql =
+        "SELECT position, id, parent FROM nodes WHERE conversation = ?1 AND pruned = 0 ORDER BY position";
+    let mut statement = transaction.prepare_cached(sql)?;
+    let mut found = HashMap::new();
+    let mut rows = statement.query([key])?;
+    let top = node.to_string();
+    // A parent stands before its children, so one walk finds all of them.
+    while let Some(row) = rows.next()? {
+        let (position, id, parent): (i64, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        if id == top || parent.is_some_and(|parent| found.contains_key(&parent)) {
+            found.insert(id, position);
+        }
+    }
+    Ok(found)
+}
+
+pub(super) fn compact(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+) -> Result<(), Failure> {
+    let key = conversations::key(transaction, owner, id)?;
+    let sql = format!("SELECT {NODE} FROM nodes n WHERE n.conversation = ?1 AND n.pruned = 1");
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let rows = statement.query_map([key], StoredNode::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    for row in rows {
+        let position = row.position;
+        blobs::release(transaction, key, row.node()?.media())?;
+        transaction.prepare_cached("DELETE FROM nodes WHERE position = ?1")?.execute([position])?;
+    }
+    blobs::collect(transaction, owner, BLOB_GRACE).map(drop)
+}

@@ -1,0 +1,251 @@
+//! Queries as SQL: lists, counts, searches. Inside a transaction that the caller begins and ends.
+
+use std::ops::Bound;
+use std::time::SystemTime;
+
+use alloquy_core::{
+    Candidate, ConversationId, ConversationPage, DamagedConversation, Direction, Error, ErrorKind, Filter,
+    Owner, Period, Query, SearchPage, SearchText, Sort, SortKey, Test,
+};
+use rusqlite::types::Value;
+use rusqlite::{Row, Transaction, params_from_iter};
+
+use super::conversations;
+use super::rows::{CONVERSATION, NODE, StoredConversation, StoredNode, milliseconds, unsigned};
+use crate::failure::Failure;
+
+/// Conditions on a conversation `c`, and the values that stand in them.
+struct Conditions {
+    sql: Vec<String>,
+    values: Vec<Value>,
+    owner: i64,
+}
+
+impl Conditions {
+    fn of(owner: i64, query: &Query) -> Self {
+        let mut conditions = Self { sql: Vec::new(), values: Vec::new(), owner };
+        let owner = conditions.value(owner);
+        conditions.sql.push(format!("c.owner = {owner}"));
+        conditions.within("c.created", query.created_in());
+        conditions.within("c.updated", query.updated_in());
+        query.filters().iter().for_each(|filter| conditions.filter(filter));
+        conditions
+    }
+
+    /// Adds the condition that a node says something.
+    fn saying(mut self, text: Option<&SearchText>) -> Self {
+        if let Some(text) = text {
+            let wanted = self.wanted(text);
+            self.sql.push(format!(
+                "c.key IN (SELECT n.conversation FROM words JOIN nodes n ON n.position = words.rowid
+                WHERE words MATCH {wanted})"
+            ));
+        }
+        self
+    }
+
+    /// Keeps a value and returns how SQL names it.
+    fn value(&mut self, value: impl Into<Value>) -> String {
+        self.values.push(value.into());
+        format!("?{}", self.values.len())
+    }
+
+    fn wanted(&mut self, text: &SearchText) -> String {
+        let wanted = wanted(self.owner, text);
+        self.value(wanted)
+    }
+
+    fn within(&mut self, column: &str, period: Period) {
+        let mut bound = |sign: &str, time: Option<SystemTime>| {
+            if let Some(time) = time {
+                let value = self.value(milliseconds(time));
+                self.sql.push(format!("{column} {sign} {value}"));
+            }
+        };
+        bound(">=", period.from);
+        bound("<", period.until);
+    }
+
+    fn filter(&mut self, filter: &Filter) {
+        let (owner, place) = (self.value(self.owner), self.value(filter.key().pointer()));
+        let (test, is_there) = match filter.test() {
+            Test::Exists => (String::new(), "IN"),
+            Test::Missing => (String::new(), "NOT IN"),
+            Test::OneOf(keys) => {
+                let keys: Vec<_> = keys.iter().map(|key| self.value(key.clone())).collect();
+                (format!("AND value IN ({})", keys.join(", ")), "IN")
+            }
+            Test::Between(from, to) => (self.bound(">", from) + &self.bound("<", to), "IN"),
+        };
+        self.sql.push(format!(
+            "c.key {is_there} (SELECT conversation FROM metadata WHERE owner = {owner} AND place = {place} {test})"
+        ));
+    }
+
+    fn bound(&mut self, sign: &str, bound: &Bound<Vec<u8>>) -> String {
+        match bound {
+            Bound::Included(key) => format!(" AND value {sign}= {}", self.value(key.clone())),
+            Bound::Excluded(key) => format!(" AND value {sign} {}", self.value(key.clone())),
+            Bound::Unbounded => String::new(),
+        }
+    }
+
+    fn all(&self) -> String {
+        self.sql.join(" AND ")
+    }
+}
+
+/// What the index is asked for. Tokens hold no quotes: see [`SearchText::index`].
+fn wanted(owner: i64, text: &SearchText) -> String {
+    let term = |term: &alloquy_core::SearchTerm| {
+        let star = if term.is_prefix { " *" } else { "" };
+        format!(" AND text : \"{}\"{star}", term.tokens.join(" "))
+    };
+    format!("owner : \"{owner}\"{}", text.terms().iter().map(term).collect::<String>())
+}
+
+/// The column that an order sorts by, as `sort`.
+fn sorted_by(sort: &Sort, conditions: &mut Conditions) -> String {
+    match &sort.by {
+        SortKey::Updated => "c.updated".to_owned(),
+        SortKey::Created => "c.created".to_owned(),
+        SortKey::Metadata(key) => {
+            let place = conditions.value(key.pointer());
+            format!(
+                "coalesce((SELECT value FROM metadata m WHERE m.conversation = c.key AND m.place = {place}), x'')"
+            )
+        }
+        _ => "NULL".to_owned(),
+    }
+}
+
+/// A sort key as SQLite keeps it: times are numbers there.
+fn stored_key(sort: &Sort, key: &[u8]) -> Result<Value, Failure> {
+    match sort.by {
+        SortKey::Updated | SortKey::Created => {
+            let bytes: Result<[u8; 8], _> = key.try_into();
+            let time = bytes.ok().and_then(|bytes| i64::try_from(u64::from_be_bytes(bytes)).ok());
+            let wrong = || Error::new(ErrorKind::Invalid, "the cursor holds no time");
+            Ok(Value::from(time.ok_or_else(wrong)?))
+        }
+        _ => Ok(Value::from(key.to_vec())),
+    }
+}
+
+/// A sort key as cursors hold it.
+fn cursor_key(value: Value) -> Vec<u8> {
+    match value {
+        Value::Integer(time) => time.to_be_bytes().to_vec(),
+        Value::Blob(key) => key,
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn list(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    query: &Query,
+) -> Result<ConversationPage, Failure> {
+    let (sort, start) = (query.list_order()?, query.list_start()?);
+    let owner = conversations::owner(transaction, owner)?;
+    let mut conditions = Conditions::of(owner, query).saying(query.search_text());
+    let key = sorted_by(&sort, &mut conditions);
+    let (sign, direction) = match sort.direction {
+        Direction::Ascending => (">", "ASC"),
+        Direction::Descending => ("<", "DESC"),
+    };
+    let is_by_name = sort.by == SortKey::Id;
+    if let Some((from, id)) = start {
+        let (from, id) = (conditions.value(stored_key(&sort, &from)?), conditions.value(id.to_string()));
+        conditions.sql.push(match is_by_name {
+            true => format!("c.id {sign} {id}"),
+            false => format!("({key}, c.id) {sign} ({from}, {id})"),
+        });
+    }
+    let order = if is_by_name { String::new() } else { format!("{key} {direction}, ") };
+    let limit = conditions.value(limit(query.at_most().saturating_add(1)));
+    let sql = format!(
+        "SELECT {CONVERSATION}, {key} FROM conversations c WHERE {} ORDER BY {order}c.id {direction} LIMIT {limit}",
+        conditions.all()
+    );
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let read = |row: &Row<'_>| Ok((StoredConversation::read(row)?, row.get(6)?));
+    let rows = statement.query_map(params_from_iter(conditions.values), read)?;
+    page(query, rows.collect::<rusqlite::Result<Vec<_>>>()?)
+}
+
+fn page(query: &Query, mut rows: Vec<(StoredConversation, Value)>) -> Result<ConversationPage, Failure> {
+    let mut page = ConversationPage::default();
+    if rows.len() > query.at_most() {
+        rows.truncate(query.at_most());
+        // A name that is damaged is no place to go on from; the one before it is.
+        let named = |(row, key): &(StoredConversation, Value)| {
+            Some((cursor_key(key.clone()), row.id.parse::<ConversationId>().ok()?))
+        };
+        let last = rows.iter().rev().find_map(named);
+        page.next = last.map(|(key, id)| query.cursor_behind(key, id)).transpose()?;
+    }
+    for (row, _) in rows {
+        let name = row.id.clone();
+        match row.summary() {
+            Ok(summary) => page.conversations.push(summary),
+            Err(failure) => page.damaged.push(DamagedConversation { name, reason: failure.to_string() }),
+        }
+    }
+    Ok(page)
+}
+
+pub(super) fn count(transaction: &Transaction<'_>, owner: &Owner, query: &Query) -> Result<usize, Failure> {
+    let owner = conversations::owner(transaction, owner)?;
+    let conditions = Conditions::of(owner, query).saying(query.search_text());
+    let sql = format!("SELECT count(*) FROM conversations c WHERE {}", conditions.all());
+    let mut statement = transaction.prepare_cached(&sql)?;
+    unsigned(statement.query_row(params_from_iter(conditions.values), |row| row.get(0))?)
+}
+
+pub(super) fn search(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    query: &Query,
+) -> Result<SearchPage, Failure> {
+    let scope = query.search_scope()?;
+    let owner = conversations::owner(transaction, owner)?;
+    let mut conditions = Conditions::of(owner, query);
+    let wanted = conditions.wanted(scope.text);
+    let until = match scope.until {
+        None => i64::MAX,
+        Some(mark) => {
+            mark.parse().map_err(|_| Error::new(ErrorKind::Invalid, "the cursor is of another store"))?
+        }
+    };
+    let (until, limit) = (conditions.value(until), conditions.value(limit(scope.at_most)));
+    let sql = format!(
+        "SELECT {NODE}, c.id FROM words CROSS JOIN nodes n ON n.position = words.rowid
+        CROSS JOIN conversations c ON c.key = n.conversation
+        WHERE words MATCH {wanted} AND words.rowid <= {until} AND {} ORDER BY words.rowid DESC LIMIT {limit}",
+        conditions.all()
+    );
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let read = |row: &Row<'_>| Ok((StoredNode::read(row)?, row.get::<_, String>(5)?));
+    let (mut found, mut damaged) = (Vec::new(), Vec::new());
+    for row in statement.query_map(params_from_iter(conditions.values), read)? {
+        let (row, name) = row?;
+        match candidate(row, &name) {
+            Ok(candidate) => found.push(candidate),
+            Err(failure) => damaged.push(DamagedConversation { name, reason: failure.to_string() }),
+        }
+    }
+    let mut page = scope.page(found);
+    page.damaged = damaged;
+    Ok(page)
+}
+
+fn candidate(row: StoredNode, conversation: &str) -> Result<Candidate, Failure> {
+    let mark = row.position.to_string();
+    Ok(Candidate { conversation: conversation.parse()?, node: row.node()?, mark })
+}
+
+/// No database holds more rows than the largest number.
+fn limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
