@@ -18,16 +18,16 @@ pub(crate) enum Failure {
     #[cfg(feature = "file")]
     #[error("another store held {what} for more than {} seconds", .waited.as_secs_f32())]
     Held { what: String, waited: std::time::Duration },
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("node {0} was pruned")]
     Pruned(alloquy_core::NodeId),
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("the head stands at node {0} or below it: move it before you prune")]
     PrunesHead(alloquy_core::NodeId),
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("node {0} does not exist")]
     NoNode(alloquy_core::NodeId),
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("node {0} exists with other content")]
     OtherContent(alloquy_core::NodeId),
     #[error("cannot be written as JSON that reads back the same")]
@@ -38,7 +38,7 @@ pub(crate) enum Failure {
     Damaged { what: String, reason: String },
     #[error("{what} has format {found}, but this version reads formats up to {known}")]
     Newer { what: String, found: u64, known: u64 },
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("it is a database of another program, not a conversation store")]
     Foreign,
     #[cfg(feature = "file")]
@@ -47,6 +47,29 @@ pub(crate) enum Failure {
     #[cfg(feature = "sqlite")]
     #[error("SQLite refused")]
     Sqlite(#[from] rusqlite::Error),
+    #[cfg(feature = "postgres")]
+    #[error(
+        "the URL must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, with `%40` and the like for signs within a name, and \
+        parameters of libpq or schema=NAME behind a `?`"
+    )]
+    NotPostgres,
+    #[cfg(feature = "postgres")]
+    #[error("the database does not suit: {0}")]
+    Unsuited(String),
+    #[cfg(feature = "postgres")]
+    #[error("cannot prepare encryption")]
+    Encryption(#[source] rustls::Error),
+    #[cfg(feature = "postgres")]
+    #[error("every connection of the store was in use for too long")]
+    NoConnection,
+    #[cfg(feature = "postgres")]
+    #[error("PostgreSQL refused")]
+    Postgres(#[from] tokio_postgres::Error),
+    #[cfg(feature = "postgres")]
+    #[error(
+        "the connection was lost while the change was committed, and the server does not say what became of it"
+    )]
+    Unanswered(#[source] tokio_postgres::Error),
     #[error("the thread of the store has ended")]
     Ended,
     #[error(transparent)]
@@ -72,14 +95,24 @@ impl Failure {
             #[cfg(feature = "file")]
             Self::Held { .. } => ErrorKind::Busy,
             Self::Core(error) => error.kind(),
-            #[cfg(feature = "sqlite")]
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Self::NoNode(_) => ErrorKind::NotFound,
-            #[cfg(feature = "sqlite")]
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Self::OtherContent(_) | Self::Pruned(_) | Self::PrunesHead(_) => ErrorKind::Conflict,
-            #[cfg(feature = "sqlite")]
+            #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Self::Foreign => ErrorKind::Unsupported,
             #[cfg(feature = "sqlite")]
             Self::Sqlite(source) => sqlite_kind(source),
+            #[cfg(feature = "postgres")]
+            Self::NotPostgres => ErrorKind::Invalid,
+            #[cfg(feature = "postgres")]
+            Self::Unsuited(_) => ErrorKind::Unsupported,
+            #[cfg(feature = "postgres")]
+            Self::NoConnection => ErrorKind::Busy,
+            #[cfg(feature = "postgres")]
+            Self::Encryption(_) | Self::Unanswered(_) => ErrorKind::Store,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(source) => postgres_kind(source),
         }
     }
 }
@@ -99,6 +132,16 @@ fn sqlite_kind(source: &rusqlite::Error) -> ErrorKind {
     }
 }
 
+#[cfg(feature = "postgres")]
+fn postgres_kind(source: &tokio_postgres::Error) -> ErrorKind {
+    use tokio_postgres::error::SqlState;
+    match source.code() {
+        Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => ErrorKind::Busy,
+        Some(code) if code.code().starts_with("XX00") => ErrorKind::Corrupt,
+        _ => ErrorKind::Store,
+    }
+}
+
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         let error = Error::new(failure.kind(), failure.to_string());
@@ -109,6 +152,10 @@ impl From<Failure> for Error {
             Failure::NotJson(source) => error.with_source(source),
             #[cfg(feature = "sqlite")]
             Failure::Sqlite(source) => error.with_source(source),
+            #[cfg(feature = "postgres")]
+            Failure::Postgres(source) | Failure::Unanswered(source) => error.with_source(source),
+            #[cfg(feature = "postgres")]
+            Failure::Encryption(source) => error.with_source(source),
             _ => error,
         }
     }

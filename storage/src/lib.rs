@@ -1,4 +1,4 @@
-//! Conversation stores: append-only files in a folder, and SQLite.
+//! Conversation stores: append-only files in a folder, SQLite, PostgreSQL, and objects in a bucket.
 //!
 //! ```
 //! use alloquy_core::{ConversationRecord, ConversationStoreExt, Owner, Preface};
@@ -13,20 +13,26 @@
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 //!
-//! Every store keeps the contract of [`ConversationStore`](alloquy_core::ConversationStore), runs its blocking work
-//! on a thread of its own, and needs no async runtime.
+//! Every store keeps the contract of [`ConversationStore`](alloquy_core::ConversationStore), runs its work on a
+//! thread of its own, and needs no async runtime of its caller.
 
 mod open;
 
 #[cfg(feature = "file")]
 mod file;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-#[cfg(any(feature = "file", feature = "sqlite"))]
+#[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
 mod failure;
-#[cfg(any(feature = "file", feature = "sqlite"))]
+#[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
 mod json;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod stored;
+#[cfg(any(feature = "postgres", feature = "object-store"))]
+mod tasks;
 #[cfg(any(feature = "file", feature = "sqlite"))]
 mod worker;
 
@@ -34,5 +40,7 @@ pub use alloquy_core::MemoryStore;
 #[cfg(feature = "file")]
 pub use file::{FileStore, Finding, Flaw, FolderReport};
 pub use open::open;
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;

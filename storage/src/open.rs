@@ -13,6 +13,7 @@ use alloquy_core::{ConversationStore, Error, ErrorKind, MemoryStore, Result};
 /// | `file:PATH` | files in the folder `PATH` |
 /// | `sqlite:PATH` | the SQLite database `PATH` |
 /// | `sqlite::memory:` | a SQLite database in memory |
+/// | `postgres://USER:PASSWORD@HOST/DATABASE` | the PostgreSQL database of that URL, see `PostgresStore` |
 /// | `PATH.db`, `PATH.sqlite`, `PATH.sqlite3` | the SQLite database at that path |
 ///
 /// A path is taken as it is, without percent-encoding; `//` in front of it is dropped, so that
@@ -39,6 +40,7 @@ pub async fn open(url: &str) -> Result<Arc<dyn ConversationStore>> {
         Place::Folder(path) => folder(path).await,
         Place::Database(path) => database(path).await,
         Place::DatabaseInMemory => database_in_memory().await,
+        Place::Server(url) => server(&url).await,
     }
 }
 
@@ -47,6 +49,7 @@ enum Place {
     Folder(PathBuf),
     Database(PathBuf),
     DatabaseInMemory,
+    Server(String),
 }
 
 fn place(url: &str) -> Result<Place> {
@@ -57,6 +60,9 @@ fn place(url: &str) -> Result<Place> {
     match url.split_once(':') {
         Some(("memory", "")) => Ok(Place::Memory),
         Some(("sqlite", ":memory:")) => Ok(Place::DatabaseInMemory),
+        Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
+            Ok(Place::Server(url.to_owned()))
+        }
         Some(("file", rest)) => path(rest).map(Place::Folder),
         Some(("sqlite", rest)) => path(rest).map(Place::Database),
         // One letter is a drive, as in `C:\chats.db`.
@@ -74,9 +80,15 @@ fn is_database(path: &Path) -> bool {
 }
 
 fn unknown(url: &str) -> Error {
-    let forms =
-        "memory:, file:PATH, sqlite:PATH, sqlite::memory:, or a path that ends in .db, .sqlite or .sqlite3";
-    Error::new(ErrorKind::Invalid, format!("{url:?} names no store, use one of: {forms}"))
+    let forms = "memory:, file:PATH, sqlite:PATH, sqlite::memory:, postgres://USER:PASSWORD@HOST/DATABASE, or a path \
+        that ends in .db, .sqlite or .sqlite3";
+    Error::new(ErrorKind::Invalid, format!("{:?} names no store, use one of: {forms}", shown(url)))
+}
+
+/// What may be said of a URL: without what may be a password.
+fn shown(url: &str) -> String {
+    let secret = url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?.1)));
+    secret.map_or_else(|| url.to_owned(), |(scheme, rest)| format!("{scheme}://…@{rest}"))
 }
 
 #[cfg(feature = "file")]
@@ -94,6 +106,16 @@ async fn database_in_memory() -> Result<Arc<dyn ConversationStore>> {
     Ok(Arc::new(crate::SqliteStore::in_memory().await?))
 }
 
+#[cfg(feature = "postgres")]
+async fn server(url: &str) -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::PostgresStore::open(url).await?))
+}
+
+#[cfg(not(feature = "postgres"))]
+async fn server(url: &str) -> Result<Arc<dyn ConversationStore>> {
+    Err(left_out("postgres", Path::new(&shown(url))))
+}
+
 #[cfg(not(feature = "file"))]
 async fn folder(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
     Err(left_out("file", &path))
@@ -109,7 +131,7 @@ async fn database_in_memory() -> Result<Arc<dyn ConversationStore>> {
     Err(left_out("sqlite", Path::new(":memory:")))
 }
 
-#[cfg(not(all(feature = "file", feature = "sqlite")))]
+#[cfg(not(all(feature = "file", feature = "sqlite", feature = "postgres")))]
 fn left_out(feature: &str, path: &Path) -> Error {
     let message =
         format!("{path:?} needs the feature {feature:?} of alloquy-storage, which this build leaves out");

@@ -8,8 +8,8 @@ use alloquy_core::{Digest, Owner};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::conversations;
-use super::rows::milliseconds;
 use crate::failure::Failure;
+use crate::stored::milliseconds;
 
 pub(super) fn put(transaction: &Transaction<'_>, owner: &Owner, bytes: &[u8]) -> Result<Digest, Failure> {
     let (digest, owner) = (Digest::of(bytes), conversations::known_owner(transaction, owner)?);

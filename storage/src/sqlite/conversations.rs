@@ -6,10 +6,11 @@ use alloquy_core::{
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::{Map, Value};
 
-use super::rows::{CONVERSATION, StoredConversation, checksum, milliseconds};
+use super::rows::{self, CONVERSATION};
 use super::{blobs, nodes, questions, words};
 use crate::failure::Failure;
 use crate::json::encode;
+use crate::stored::{checksum, milliseconds};
 
 /// Who has nothing: keys begin at 1.
 const NOBODY: i64 = 0;
@@ -127,7 +128,7 @@ pub(super) fn summary(
         "SELECT {CONVERSATION} FROM conversations c JOIN owners o ON o.key = c.owner WHERE o.name = ?1 AND c.id = ?2"
     );
     let mut statement = transaction.prepare_cached(&sql)?;
-    let row = statement.query_row([owner.as_str(), id.as_str()], StoredConversation::read).optional()?;
+    let row = statement.query_row([owner.as_str(), id.as_str()], rows::conversation).optional()?;
     row.ok_or_else(|| Failure::NoConversation(id.clone()))?.summary()
 }
 

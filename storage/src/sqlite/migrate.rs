@@ -4,9 +4,9 @@
 use alloquy_core::{ConversationRecord, Node, Owner};
 use rusqlite::{Transaction, params};
 
-use super::rows::{checksum, milliseconds};
 use super::{blobs, conversations, words};
 use crate::failure::Failure;
+use crate::stored::{checksum, milliseconds};
 
 /// Takes the first format, which had one owner, no words and no checksums.
 pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<(), Failure> {

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use alloquy_core::{BLOB_GRACE, ConversationId, ConversationRecord, Node, NodeId, Owner, Tree};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::rows::{NODE, StoredNode, checksum, damaged, milliseconds};
+use super::rows::{self, NODE};
 use super::{blobs, conversations, words};
 use crate::failure::Failure;
 use crate::json::encode;
+use crate::stored::{checksum, damaged, milliseconds};
 
 pub(super) fn append(
     transaction: &Transaction<'_>,
@@ -68,7 +69,7 @@ fn pruned(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<Failur
 fn find(transaction: &Transaction<'_>, key: i64, id: NodeId) -> Result<Option<(Node, bool)>, Failure> {
     let sql = format!("SELECT {NODE}, n.pruned FROM nodes n WHERE n.conversation = ?1 AND n.id = ?2");
     let mut statement = transaction.prepare_cached(&sql)?;
-    let read = |row: &rusqlite::Row<'_>| Ok((StoredNode::read(row)?, row.get(5)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((rows::node(row)?, row.get(5)?));
     let row = statement.query_row(params![key, id.to_string()], read).optional()?;
     row.map(|(stored, is_pruned)| Ok((stored.node()?, is_pruned))).transpose()
 }
@@ -98,7 +99,7 @@ pub(super) fn load(
         format!("SELECT {NODE} FROM nodes n WHERE n.conversation = ?1 AND n.pruned = 0 ORDER BY n.position");
     let mut statement = transaction.prepare_cached(&sql)?;
     let mut tree = Tree::default();
-    for row in statement.query_map([key], StoredNode::read)? {
+    for row in statement.query_map([key], rows::node)? {
         tree.insert(row?.node()?).map_err(|error| damaged(id, error))?;
     }
     let mut statement = transaction.prepare_cached("SELECT node FROM tombstones WHERE conversation = ?1")?;
@@ -129,7 +130,7 @@ pub(super) fn path(
         SELECT {NODE} FROM path JOIN nodes n ON n.position = path.position ORDER BY n.position"
     );
     let mut statement = transaction.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![key, node.to_string()], StoredNode::read)?;
+    let rows = statement.query_map(params![key, node.to_string()], rows::node)?;
     let path = rows.map(|row| row?.node()).collect::<Result<Vec<_>, _>>()?;
     match path.first() {
         Some(first) if first.parent.is_some() => {
@@ -193,7 +194,7 @@ pub(super) fn compact(
     let key = conversations::key(transaction, owner, id)?;
     let sql = format!("SELECT {NODE} FROM nodes n WHERE n.conversation = ?1 AND n.pruned = 1");
     let mut statement = transaction.prepare_cached(&sql)?;
-    let rows = statement.query_map([key], StoredNode::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let rows = statement.query_map([key], rows::node)?.collect::<rusqlite::Result<Vec<_>>>()?;
     for row in rows {
         let position = row.position;
         blobs::release(transaction, key, row.node()?.media())?;

@@ -11,8 +11,9 @@ use rusqlite::types::Value;
 use rusqlite::{Row, Transaction, params_from_iter};
 
 use super::conversations;
-use super::rows::{CONVERSATION, NODE, StoredConversation, StoredNode, milliseconds, unsigned};
+use super::rows::{self, CONVERSATION, NODE};
 use crate::failure::Failure;
+use crate::stored::{StoredConversation, StoredNode, milliseconds, unsigned};
 
 /// Conditions on a conversation `c`, and the values that stand in them.
 struct Conditions {
@@ -169,7 +170,7 @@ pub(super) fn list(
         conditions.all()
     );
     let mut statement = transaction.prepare_cached(&sql)?;
-    let read = |row: &Row<'_>| Ok((StoredConversation::read(row)?, row.get(6)?));
+    let read = |row: &Row<'_>| Ok((rows::conversation(row)?, row.get(6)?));
     let rows = statement.query_map(params_from_iter(conditions.values), read)?;
     page(query, rows.collect::<rusqlite::Result<Vec<_>>>()?)
 }
@@ -226,7 +227,7 @@ pub(super) fn search(
         conditions.all()
     );
     let mut statement = transaction.prepare_cached(&sql)?;
-    let read = |row: &Row<'_>| Ok((StoredNode::read(row)?, row.get::<_, String>(5)?));
+    let read = |row: &Row<'_>| Ok((rows::node(row)?, row.get::<_, String>(5)?));
     let (mut found, mut damaged) = (Vec::new(), Vec::new());
     for row in statement.query_map(params_from_iter(conditions.values), read)? {
         let (row, name) = row?;

@@ -3,7 +3,7 @@
 use alloquy_core::{Node, SearchText};
 use rusqlite::{Transaction, params};
 
-use super::rows::{NODE, StoredNode};
+use super::rows::{self, NODE};
 use crate::failure::Failure;
 
 /// How many nodes wait for their words to be written at most.
@@ -32,7 +32,7 @@ pub(super) fn catch_up(transaction: &Transaction<'_>) -> Result<(), Failure> {
         JOIN conversations c ON c.key = n.conversation WHERE n.pruned = 0 ORDER BY p.position"
     );
     let mut statement = transaction.prepare_cached(&sql)?;
-    let read = |row: &rusqlite::Row<'_>| Ok((StoredNode::read(row)?, row.get::<_, i64>(5)?));
+    let read = |row: &rusqlite::Row<'_>| Ok((rows::node(row)?, row.get::<_, i64>(5)?));
     let rows = statement.query_map([], read)?.collect::<rusqlite::Result<Vec<_>>>()?;
     for (row, owner) in rows {
         let position = row.position;

@@ -1,5 +1,5 @@
 //! What the stores of this crate do, through their public faces alone.
-#![cfg(all(feature = "file", feature = "sqlite"))]
+#![cfg(all(feature = "file", feature = "sqlite", feature = "postgres"))]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test may panic
 
 mod damage;
@@ -9,7 +9,9 @@ mod laws;
 mod model;
 mod names;
 mod open;
+mod postgres;
 mod processes;
+mod servers;
 mod sizes;
 
 use std::cell::Cell;

@@ -33,13 +33,13 @@ fn urls_name_stores() {
 #[test]
 fn other_urls_are_told_the_forms() {
     let urls =
-        ["", "chats", "memory:x", "file:", "file://", "sqlite:", "postgres://host/x.db", "/tmp/chats.txt"];
+        ["", "chats", "memory:x", "file:", "file://", "sqlite:", "mysql://host/x.db", "/tmp/chats.txt"];
     for url in urls {
         let error = block_on(open(url)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{url}");
         let message = error.to_string();
         assert!(message.contains(&format!("{url:?}")), "{message}");
-        let forms = ["memory:", "file:PATH", "sqlite:PATH", "sqlite::memory:", ".sqlite3"];
+        let forms = ["memory:", "file:PATH", "sqlite:PATH", "sqlite::memory:", "postgres://", ".sqlite3"];
         assert!(forms.iter().all(|form| message.contains(form)), "{message}");
     }
 }
@@ -54,5 +54,21 @@ fn a_place_that_cannot_be_written_is_named() {
         let error = block_on(open(&format!("{scheme}:{}", inside.display()))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Store, "{error:#}");
         assert!(format!("{error:#}").contains(&format!("{inside:?}")), "{error:#}");
+    }
+}
+
+#[test]
+fn passwords_are_not_quoted() {
+    let urls = [
+        "mysql://ann:hunter2@host/x",
+        "postgres://ann:hunter2@127.0.0.1:1/x",
+        "postgres://ann:hun?ter2=hunter2@host/x",
+        "postgres://ann:hunter2@host:none/x",
+        "postgres:ann:hunter2@host",
+    ];
+    for url in urls {
+        let error = block_on(open(url)).unwrap_err();
+        let said = format!("{error:#} {error:?}");
+        assert!(url.starts_with("postgres:ann") || !said.contains("hunter2"), "{said}");
     }
 }

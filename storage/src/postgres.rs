@@ -1,0 +1,211 @@
+//! A PostgreSQL database, shared by any number of machines. Knows calls; the SQL is in the folder.
+
+mod blobs;
+mod conversations;
+mod nodes;
+mod place;
+mod questions;
+mod rows;
+mod schema;
+mod unit;
+mod words;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloquy_core::{
+    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind, Node,
+    NodeId, Owner, Query, Result, SearchPage, Tree,
+};
+use async_trait::async_trait;
+use deadpool_postgres::{Pool, Transaction};
+use serde_json::{Map, Value};
+
+use self::place::Place;
+use crate::failure::Failure;
+use crate::tasks::Tasks;
+
+/// Keeps conversations in a PostgreSQL database, of version 13 or newer and with UTF-8 texts.
+///
+/// Any number of stores, on any number of machines, may use a database at once. Every call is one transaction. Where
+/// the server ends a transaction to solve a deadlock, or the connection is lost, the call is tried again for about ten
+/// seconds; one whose commit was not answered asks the server what became of it first, so that nothing is done twice.
+///
+/// ```no_run
+/// use alloquy_core::{ConversationStore, Owner, Query};
+/// use alloquy_storage::PostgresStore;
+///
+/// # pollster::block_on(async {
+/// let store = PostgresStore::open("postgres://alloquy:secret@db.example/chats?schema=support").await?;
+/// println!("{}", store.count(&Owner::local(), &Query::default()).await?);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct PostgresStore {
+    tasks: Tasks<Pool>,
+    name: String,
+}
+
+impl PostgresStore {
+    /// Connects to the database that a URL names, and creates the tables where there are none.
+    ///
+    /// The URL is that of `libpq` (`postgres://USER:PASSWORD@HOST:PORT/DATABASE`) with one more parameter: `schema`, where
+    /// the tables stand, `alloquy` unless given. The connection is encrypted where the server offers it, and its
+    /// certificate is checked then; `sslmode=require` insists, `sslmode=disable` does without.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for what is no such URL, [`ErrorKind::Store`] when the server is not reached or refuses,
+    /// [`ErrorKind::Unsupported`] for tables of a newer version or of another program, and for a server that is too old.
+    pub async fn open(url: &str) -> Result<Self> {
+        let place = Place::of(url)?;
+        let name = place.name();
+        let open = async move || {
+            let pool = place.pool()?;
+            schema::prepare(&pool, &place.schema).await?;
+            Ok(pool)
+        };
+        match Tasks::start(open).await {
+            Ok(tasks) => Ok(Self { tasks, name }),
+            Err(error) => Err(error.context(name)),
+        }
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        change: impl AsyncFn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T> {
+        let done = self.tasks.run(async move |pool| unit::write(&pool, &change).await).await;
+        done.map_err(|error| self.placed(error))
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        question: impl AsyncFn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T> {
+        let read = self.tasks.run(async move |pool| unit::read(&pool, &question).await).await;
+        read.map_err(|error| self.placed(error))
+    }
+
+    /// Says which database, where the error is about the database.
+    fn placed(&self, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::Store | ErrorKind::Corrupt => error.context(&self.name),
+            _ => error,
+        }
+    }
+}
+
+#[async_trait]
+impl ConversationStore for PostgresStore {
+    async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
+        let (owner, record) = (owner.clone(), record.clone());
+        self.write(async move |unit: &Transaction<'_>| conversations::create(unit, &owner, &record).await)
+            .await
+    }
+
+    async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
+        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        self.write(async move |unit: &Transaction<'_>| nodes::append(unit, &owner, &id, &nodes).await).await
+    }
+
+    async fn set_head(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.write(async move |unit: &Transaction<'_>| {
+            conversations::set_head(unit, &owner, &id, from, to).await
+        })
+        .await
+    }
+
+    async fn update_metadata(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        revision: u64,
+        metadata: &Map<String, Value>,
+    ) -> Result<u64> {
+        let (owner, id, metadata) = (owner.clone(), id.clone(), metadata.clone());
+        self.write(async move |unit: &Transaction<'_>| {
+            conversations::update_metadata(unit, &owner, &id, revision, &metadata).await
+        })
+        .await
+    }
+
+    async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.write(async move |unit: &Transaction<'_>| nodes::prune(unit, &owner, &id, node).await).await
+    }
+
+    async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.write(async move |unit: &Transaction<'_>| nodes::compact(unit, &owner, &id).await).await
+    }
+
+    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.read(async move |unit: &Transaction<'_>| {
+            Ok(conversations::summary(unit, &owner, &id).await?.record)
+        })
+        .await
+    }
+
+    async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.read(async move |unit: &Transaction<'_>| nodes::load(unit, &owner, &id).await).await
+    }
+
+    async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.read(async move |unit: &Transaction<'_>| nodes::path(unit, &owner, &id, node).await).await
+    }
+
+    async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.read(async move |unit: &Transaction<'_>| questions::list(unit, &owner, &query).await).await
+    }
+
+    async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.read(async move |unit: &Transaction<'_>| questions::count(unit, &owner, &query).await).await
+    }
+
+    async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.read(async move |unit: &Transaction<'_>| questions::search(unit, &owner, &query).await).await
+    }
+
+    async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.write(async move |unit: &Transaction<'_>| conversations::delete(unit, &owner, &id).await).await
+    }
+
+    async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.write(async move |unit: &Transaction<'_>| {
+            conversations::delete_matching(unit, &owner, &query).await
+        })
+        .await
+    }
+
+    async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {
+        let (owner, bytes) = (owner.clone(), Arc::clone(bytes));
+        self.write(async move |unit: &Transaction<'_>| blobs::put(unit, &owner, &bytes).await).await
+    }
+
+    async fn get_blob(&self, owner: &Owner, digest: Digest) -> Result<Option<Arc<[u8]>>> {
+        let owner = owner.clone();
+        self.read(async move |unit: &Transaction<'_>| blobs::get(unit, &owner, digest).await).await
+    }
+
+    async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
+        let owner = owner.clone();
+        self.write(async move |unit: &Transaction<'_>| blobs::collect(unit, &owner, grace).await).await
+    }
+}

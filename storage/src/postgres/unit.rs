@@ -1,0 +1,124 @@
+//! One transaction for each call, again where the server or the network gave up. Knows no tables.
+
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Pool, PoolError, Transaction};
+use tokio::time::sleep;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Error, IsolationLevel};
+
+use crate::failure::Failure;
+
+/// How often a call is tried, and how long the waits between grow: about ten seconds in all, in which a server restarts.
+const TRIES: u32 = 9;
+const FIRST_WAIT: Duration = Duration::from_millis(20);
+const LONGEST_WAIT: Duration = Duration::from_secs(3);
+
+/// Takes a connection from the pool.
+pub(super) async fn connection(pool: &Pool) -> Result<Object, Failure> {
+    pool.get().await.map_err(|error| match error {
+        PoolError::Backend(source) => Failure::Postgres(source),
+        PoolError::PostCreateHook(deadpool_postgres::HookError::Backend(source)) => Failure::Postgres(source),
+        PoolError::Timeout(_) => Failure::NoConnection,
+        _ => Failure::Ended,
+    })
+}
+
+/// Runs a change in a transaction that is committed once, however often it is tried.
+pub(super) async fn write<T>(
+    pool: &Pool,
+    change: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    again(async || change_once(pool, change).await).await
+}
+
+/// Runs a question in a transaction that sees one state of the database.
+pub(super) async fn read<T>(
+    pool: &Pool,
+    question: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    again(async || {
+        let mut client = connection(pool).await?;
+        let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+        let transaction = builder.read_only(true).start().await?;
+        question(&transaction).await
+    })
+    .await
+}
+
+async fn change_once<T>(
+    pool: &Pool,
+    change: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut client = connection(pool).await?;
+    let builder = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
+    let transaction = builder.start().await?;
+    let number = transaction.prepare_cached("SELECT pg_current_xact_id()::text").await?;
+    let number: String = transaction.query_one(&number, &[]).await?.try_get(0)?;
+    let outcome = change(&transaction).await?;
+    match transaction.commit().await {
+        Ok(()) => Ok(outcome),
+        Err(error) if is_lost(&error) => settled(pool, &number, error).await.map(|()| outcome),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Asks what became of a transaction whose commit was not answered: `Ok` when it is committed, `lost` when it is not.
+async fn settled(pool: &Pool, number: &str, lost: Error) -> Result<(), Failure> {
+    let mut lost = Some(lost);
+    for wait in waits() {
+        sleep(wait).await;
+        match status(pool, number).await {
+            Ok(Some(status)) if status == "committed" => return Ok(()),
+            Ok(Some(status)) if status == "aborted" => {
+                return Err(lost.take().map_or(Failure::Ended, Failure::Postgres));
+            }
+            _ => {}
+        }
+    }
+    Err(lost.map_or(Failure::Ended, Failure::Unanswered))
+}
+
+async fn status(pool: &Pool, number: &str) -> Result<Option<String>, Failure> {
+    let client = connection(pool).await?;
+    let row = client.query_one("SELECT pg_xact_status($1::text::xid8)", &[&number]).await?;
+    Ok(row.try_get(0)?)
+}
+
+async fn again<T>(attempt: impl AsyncFn() -> Result<T, Failure>) -> Result<T, Failure> {
+    for wait in waits() {
+        match attempt().await {
+            Err(Failure::Postgres(error)) if is_passing(&error) => sleep(wait).await,
+            outcome => return outcome,
+        }
+    }
+    attempt().await
+}
+
+fn waits() -> impl Iterator<Item = Duration> {
+    (1..TRIES).map(|number| (FIRST_WAIT * 3_u32.saturating_pow(number - 1)).min(LONGEST_WAIT))
+}
+
+/// The transaction was rolled back, and the same one may succeed.
+fn is_passing(error: &Error) -> bool {
+    let codes = [&SqlState::T_R_SERIALIZATION_FAILURE, &SqlState::T_R_DEADLOCK_DETECTED];
+    is_lost(error) || error.code().is_some_and(|code| codes.contains(&code))
+}
+
+/// The connection is gone, or the server is not ready for one.
+fn is_lost(error: &Error) -> bool {
+    let codes = [
+        &SqlState::ADMIN_SHUTDOWN,
+        &SqlState::CRASH_SHUTDOWN,
+        &SqlState::CANNOT_CONNECT_NOW,
+        &SqlState::TOO_MANY_CONNECTIONS,
+    ];
+    match error.code() {
+        Some(code) => codes.contains(&code) || code.code().starts_with("08"),
+        None => error.is_closed() || is_of_network(error),
+    }
+}
+
+fn is_of_network(error: &Error) -> bool {
+    std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+}

@@ -1,0 +1,125 @@
+//! A thread with an event loop that runs a store's calls side by side. Knows no store.
+
+use std::fmt;
+use std::rc::Rc;
+use std::thread::{Builder, JoinHandle};
+
+use alloquy_core::{Error, ErrorKind, Result};
+use futures::StreamExt;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use futures::channel::oneshot;
+use futures::future::LocalBoxFuture;
+use tokio::task::{JoinSet, LocalSet};
+
+use crate::failure::Failure;
+
+type Job<S> = Box<dyn FnOnce(Rc<S>) -> LocalBoxFuture<'static, ()> + Send>;
+
+/// Runs asynchronous jobs over a state that never leaves its thread, whatever runtime waits for them, or none.
+///
+/// A job that has begun runs to its end even when nobody waits for it any more, so a dropped future leaves all of its
+/// work or none; a job that has not begun by then is left out.
+pub(crate) struct Tasks<S> {
+    jobs: Option<UnboundedSender<Job<S>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<S: 'static> Tasks<S> {
+    /// Starts the thread, which opens the state.
+    pub(crate) async fn start<F>(open: impl FnOnce() -> F + Send + 'static) -> Result<Self>
+    where
+        F: Future<Output = Result<S, Failure>> + 'static,
+    {
+        let (jobs, queue) = unbounded();
+        let (opened, opening) = oneshot::channel();
+        let thread = Builder::new()
+            .name("alloquy-storage".to_owned())
+            .spawn(move || work(open, opened, queue))
+            .map_err(|source| cannot_start().with_source(source))?;
+        let tasks = Self { jobs: Some(jobs), thread: Some(thread) };
+        opening.await.map_err(|_| Failure::Ended)??;
+        Ok(tasks)
+    }
+
+    /// Runs a job beside those that are running and waits for its result.
+    pub(crate) async fn run<T: Send + 'static, F>(
+        &self,
+        job: impl FnOnce(Rc<S>) -> F + Send + 'static,
+    ) -> Result<T>
+    where
+        F: Future<Output = Result<T, Failure>> + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let job: Job<S> = Box::new(move |state| {
+            Box::pin(async move {
+                if !reply.is_canceled() {
+                    // Whoever has stopped waiting meanwhile does not want the answer.
+                    let _ = reply.send(job(state).await);
+                }
+            })
+        });
+        let jobs = self.jobs.as_ref().ok_or(Failure::Ended)?;
+        jobs.unbounded_send(job).map_err(|_| Failure::Ended)?;
+        Ok(answer.await.map_err(|_| Failure::Ended)??)
+    }
+}
+
+fn cannot_start() -> Error {
+    Error::new(ErrorKind::Store, "cannot start the thread of the store")
+}
+
+fn work<S: 'static, F>(
+    open: impl FnOnce() -> F,
+    opened: oneshot::Sender<Result<(), Failure>>,
+    queue: UnboundedReceiver<Job<S>>,
+) where
+    F: Future<Output = Result<S, Failure>> + 'static,
+{
+    // Nobody waits for the store any more where a reason cannot be sent: then nobody misses it either.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(source) => {
+            let _ = opened.send(Err(cannot_start().with_source(source).into()));
+            return;
+        }
+    };
+    LocalSet::new().block_on(&runtime, async move {
+        match open().await {
+            Ok(state) => {
+                if opened.send(Ok(())).is_ok() {
+                    serve(Rc::new(state), queue).await;
+                }
+            }
+            Err(failure) => {
+                let _ = opened.send(Err(failure));
+            }
+        }
+    });
+}
+
+async fn serve<S: 'static>(state: Rc<S>, mut queue: UnboundedReceiver<Job<S>>) {
+    let mut running = JoinSet::new();
+    while let Some(job) = queue.next().await {
+        running.spawn_local(job(Rc::clone(&state)));
+        // A panic of a job is answered to whoever waits for it: its reply is dropped.
+        while running.try_join_next().is_some() {}
+    }
+    while running.join_next().await.is_some() {}
+}
+
+impl<S> Drop for Tasks<S> {
+    /// Waits for the jobs that have begun and for the state to close, so that a store that was dropped is closed.
+    fn drop(&mut self) {
+        drop(self.jobs.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread was answered to whoever waited for the job.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<S> fmt::Debug for Tasks<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Tasks").finish_non_exhaustive()
+    }
+}
