@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     #[cfg(feature = "file")]
     #[error("another store held {what} for more than {} seconds", .waited.as_secs_f32())]
     Held { what: String, waited: std::time::Duration },
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "object-store"))]
     #[error("node {0} was pruned")]
     Pruned(alloquy_core::NodeId),
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -27,7 +27,7 @@ pub(crate) enum Failure {
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("node {0} does not exist")]
     NoNode(alloquy_core::NodeId),
-    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    #[cfg(any(feature = "sqlite", feature = "postgres", feature = "object-store"))]
     #[error("node {0} exists with other content")]
     OtherContent(alloquy_core::NodeId),
     #[error("cannot be written as JSON that reads back the same")]
@@ -70,6 +70,9 @@ pub(crate) enum Failure {
         "the connection was lost while the change was committed, and the server does not say what became of it"
     )]
     Unanswered(#[source] tokio_postgres::Error),
+    #[cfg(feature = "object-store")]
+    #[error("the object store refused")]
+    Objects(#[from] object_store::Error),
     #[error("the thread of the store has ended")]
     Ended,
     #[error(transparent)]
@@ -97,12 +100,16 @@ impl Failure {
             Self::Core(error) => error.kind(),
             #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Self::NoNode(_) => ErrorKind::NotFound,
+            #[cfg(any(feature = "sqlite", feature = "postgres", feature = "object-store"))]
+            Self::OtherContent(_) | Self::Pruned(_) => ErrorKind::Conflict,
             #[cfg(any(feature = "sqlite", feature = "postgres"))]
-            Self::OtherContent(_) | Self::Pruned(_) | Self::PrunesHead(_) => ErrorKind::Conflict,
+            Self::PrunesHead(_) => ErrorKind::Conflict,
             #[cfg(any(feature = "sqlite", feature = "postgres"))]
             Self::Foreign => ErrorKind::Unsupported,
             #[cfg(feature = "sqlite")]
             Self::Sqlite(source) => sqlite_kind(source),
+            #[cfg(feature = "object-store")]
+            Self::Objects(_) => ErrorKind::Store,
             #[cfg(feature = "postgres")]
             Self::NotPostgres => ErrorKind::Invalid,
             #[cfg(feature = "postgres")]
@@ -152,6 +159,8 @@ impl From<Failure> for Error {
             Failure::NotJson(source) => error.with_source(source),
             #[cfg(feature = "sqlite")]
             Failure::Sqlite(source) => error.with_source(source),
+            #[cfg(feature = "object-store")]
+            Failure::Objects(source) => error.with_source(source),
             #[cfg(feature = "postgres")]
             Failure::Postgres(source) | Failure::Unanswered(source) => error.with_source(source),
             #[cfg(feature = "postgres")]

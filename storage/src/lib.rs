@@ -18,6 +18,8 @@
 
 mod open;
 
+#[cfg(feature = "object-store")]
+mod bucket;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "postgres")]
@@ -37,6 +39,8 @@ mod tasks;
 mod worker;
 
 pub use alloquy_core::MemoryStore;
+#[cfg(feature = "object-store")]
+pub use bucket::BucketStore;
 #[cfg(feature = "file")]
 pub use file::{FileStore, Finding, Flaw, FolderReport};
 pub use open::open;

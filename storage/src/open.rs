@@ -14,6 +14,7 @@ use alloquy_core::{ConversationStore, Error, ErrorKind, MemoryStore, Result};
 /// | `sqlite:PATH` | the SQLite database `PATH` |
 /// | `sqlite::memory:` | a SQLite database in memory |
 /// | `postgres://USER:PASSWORD@HOST/DATABASE` | the PostgreSQL database of that URL, see `PostgresStore` |
+/// | `s3://BUCKET/PREFIX` | objects in a bucket of S3, see `BucketStore` |
 /// | `PATH.db`, `PATH.sqlite`, `PATH.sqlite3` | the SQLite database at that path |
 ///
 /// A path is taken as it is, without percent-encoding; `//` in front of it is dropped, so that
@@ -41,6 +42,7 @@ pub async fn open(url: &str) -> Result<Arc<dyn ConversationStore>> {
         Place::Database(path) => database(path).await,
         Place::DatabaseInMemory => database_in_memory().await,
         Place::Server(url) => server(&url).await,
+        Place::Bucket(url) => bucket(&url).await,
     }
 }
 
@@ -50,6 +52,7 @@ enum Place {
     Database(PathBuf),
     DatabaseInMemory,
     Server(String),
+    Bucket(String),
 }
 
 fn place(url: &str) -> Result<Place> {
@@ -63,6 +66,7 @@ fn place(url: &str) -> Result<Place> {
         Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
             Ok(Place::Server(url.to_owned()))
         }
+        Some(("s3", rest)) if rest.starts_with("//") => Ok(Place::Bucket(url.to_owned())),
         Some(("file", rest)) => path(rest).map(Place::Folder),
         Some(("sqlite", rest)) => path(rest).map(Place::Database),
         // One letter is a drive, as in `C:\chats.db`.
@@ -80,7 +84,7 @@ fn is_database(path: &Path) -> bool {
 }
 
 fn unknown(url: &str) -> Error {
-    let forms = "memory:, file:PATH, sqlite:PATH, sqlite::memory:, postgres://USER:PASSWORD@HOST/DATABASE, or a path \
+    let forms = "memory:, file:PATH, sqlite:PATH, sqlite::memory:, postgres://USER:PASSWORD@HOST/DATABASE, s3://BUCKET/PREFIX, or a path \
         that ends in .db, .sqlite or .sqlite3";
     Error::new(ErrorKind::Invalid, format!("{:?} names no store, use one of: {forms}", shown(url)))
 }
@@ -111,6 +115,16 @@ async fn server(url: &str) -> Result<Arc<dyn ConversationStore>> {
     Ok(Arc::new(crate::PostgresStore::open(url).await?))
 }
 
+#[cfg(feature = "s3")]
+async fn bucket(url: &str) -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::BucketStore::open(url).await?))
+}
+
+#[cfg(not(feature = "s3"))]
+async fn bucket(url: &str) -> Result<Arc<dyn ConversationStore>> {
+    Err(left_out("s3", Path::new(&shown(url))))
+}
+
 #[cfg(not(feature = "postgres"))]
 async fn server(url: &str) -> Result<Arc<dyn ConversationStore>> {
     Err(left_out("postgres", Path::new(&shown(url))))
@@ -131,7 +145,7 @@ async fn database_in_memory() -> Result<Arc<dyn ConversationStore>> {
     Err(left_out("sqlite", Path::new(":memory:")))
 }
 
-#[cfg(not(all(feature = "file", feature = "sqlite", feature = "postgres")))]
+#[cfg(not(all(feature = "file", feature = "sqlite", feature = "postgres", feature = "s3")))]
 fn left_out(feature: &str, path: &Path) -> Error {
     let message =
         format!("{path:?} needs the feature {feature:?} of alloquy-storage, which this build leaves out");

@@ -1,7 +1,8 @@
 //! What the stores of this crate do, through their public faces alone.
-#![cfg(all(feature = "file", feature = "sqlite", feature = "postgres"))]
+#![cfg(all(feature = "file", feature = "sqlite", feature = "postgres", feature = "s3"))]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test may panic
 
+mod bucket;
 mod damage;
 mod folder;
 mod formats;
@@ -13,6 +14,7 @@ mod postgres;
 mod processes;
 mod servers;
 mod sizes;
+mod torture;
 
 use std::cell::Cell;
 use std::path::PathBuf;

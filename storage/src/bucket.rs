@@ -1,0 +1,344 @@
+//! Objects in a bucket, a folder or memory. Knows calls and what they decide; what objects hold is in the folder.
+
+mod blobs;
+mod entry;
+mod key;
+mod log;
+mod logs;
+mod objects;
+#[cfg(feature = "s3")]
+mod place;
+mod questions;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloquy_core::{
+    BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error,
+    ErrorKind, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+};
+use async_trait::async_trait;
+use object_store::ObjectStore;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use serde_json::{Map, Value};
+
+use self::entry::{Change, State, milliseconds};
+use self::logs::{Bucket, Step};
+use self::objects::Objects;
+use crate::failure::Failure;
+use crate::tasks::Tasks;
+
+/// Keeps conversations as objects: in a bucket of S3 or of another cloud, in a folder, or in memory.
+///
+/// A conversation is a log: each change is an object of its own, whose name is the next number. It is put where there is
+/// none, so that of several writers on any number of machines one has the number and the others try the next. A turn
+/// writes as much as it says, however large the tree.
+///
+/// ```
+/// use alloquy_core::{ConversationRecord, ConversationStore, ConversationStoreExt, Owner, Preface};
+/// use alloquy_storage::BucketStore;
+///
+/// # pollster::block_on(async {
+/// let store = BucketStore::in_memory().await?;
+/// let record = ConversationRecord::new("tea".parse()?, Preface::default());
+/// store.create(&Owner::local(), &record).await?;
+/// assert!(store.exists(&Owner::local(), &record.id).await?);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct BucketStore {
+    tasks: Tasks<Bucket>,
+    name: String,
+}
+
+impl BucketStore {
+    /// Uses the objects below a prefix of an object store, which must know a put that creates or fails.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Store`] when no thread can be started.
+    pub async fn new(objects: Arc<dyn ObjectStore>, prefix: &str) -> Result<Self> {
+        let (name, prefix) = (format!("object store {objects}, prefix {prefix:?}"), prefix.to_owned());
+        let open = async move || Ok(Bucket::new(Objects(objects), prefix));
+        Ok(Self { tasks: Tasks::start(open).await?, name })
+    }
+
+    /// Uses objects in a folder, which is created where there is none, each one synced to the disk.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Store`] for a folder that cannot be used.
+    pub async fn in_folder(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let cannot = |source: std::io::Error| {
+            Error::new(ErrorKind::Store, format!("cannot create folder {path:?}")).with_source(source)
+        };
+        std::fs::create_dir_all(path).map_err(cannot)?;
+        let folder = LocalFileSystem::new_with_prefix(path).map_err(Failure::Objects)?.with_fsync(true);
+        Self::new(Arc::new(folder), "").await
+    }
+
+    /// Uses objects in memory, which end with the store.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Store`] when no thread can be started.
+    pub async fn in_memory() -> Result<Self> {
+        Self::new(Arc::new(InMemory::new()), "").await
+    }
+
+    /// Uses the bucket and the prefix that a URL names: `s3://BUCKET/PREFIX?endpoint=URL&region=NAME`.
+    ///
+    /// Credentials, and what the URL does not say, come from the environment as for other programs of AWS
+    /// (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for what is no such URL, [`ErrorKind::Store`] for what the client refuses.
+    #[cfg(feature = "s3")]
+    pub async fn open(url: &str) -> Result<Self> {
+        let (objects, prefix) = place::of(url)?;
+        Self::new(objects, &prefix).await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        call: impl AsyncFnOnce(&Bucket) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T> {
+        let done = self.tasks.run(async move |bucket| call(&bucket).await).await;
+        done.map_err(|error| match error.kind() {
+            ErrorKind::Store | ErrorKind::Corrupt => error.context(&self.name),
+            _ => error,
+        })
+    }
+}
+
+fn moved(log: &log::Log, change: impl FnMut(&mut ConversationRecord)) -> State {
+    let mut state = log.state.clone();
+    state.record.as_mut().into_iter().for_each(change);
+    state
+}
+
+async fn create(bucket: &Bucket, owner: &Owner, record: &ConversationRecord) -> Result<(), Failure> {
+    record.must_be_new()?;
+    bucket
+        .change(owner, &record.id, |log| {
+            if log.state.record.is_some() {
+                return Err(Failure::Exists(record.id.clone()));
+            }
+            let state =
+                State { record: Some(record.clone()), nodes: 0, updated: milliseconds(record.created) };
+            Ok(Step::Write(Box::new(state), Change::Created, ()))
+        })
+        .await
+}
+
+async fn append(bucket: &Bucket, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<(), Failure> {
+    bucket
+        .change(owner, id, |log| {
+            log.record(id)?;
+            let new = log.new_among(nodes)?;
+            Ok(match new.is_empty() {
+                true => Step::Done(()),
+                false => Step::Write(Box::new(log.with(&new)), Change::Nodes(new), ()),
+            })
+        })
+        .await
+}
+
+async fn set_head(
+    bucket: &Bucket,
+    owner: &Owner,
+    id: &ConversationId,
+    from: Option<NodeId>,
+    to: Option<NodeId>,
+) -> Result<(), Failure> {
+    bucket
+        .change(owner, id, |log| {
+            let head = log.record(id)?.head;
+            to.map(|node| log.tree.node(node)).transpose()?;
+            match head == from {
+                true => Ok(Step::Write(Box::new(moved(log, |record| record.head = to)), Change::Head, ())),
+                false => Err(Failure::HeadMoved(id.clone())),
+            }
+        })
+        .await
+}
+
+async fn update_metadata(
+    bucket: &Bucket,
+    owner: &Owner,
+    id: &ConversationId,
+    revision: u64,
+    metadata: &Map<String, Value>,
+) -> Result<u64, Failure> {
+    bucket
+        .change(owner, id, |log| {
+            if log.record(id)?.revision != revision {
+                return Err(Failure::MetadataChanged(id.clone()));
+            }
+            let state = moved(log, |record| {
+                (record.metadata, record.revision) = (metadata.clone(), revision + 1);
+            });
+            Ok(Step::Write(Box::new(state), Change::Metadata, revision + 1))
+        })
+        .await
+}
+
+async fn prune(bucket: &Bucket, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<(), Failure> {
+    bucket
+        .change(owner, id, |log| {
+            let head = log.record(id)?.head;
+            if log.tree.tombstones().any(|pruned| pruned == node) {
+                return Ok(Step::Done(()));
+            }
+            log.tree.can_prune(node, head)?;
+            let mut tree = log.tree.clone();
+            tree.prune(node)?;
+            let state = State { nodes: tree.len(), ..log.state.clone() };
+            Ok(Step::Write(Box::new(state), Change::Pruned(node), ()))
+        })
+        .await
+}
+
+#[async_trait]
+impl ConversationStore for BucketStore {
+    async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
+        let (owner, record) = (owner.clone(), record.clone());
+        self.run(async move |bucket: &Bucket| create(bucket, &owner, &record).await).await
+    }
+
+    async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
+        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        self.run(async move |bucket: &Bucket| append(bucket, &owner, &id, &nodes).await).await
+    }
+
+    async fn set_head(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(async move |bucket: &Bucket| set_head(bucket, &owner, &id, from, to).await).await
+    }
+
+    async fn update_metadata(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        revision: u64,
+        metadata: &Map<String, Value>,
+    ) -> Result<u64> {
+        let (owner, id, metadata) = (owner.clone(), id.clone(), metadata.clone());
+        self.run(async move |bucket: &Bucket| update_metadata(bucket, &owner, &id, revision, &metadata).await)
+            .await
+    }
+
+    async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(async move |bucket: &Bucket| prune(bucket, &owner, &id, node).await).await
+    }
+
+    async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(async move |bucket: &Bucket| {
+            bucket.compact(&owner, &id).await?;
+            bucket.collect(&owner, BLOB_GRACE).await.map(drop)
+        })
+        .await
+    }
+
+    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(async move |bucket: &Bucket| bucket.read(&owner, &id, |log| log.record(&id).cloned()).await)
+            .await
+    }
+
+    async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(async move |bucket: &Bucket| {
+            bucket.read(&owner, &id, |log| Ok((log.record(&id)?.clone(), log.tree.clone()))).await
+        })
+        .await
+    }
+
+    async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(async move |bucket: &Bucket| {
+            let path = |log: &log::Log| {
+                log.record(&id)?;
+                Ok(log.tree.path(Some(node))?.into_iter().cloned().collect())
+            };
+            bucket.read(&owner, &id, path).await
+        })
+        .await
+    }
+
+    async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.run(async move |bucket: &Bucket| bucket.list(&owner, &query).await).await
+    }
+
+    async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.run(async move |bucket: &Bucket| bucket.count(&owner, &query).await).await
+    }
+
+    async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
+        let (owner, query) = (owner.clone(), query.clone());
+        self.run(async move |bucket: &Bucket| bucket.search(&owner, &query).await).await
+    }
+
+    async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
+        let (owner, id) = (owner.clone(), id.clone());
+        self.run(async move |bucket: &Bucket| {
+            bucket.delete(&owner, &id).await?;
+            bucket.collect(&owner, BLOB_GRACE).await.map(drop)
+        })
+        .await
+    }
+
+    /// Each conversation is deleted whole; when the store fails half-way, some are and others are not.
+    async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
+        query.must_be_filtered()?;
+        let (owner, query) = (owner.clone(), query.clone());
+        self.run(async move |bucket: &Bucket| {
+            let page = bucket.list(&owner, &query).await?;
+            let mut deleted = Vec::new();
+            for summary in page.conversations {
+                match bucket.delete(&owner, &summary.record.id).await {
+                    // Somebody else deleted it meanwhile.
+                    Err(Failure::NoConversation(_)) => {}
+                    outcome => {
+                        outcome?;
+                        deleted.push(summary.record.id);
+                    }
+                }
+            }
+            bucket.collect(&owner, BLOB_GRACE).await?;
+            Ok(deleted)
+        })
+        .await
+    }
+
+    async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {
+        let (owner, bytes) = (owner.clone(), Arc::clone(bytes));
+        self.run(async move |bucket: &Bucket| bucket.put_blob(&owner, &bytes).await).await
+    }
+
+    async fn get_blob(&self, owner: &Owner, digest: Digest) -> Result<Option<Arc<[u8]>>> {
+        let owner = owner.clone();
+        self.run(async move |bucket: &Bucket| bucket.get_blob(&owner, digest).await).await
+    }
+
+    async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
+        let owner = owner.clone();
+        self.run(async move |bucket: &Bucket| {
+            bucket.sweep_deleted(&owner).await?;
+            bucket.collect(&owner, grace).await
+        })
+        .await
+    }
+}

@@ -1,0 +1,106 @@
+//! One change of a conversation, as it stands in an object, and where the conversation stands after it.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use alloquy_core::{ConversationRecord, ConversationSummary, Digest, Node, NodeId};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::json::{decode, encode};
+
+const FORMAT: u64 = 1;
+
+/// An entry of a conversation's log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    format: u64,
+    /// Its identity: whoever was not answered tells its own entry by it.
+    pub(super) id: NodeId,
+    /// The entry before it.
+    pub(super) previous: Option<NodeId>,
+    /// The number of the last entry that needs none before it.
+    pub(super) base: u64,
+    pub(super) state: State,
+    pub(super) change: Change,
+}
+
+/// Where a conversation stands, but for its nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct State {
+    /// `None` when it is deleted.
+    pub(super) record: Option<ConversationRecord>,
+    pub(super) nodes: usize,
+    /// When it was updated last, in milliseconds since 1970.
+    pub(super) updated: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Change {
+    Created,
+    Nodes(Vec<Node>),
+    Head,
+    Metadata,
+    Pruned(NodeId),
+    /// Everything that is there, so that entries before are needed no more.
+    Whole {
+        nodes: Vec<Node>,
+        tombstones: Vec<NodeId>,
+    },
+    Deleted,
+}
+
+impl Change {
+    /// It needs no entry before it.
+    pub(super) fn is_base(&self) -> bool {
+        matches!(self, Self::Created | Self::Whole { .. } | Self::Deleted)
+    }
+}
+
+impl State {
+    pub(super) fn gone() -> Self {
+        Self { record: None, nodes: 0, updated: 0 }
+    }
+
+    pub(super) fn summary(&self) -> Option<ConversationSummary> {
+        let updated = UNIX_EPOCH.checked_add(Duration::from_millis(self.updated))?;
+        Some(ConversationSummary { record: self.record.clone()?, nodes: self.nodes, updated })
+    }
+}
+
+pub(super) fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Entry {
+    pub(super) fn new(previous: Option<NodeId>, base: u64, state: State, change: Change) -> Self {
+        Self { format: FORMAT, id: NodeId::new(), previous, base, state, change }
+    }
+
+    /// A line of JSON, and a line with its SHA-256.
+    pub(super) fn bytes(&self) -> Result<Vec<u8>, Failure> {
+        let json = encode(self)?;
+        Ok(format!("{json}\n{}\n", Digest::of(json.as_bytes())).into_bytes())
+    }
+
+    pub(super) fn read(bytes: &[u8], what: &str) -> Result<Self, Failure> {
+        let damaged = |reason: &str| Failure::damaged(what, reason);
+        let text = bytes.strip_suffix(b"\n").ok_or_else(|| damaged("its end is missing"))?;
+        let line = text.iter().rposition(|&byte| byte == b'\n').ok_or_else(|| damaged("it has one line"))?;
+        let (json, sum) = text.split_at(line);
+        if sum.get(1..) != Some(Digest::of(json).to_string().as_bytes()) {
+            return Err(damaged("its checksum does not match"));
+        }
+        let format: Format = decode(json, || what.to_owned())?;
+        match format.format {
+            FORMAT => decode(json, || what.to_owned()),
+            found => Err(Failure::Newer { what: what.to_owned(), found, known: FORMAT }),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Format {
+    format: u64,
+}

@@ -1,0 +1,106 @@
+//! Reading, writing and removing objects, and what their failures mean. Knows keys and bytes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use alloquy_core::NodeId;
+use futures::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use tokio::time::sleep;
+
+use super::entry::Entry;
+use crate::failure::Failure;
+
+/// How often an entry is tried whose put was not answered, beside what the client tries by itself.
+const TRIES: u32 = 4;
+const WAIT: Duration = Duration::from_millis(50);
+
+/// How many requests for objects are under way at once.
+pub(super) const AT_ONCE: usize = 16;
+
+#[derive(Clone, Debug)]
+pub(super) struct Objects(pub(super) Arc<dyn ObjectStore>);
+
+impl Objects {
+    /// Reads an object; `None` where there is none.
+    pub(super) async fn get(&self, key: &Path) -> Result<Option<Vec<u8>>, Failure> {
+        let read = async { self.0.get(key).await?.bytes().await };
+        match read.await {
+            Ok(bytes) => Ok(Some(bytes.to_vec())),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) async fn put(&self, key: &Path, bytes: Vec<u8>) -> Result<(), Failure> {
+        let payload = PutPayload::from(bytes);
+        let mut tries = 0;
+        loop {
+            match self.0.put(key, payload.clone()).await {
+                Ok(_) => return Ok(()),
+                Err(error) if tries >= TRIES => return Err(error.into()),
+                Err(_) => tries += 1,
+            }
+            sleep(WAIT * tries).await;
+        }
+    }
+
+    /// Writes an entry where there is none, and says whether it is this one that stands there.
+    pub(super) async fn commit(&self, key: &Path, entry: &Entry) -> Result<bool, Failure> {
+        let payload = PutPayload::from(entry.bytes()?);
+        let mut tries = 0;
+        loop {
+            match self.0.put_opts(key, payload.clone(), PutMode::Create.into()).await {
+                Ok(_) => return Ok(true),
+                Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+                    return self.is_this(key, entry.id).await;
+                }
+                Err(error) if tries >= TRIES => return Err(error.into()),
+                // It may have been written: the next try tells, by the identity of what stands there.
+                Err(_) => tries += 1,
+            }
+            sleep(WAIT * tries).await;
+        }
+    }
+
+    async fn is_this(&self, key: &Path, id: NodeId) -> Result<bool, Failure> {
+        let mut tries = 0;
+        loop {
+            match self.get(key).await {
+                Ok(Some(bytes)) => {
+                    return Ok(Entry::read(&bytes, key.as_ref()).is_ok_and(|found| found.id == id));
+                }
+                Ok(None) => return Ok(false),
+                Err(failure) if tries >= TRIES => return Err(failure),
+                Err(_) => tries += 1,
+            }
+            sleep(WAIT * tries).await;
+        }
+    }
+
+    /// Removes objects; those that are not there are removed already.
+    pub(super) async fn remove(&self, keys: Vec<Path>) -> Result<(), Failure> {
+        let removed = futures::stream::iter(keys).map(|key| async move {
+            match self.0.delete(&key).await {
+                Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+                Err(error) => Err(Failure::Objects(error)),
+            }
+        });
+        removed.buffer_unordered(AT_ONCE).try_collect().await
+    }
+
+    /// Lists the objects below a key, sorted.
+    pub(super) async fn list(&self, below: &Path) -> Result<Vec<ObjectMeta>, Failure> {
+        let mut found: Vec<ObjectMeta> = self.0.list(Some(below)).try_collect().await?;
+        found.sort_by(|left, right| left.location.cmp(&right.location));
+        Ok(found)
+    }
+
+    /// Lists the objects below a key that stand behind another, sorted.
+    pub(super) async fn list_behind(&self, below: &Path, key: &Path) -> Result<Vec<ObjectMeta>, Failure> {
+        let mut found: Vec<ObjectMeta> = self.0.list_with_offset(Some(below), key).try_collect().await?;
+        found.sort_by(|left, right| left.location.cmp(&right.location));
+        Ok(found)
+    }
+}

@@ -1,0 +1,35 @@
+//! Which bucket a URL names.
+
+use std::sync::Arc;
+
+use alloquy_core::{Error, ErrorKind, Result};
+use object_store::ObjectStore;
+use object_store::aws::AmazonS3Builder;
+
+use crate::failure::Failure;
+
+/// Returns the bucket and the prefix that a URL names.
+pub(super) fn of(url: &str) -> Result<(Arc<dyn ObjectStore>, String)> {
+    let wrong = || {
+        let message = format!("{url:?} is not of the form s3://BUCKET/PREFIX?endpoint=URL&region=NAME");
+        Error::new(ErrorKind::Invalid, message)
+    };
+    let rest = url.strip_prefix("s3://").ok_or_else(wrong)?;
+    let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+    if bucket.is_empty() {
+        return Err(wrong());
+    }
+    // Whoever has chosen another one before keeps it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    for parameter in parameters.split('&').filter(|text| !text.is_empty()) {
+        builder = match parameter.split_once('=') {
+            Some(("endpoint", at)) => builder.with_endpoint(at).with_allow_http(at.starts_with("http://")),
+            Some(("region", region)) => builder.with_region(region),
+            _ => return Err(wrong()),
+        };
+    }
+    let objects = builder.build().map_err(Failure::Objects)?;
+    Ok((Arc::new(objects), prefix.to_owned()))
+}

@@ -1,0 +1,149 @@
+//! Lists, counts and searches: the newest entry of every conversation is looked at, and read where it is not known.
+
+use alloquy_core::{
+    Candidate, ConversationPage, ConversationSummary, DamagedConversation, NodeId, Owner, Query, SearchPage,
+    SearchText,
+};
+use futures::{StreamExt, TryStreamExt};
+
+use super::key::Keys;
+use super::logs::Bucket;
+use super::objects::AT_ONCE;
+use crate::failure::Failure;
+
+type Found = (Vec<ConversationSummary>, Vec<DamagedConversation>);
+
+impl Bucket {
+    pub(super) async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage, Failure> {
+        let (found, damaged) = self.matching(owner, query).await?;
+        let mut page = query.page(found)?;
+        // Every page looks at all of them; the first one says which are damaged.
+        if query.list_start()?.is_none() {
+            page.damaged = damaged;
+        }
+        Ok(page)
+    }
+
+    pub(super) async fn count(&self, owner: &Owner, query: &Query) -> Result<usize, Failure> {
+        Ok(self.matching(owner, query).await?.0.len())
+    }
+
+    pub(super) async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage, Failure> {
+        let scope = query.search_scope()?;
+        let until: Option<NodeId> = scope.until.map(str::parse).transpose()?;
+        let (summaries, damaged) = self.summaries(owner).await?;
+        let mut found = Vec::new();
+        for summary in summaries.into_iter().filter(|summary| query.matches(summary)) {
+            let id = &summary.record.id;
+            found.extend(self.saying(owner, &summary, scope.text).await?.into_iter().map(|node| Candidate {
+                conversation: id.clone(),
+                mark: node.id.to_string(),
+                node,
+            }));
+            found.retain(|candidate| until.is_none_or(|until| candidate.node.id <= until));
+            found.sort_by(|left, right| {
+                right.node.id.cmp(&left.node.id).then_with(|| left.conversation.cmp(&right.conversation))
+            });
+            found.truncate(scope.at_most);
+        }
+        let mut page = scope.page(found);
+        page.damaged = damaged;
+        Ok(page)
+    }
+
+    /// The nodes of a conversation that say something; none of one that was deleted meanwhile.
+    async fn saying(
+        &self,
+        owner: &Owner,
+        summary: &ConversationSummary,
+        text: &SearchText,
+    ) -> Result<Vec<alloquy_core::Node>, Failure> {
+        let said = self.read(owner, &summary.record.id, |log| {
+            Ok(log.tree.nodes().filter(|node| text.matches(node)).cloned().collect())
+        });
+        said.await
+    }
+
+    async fn matching(&self, owner: &Owner, query: &Query) -> Result<Found, Failure> {
+        let (mut found, damaged) = self.summaries(owner).await?;
+        found.retain(|summary| query.matches(summary));
+        if let Some(text) = query.search_text() {
+            let mut saying = Vec::new();
+            for summary in found {
+                if !self.saying(owner, &summary, text).await?.is_empty() {
+                    saying.push(summary);
+                }
+            }
+            found = saying;
+        }
+        Ok((found, damaged))
+    }
+
+    async fn summaries(&self, owner: &Owner) -> Result<Found, Failure> {
+        let keys = self.keys(owner);
+        let marks = futures::stream::iter(self.marks(&keys).await?);
+        let newest = marks.map(|(name, numbers)| {
+            let keys = keys.clone();
+            async move {
+                let found = self.newest(owner, &keys, &name, numbers).await;
+                (keys.log(&name).to_string(), found)
+            }
+        });
+        let (mut summaries, mut damaged) = (Vec::new(), Vec::new());
+        let mut newest = newest.buffered(AT_ONCE);
+        while let Some((name, found)) = newest.next().await {
+            match found {
+                Ok(summary) => summaries.extend(summary),
+                Err(failure @ Failure::Damaged { .. }) => {
+                    damaged.push(DamagedConversation { name, reason: failure.to_string() });
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok((summaries, damaged))
+    }
+
+    /// What the newest entry of a conversation says: the highest mark whose entry is there tells which that is.
+    async fn newest(
+        &self,
+        owner: &Owner,
+        keys: &Keys,
+        name: &str,
+        numbers: Vec<u64>,
+    ) -> Result<Option<ConversationSummary>, Failure> {
+        let place = (owner.clone(), name.to_owned());
+        for number in numbers.into_iter().rev() {
+            if let Some((known, summary)) = self.known.borrow().get(&place)
+                && *known == number
+            {
+                return Ok(summary.clone());
+            }
+            let key = keys.entry(name, number);
+            if let Some(bytes) = self.objects.get(&key).await? {
+                let summary = super::entry::Entry::read(&bytes, key.as_ref())?.state.summary();
+                self.known.borrow_mut().insert(place, (number, summary.clone()));
+                return Ok(summary);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes what entries of deleted conversations occupy, but for the last one of each.
+    pub(super) async fn sweep_deleted(&self, owner: &Owner) -> Result<(), Failure> {
+        let keys = self.keys(owner);
+        let marks = self.marks(&keys).await?;
+        let deleted = futures::stream::iter(marks).map(Ok::<_, Failure>).try_filter_map(|(name, numbers)| {
+            let keys = keys.clone();
+            async move {
+                let last = numbers.last().copied().unwrap_or_default();
+                let entry = self.entry(&keys, &name, last).await.ok();
+                Ok(entry.filter(|entry| entry.state.record.is_none()).map(|entry| (name, entry.base)))
+            }
+        });
+        let deleted: Vec<_> = deleted.try_collect().await?;
+        for (name, base) in deleted {
+            self.sweep(&keys, &name, base).await?;
+        }
+        Ok(())
+    }
+}
