@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    Bench, Ci, Codegen, Conformance, Fuzz, Result, Setup, Tree, breaches, metadata, report, report_breaches,
-    root, untidy,
+    Bench, Ci, Codegen, Conformance, Fuzz, Result, Setup, Torture, Tree, breaches, metadata, report,
+    report_breaches, root, untidy,
 };
 
 /// Chores of the workspace.
@@ -24,6 +24,7 @@ enum Chore {
     Setup(Setup),
     /// Finds what breaks the house rules that no compiler checks.
     Tidy,
+    Torture(Torture),
 }
 
 impl Chore {
@@ -36,6 +37,7 @@ impl Chore {
             Chore::Fuzz(fuzz) => fuzz.run()?,
             Chore::Layers => report_breaches(&breaches(&metadata()?))?,
             Chore::Setup(setup) => setup.run()?,
+            Chore::Torture(torture) => torture.run()?,
             Chore::Tidy => report("tidy", &untidy(&Tree::read(&root())?))?,
         }
         Ok(ExitCode::SUCCESS)
