@@ -1,11 +1,12 @@
 //! The arguments that several commands share. What only one command takes stands in its own file.
 
+mod model;
 mod prompt;
+mod sampling;
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use alloquy_core::{ConversationId, PenaltyScope, Preface, SamplingOptions, TokenId};
+use alloquy_core::{ConversationId, Preface};
 use clap::builder::BoolishValueParser as Switch;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -16,7 +17,9 @@ use crate::commands::{
 };
 use crate::settings::{Origin, Sources};
 
+pub(crate) use model::{ModelArguments, TemplateDialect};
 pub(crate) use prompt::PromptArguments;
+pub(crate) use sampling::SamplingArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,210 +83,6 @@ pub(crate) struct Output {
     /// Say what each answer took, and trace what happens (-vv: in detail)
     #[arg(short, long, global = true, action = clap::ArgAction::Count, env = "ALLOQUY_VERBOSE")]
     pub(crate) verbose: u8,
-}
-
-/// Which model answers, and how it runs.
-#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(default, rename_all = "kebab-case")]
-#[command(next_help_heading = "Model")]
-pub(crate) struct ModelArguments {
-    /// The model's folder
-    #[arg(short, long, value_name = "DIR", env = "ALLOQUY_MODEL")]
-    pub(crate) model: Option<PathBuf>,
-
-    /// A chat template in place of the model's: a Jinja file, or the name of a known one
-    #[arg(long, value_name = "FILE|NAME", env = "ALLOQUY_TEMPLATE")]
-    pub(crate) template: Option<String>,
-
-    /// The model's family, where it is not recognised
-    #[arg(long, value_name = "NAME", env = "ALLOQUY_FAMILY")]
-    pub(crate) family: Option<String>,
-
-    /// What computes: cpu, cuda, coreml, …
-    #[arg(long, value_name = "NAME", env = "ALLOQUY_PROVIDER")]
-    pub(crate) provider: Option<String>,
-
-    /// How many threads compute
-    #[arg(long, value_name = "N", env = "ALLOQUY_THREADS")]
-    pub(crate) threads: Option<usize>,
-}
-
-/// How answers are sampled.
-#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(default, rename_all = "kebab-case")]
-#[command(next_help_heading = "Sampling")]
-pub(crate) struct SamplingArguments {
-    /// Randomness: 0 always takes the likeliest token, 1 is the model's own
-    #[arg(long, value_name = "X", env = "ALLOQUY_TEMPERATURE")]
-    pub(crate) temperature: Option<f64>,
-
-    /// Draw among the N likeliest tokens; 0 is all
-    #[arg(long, value_name = "N", env = "ALLOQUY_TOP_K")]
-    pub(crate) top_k: Option<usize>,
-
-    /// Draw among the likeliest tokens that together reach this probability
-    #[arg(long, value_name = "P", env = "ALLOQUY_TOP_P")]
-    pub(crate) top_p: Option<f64>,
-
-    /// Draw among the tokens at least this often as likely as the likeliest
-    #[arg(long, value_name = "P", env = "ALLOQUY_MIN_P")]
-    pub(crate) min_p: Option<f64>,
-
-    /// Draw among the tokens nearest to what is expected that together reach this probability
-    #[arg(long, value_name = "P", env = "ALLOQUY_TYPICAL_P")]
-    pub(crate) typical_p: Option<f64>,
-
-    /// Make tokens that occurred, in the prompt too, less likely by this factor; 1 is off
-    #[arg(long, value_name = "X", env = "ALLOQUY_REPETITION_PENALTY")]
-    pub(crate) repetition_penalty: Option<f64>,
-
-    /// Make tokens that occurred in the answer less likely by this much
-    #[arg(long, value_name = "X", env = "ALLOQUY_PRESENCE_PENALTY", allow_negative_numbers = true)]
-    pub(crate) presence_penalty: Option<f64>,
-
-    /// The same once for each time they occurred
-    #[arg(long, value_name = "X", env = "ALLOQUY_FREQUENCY_PENALTY", allow_negative_numbers = true)]
-    pub(crate) frequency_penalty: Option<f64>,
-
-    /// Let penalties look at the last N tokens only; 0 is all
-    #[arg(long, value_name = "N", env = "ALLOQUY_PENALTY_WINDOW")]
-    pub(crate) penalty_window: Option<usize>,
-
-    /// Which tokens count for penalties; unless set, each penalty has its own way
-    #[arg(long, value_name = "SCOPE", env = "ALLOQUY_PENALTY_SCOPE")]
-    pub(crate) penalty_scope: Option<Scope>,
-
-    /// Never let N tokens follow each other twice; 0 is off
-    #[arg(long, value_name = "N", env = "ALLOQUY_NO_REPEAT_NGRAM")]
-    pub(crate) no_repeat_ngram: Option<usize>,
-
-    /// Add X to the logit of the token with this id; may be repeated
-    #[arg(long, value_name = "ID=X", env = "ALLOQUY_LOGIT_BIAS", value_delimiter = ',')]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) logit_bias: Vec<TokenBias>,
-
-    /// Make the draw repeatable
-    #[arg(long, value_name = "N", env = "ALLOQUY_SEED")]
-    pub(crate) seed: Option<u64>,
-
-    /// End an answer after N tokens
-    #[arg(long, value_name = "N", env = "ALLOQUY_MAX_TOKENS")]
-    pub(crate) max_tokens: Option<usize>,
-
-    /// End an answer at this text, which is left out; may be repeated
-    #[arg(long, value_name = "TEXT", env = "ALLOQUY_STOP")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) stop: Vec<String>,
-
-    /// Say how likely each token was, and the N likeliest in its place; with --json
-    #[arg(long, value_name = "N", env = "ALLOQUY_LOGPROBS")]
-    pub(crate) logprobs: Option<usize>,
-}
-
-/// Which tokens count for penalties.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Scope {
-    Reply,
-    PromptAndReply,
-}
-
-impl Scope {
-    fn option(self) -> PenaltyScope {
-        match self {
-            Self::Reply => PenaltyScope::Reply,
-            Self::PromptAndReply => PenaltyScope::PromptAndReply,
-        }
-    }
-
-    fn of(scope: PenaltyScope) -> Option<Self> {
-        match scope {
-            PenaltyScope::Reply => Some(Self::Reply),
-            PenaltyScope::PromptAndReply => Some(Self::PromptAndReply),
-            _ => None,
-        }
-    }
-}
-
-/// A token's id and what is added to its logit, as `ID=X`.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(try_from = "String", into = "String")]
-pub(crate) struct TokenBias(TokenId, f32);
-
-impl FromStr for TokenBias {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let pair = text.split_once('=').and_then(|(id, bias)| Some((id.parse().ok()?, bias.parse().ok()?)));
-        let (id, bias) =
-            pair.ok_or_else(|| format!("{text:?} is not a token's id and a number, as in 15=-2.5"))?;
-        Ok(Self(id, bias))
-    }
-}
-
-impl TryFrom<String> for TokenBias {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<TokenBias> for String {
-    fn from(TokenBias(id, bias): TokenBias) -> Self {
-        format!("{id}={bias}")
-    }
-}
-
-impl SamplingArguments {
-    /// Returns the options as the library takes them.
-    pub(crate) fn options(&self) -> SamplingOptions {
-        let narrowed = |value: Option<f64>| value.map(|value| value as f32);
-        SamplingOptions {
-            temperature: narrowed(self.temperature),
-            top_k: self.top_k,
-            top_p: narrowed(self.top_p),
-            min_p: narrowed(self.min_p),
-            typical_p: narrowed(self.typical_p),
-            repetition_penalty: narrowed(self.repetition_penalty),
-            presence_penalty: narrowed(self.presence_penalty),
-            frequency_penalty: narrowed(self.frequency_penalty),
-            penalty_window: self.penalty_window,
-            penalty_scope: self.penalty_scope.map(Scope::option),
-            no_repeat_ngram: self.no_repeat_ngram,
-            logit_bias: self.logit_bias.iter().map(|&TokenBias(id, bias)| (id, bias)).collect(),
-            logprobs: self.logprobs,
-            seed: self.seed,
-            max_tokens: self.max_tokens,
-            stop: self.stop.clone(),
-            ..SamplingOptions::default()
-        }
-    }
-}
-
-impl From<SamplingOptions> for SamplingArguments {
-    fn from(options: SamplingOptions) -> Self {
-        // Through text: 0.6 as f32 is 0.6000000238 as f64, which nobody wrote.
-        let widened = |value: f32| value.to_string().parse().unwrap_or(f64::from(value));
-        Self {
-            temperature: options.temperature.map(widened),
-            top_k: options.top_k,
-            top_p: options.top_p.map(widened),
-            min_p: options.min_p.map(widened),
-            typical_p: options.typical_p.map(widened),
-            repetition_penalty: options.repetition_penalty.map(widened),
-            presence_penalty: options.presence_penalty.map(widened),
-            frequency_penalty: options.frequency_penalty.map(widened),
-            penalty_window: options.penalty_window,
-            penalty_scope: options.penalty_scope.and_then(Scope::of),
-            no_repeat_ngram: options.no_repeat_ngram,
-            logit_bias: options.logit_bias.into_iter().map(|(id, bias)| TokenBias(id, bias)).collect(),
-            logprobs: options.logprobs,
-            seed: options.seed,
-            max_tokens: options.max_tokens,
-            stop: options.stop,
-        }
-    }
 }
 
 /// Which tools a model may ask for, and under which rules they run.
@@ -455,13 +254,19 @@ impl Arguments {
     }
 }
 
-/// Returns the whole command line; help shows the names of variables, not what is in them.
+/// Returns the whole command line.
 fn command() -> clap::Command {
-    hide_values(Arguments::command())
+    adjusted(Arguments::command())
 }
 
-fn hide_values(command: clap::Command) -> clap::Command {
-    command.mut_args(|argument| argument.hide_env_values(true)).mut_subcommands(hide_values)
+/// Help shows the names of variables, not what is in them; and a number below zero is a value, whose error says what
+/// would have been valid, and no flag that nobody knows.
+fn adjusted(command: clap::Command) -> clap::Command {
+    let adjust = |argument: clap::Arg| {
+        let takes_value = argument.get_action().takes_values();
+        argument.hide_env_values(true).allow_negative_numbers(takes_value)
+    };
+    command.mut_args(adjust).mut_subcommands(adjusted)
 }
 
 /// Where the given arguments came from, by their ids.

@@ -1,9 +1,12 @@
 //! How the program ends when it does not end well: one sentence, what to do next, an exit code.
 
-use std::io;
+use std::io::{self, stdout};
 use std::process::ExitCode;
 
 use alloquy_core::{Error, ErrorKind, FinishReason, Reply};
+
+use crate::arguments::Output;
+use crate::printer::{Events, Printer as _};
 
 /// The code for an answer that Ctrl-C ended: 128 and the number of the signal, as shells count.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -22,8 +25,8 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Prints what a person needs to know and returns the exit code.
-    pub(crate) fn report(self) -> ExitCode {
+    /// Prints what a person needs to know, and with `--json` an event, and returns the exit code.
+    pub(crate) fn report(self, output: &Output) -> ExitCode {
         match self {
             // Whoever read our output has what they wanted, as with `| head`.
             Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -34,6 +37,10 @@ impl Failure {
             }
             Failure::Error(error) => {
                 print(&error);
+                if output.json {
+                    // Nobody may be listening there any more, which the exit code tells as well.
+                    let _ = Events::new(stdout()).error(&error);
+                }
                 ExitCode::FAILURE
             }
             Failure::Interrupted => ExitCode::from(INTERRUPTED),
@@ -89,7 +96,8 @@ pub(crate) fn one_line(error: &Error) -> String {
     sentence.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn advice(kind: ErrorKind) -> Option<&'static str> {
+/// Returns what to do next.
+pub(crate) fn advice(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::Backend => Some("`alloquy doctor` shows what is missing and what to do about it"),
         ErrorKind::ContextOverflow => {

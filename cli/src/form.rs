@@ -34,8 +34,15 @@ pub(crate) struct DemandArguments {
     #[arg(long, value_name = "CHOICE", env = "ALLOQUY_TOOL_CHOICE", value_parser = tool_choice)]
     tool_choice: Option<ToolChoice>,
 
-    /// Whether one answer may call several tools, where --tool-choice is given
-    #[arg(long, value_name = "WHETHER", env = "ALLOQUY_PARALLEL_CALLS", default_value = "allowed")]
+    /// Whether one answer may call several tools, where --tool-choice is given: allowed or forbidden
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHETHER",
+        env = "ALLOQUY_PARALLEL_CALLS",
+        hide_possible_values = true,
+        default_value = "allowed"
+    )]
     parallel_calls: Parallel,
 
     /// Make the model answer after N tokens of thinking
@@ -46,10 +53,8 @@ pub(crate) struct DemandArguments {
 /// Whether one answer may call several tools.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Parallel {
-    /// As many as the model likes
     #[default]
     Allowed,
-    /// At most one
     Forbidden,
 }
 

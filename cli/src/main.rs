@@ -22,16 +22,12 @@ mod visible;
 use std::process::ExitCode;
 
 use arguments::Arguments;
-use failure::Failure;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
-}
-
-fn run() -> Result<(), Failure> {
     let (arguments, sources) = Arguments::read();
-    commands::run(arguments, sources)
+    let output = arguments.output.clone();
+    match commands::run(arguments, sources) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(&output),
+    }
 }

@@ -21,11 +21,7 @@ pub(crate) fn dialect(name: &str) -> Result<Dialect> {
 pub(crate) fn request(from: Option<Dialect>, text: &str, preface: Preface) -> Result<Request> {
     let transcript = match from {
         Some(dialect) => formats::read_text(dialect, text, &MediaRules::default())?,
-        None => usual(text).map_err(|error| {
-            error.context(format_args!(
-                "standard input holds no messages such as {SHAPE}; --from names a dialect"
-            ))
-        })?,
+        None => usual(text)?,
     };
     let (read, path) = transcript.into_preface();
     Ok(Request::new(joined(preface, read), path))
@@ -33,19 +29,25 @@ pub(crate) fn request(from: Option<Dialect>, text: &str, preface: Preface) -> Re
 
 /// Stored messages have `parts`, and no `content`.
 fn usual(text: &str) -> Result<Transcript> {
-    let invalid = |source| Error::new(ErrorKind::Invalid, "the text is not JSON").with_source(source);
-    let document: Value = serde_json::from_str(text).map_err(invalid)?;
+    let document: Value = serde_json::from_str(text).map_err(|source| {
+        let message = format!("standard input is no JSON, such as {SHAPE}; --from names a dialect");
+        Error::new(ErrorKind::Invalid, message).with_source(source)
+    })?;
     let messages = document.as_array().map(Vec::as_slice).unwrap_or_default();
     match messages.iter().any(|message| message.get("parts").is_some()) {
         true => stored(document).map(Transcript::new),
-        false => formats::read(Dialect::OpenAi, &document, &MediaRules::default()),
+        false => formats::read(Dialect::OpenAi, &document, &MediaRules::default()).map_err(|error| {
+            error.context(format_args!(
+                "standard input is no conversation of OpenAI's, such as {SHAPE}; --from names another dialect"
+            ))
+        }),
     }
 }
 
 fn stored(document: Value) -> Result<Vec<Message>> {
     serde_json::from_value(document).map_err(|source| {
-        Error::new(ErrorKind::Invalid, "the messages have \"parts\" and are not as conversations store them")
-            .with_source(source)
+        let message = "the messages on standard input have \"parts\" and are not as conversations store them";
+        Error::new(ErrorKind::Invalid, message).with_source(source)
     })
 }
 

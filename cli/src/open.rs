@@ -1,23 +1,25 @@
 //! Models and stores from settings: the only place that knows which backends there are.
 
+mod template;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
     ConversationStore, DataProcessor, Engine, Error, ErrorKind, HistoryShift, Manager, ManagerBuilder,
-    ModelInfo, PromptTemplate, Request, Result, Round, SamplingOptions, ShiftPolicy,
+    ModelInfo, Request, Result, Round, SamplingOptions, ShiftPolicy,
 };
 use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
-use alloquy_templates::{
-    CompletionTemplate, ConversationTemplate, Detected, JinjaTemplate, TemplateOrigin, sources,
-};
+use alloquy_templates::{TemplateOrigin, sources};
 
 use crate::arguments::{ModelArguments, Shift, ShiftArguments};
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::settings::data_folder;
+
+use template::Template;
 
 /// What computes unless another provider is named.
 pub(crate) const PROVIDER: &str = "cpu";
@@ -25,32 +27,16 @@ pub(crate) const PROVIDER: &str = "cpu";
 /// The family that takes replies as they are.
 const GENERIC: &str = "generic";
 
-/// Where a model's own chat template stands, and a family looks for it.
-const TEMPLATE_FILE: &str = "chat_template.jinja";
-
 /// A loaded model with its template and its processor.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) round: Round,
     template: Template,
     family: Family,
+    /// What holds where nobody says otherwise, beside what the engine says of itself.
+    sampling: SamplingOptions,
     /// What is dropped of a conversation that outgrows the context; nothing when it is off.
     shift: Option<ShiftPolicy>,
-}
-
-/// A template and where it came from.
-#[derive(Debug)]
-struct Template {
-    template: Arc<dyn PromptTemplate>,
-    origin: String,
-    /// The model brings no template and none was named.
-    missing: bool,
-    /// Texts that end a reply in this template's format.
-    stop: Vec<String>,
-    /// What the template is written as, where that is not the model's own: a family looks for what it reads.
-    source: Option<String>,
-    /// What a person should know of it.
-    warnings: Vec<String>,
 }
 
 /// A processor and how it was chosen.
@@ -64,8 +50,8 @@ struct Family {
 impl Model {
     /// Begins a manager of this model.
     pub(crate) fn manager(&self, store: Arc<dyn ConversationStore>) -> Result<ManagerBuilder> {
-        let format = SamplingOptions { stop: self.template.stop.clone(), ..SamplingOptions::default() };
-        let builder = Manager::over(Arc::new(self.round.clone())).store(store).sampling(format);
+        let builder =
+            Manager::over(Arc::new(self.round.clone())).store(store).sampling(self.sampling.clone());
         Ok(match self.shift()? {
             Some(shift) => builder.middleware(shift),
             None => builder,
@@ -80,6 +66,11 @@ impl Model {
 
     fn shift(&self) -> Result<Option<HistoryShift>> {
         self.shift.clone().map(|policy| HistoryShift::new(self.round.clone(), policy)).transpose()
+    }
+
+    /// Returns how replies are sampled that are asked of the model itself: what is absent its makers decide.
+    pub(crate) fn sampling(&self, asked: SamplingOptions) -> SamplingOptions {
+        asked.or(&self.sampling)
     }
 
     /// Returns a request as the model will see it: without the messages that it has no room for, where that is on.
@@ -124,11 +115,10 @@ impl Model {
 /// Loads the model for conversations.
 pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     let engine = engine(arguments, notes)?;
-    let template = template(arguments.template.as_deref(), engine.model())?;
+    let template = Template::choose(arguments, engine.model())?;
     let mut family = family(arguments.family.as_deref(), engine.model())?;
     if let Some(source) = &template.source {
-        let mut info = engine.model().clone();
-        info.files.insert(TEMPLATE_FILE.to_owned(), source.clone());
+        let info = template::with_source(engine.model(), source.clone());
         family.processor = alloquy_processors::named(family.processor.name(), &info)?;
     }
     assemble(engine, template, family)
@@ -153,19 +143,37 @@ fn usual_shift(context: usize) -> ShiftPolicy {
 /// Loads the model for continuing texts: no chat template, no family.
 pub(crate) fn completion_model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     let engine = engine(arguments, notes)?;
-    let template = Arc::new(CompletionTemplate::of(engine.model())?);
-    let template = Template::new(template, "completion");
+    let template = Template::completion(engine.model())?;
     let family = family(Some(GENERIC), engine.model())?;
     assemble(engine, template, family)
 }
 
 fn assemble(engine: Arc<dyn Engine>, template: Template, family: Family) -> Result<Model> {
+    let format = SamplingOptions {
+        stop: template.stop.clone(),
+        stop_tokens: template.stop_tokens.iter().map(|token| vec![*token]).collect(),
+        ..SamplingOptions::default()
+    };
+    let sampling = format.or(&recommended(engine.model())?);
     let round = Round::builder(engine)
         .template(Arc::clone(&template.template))
         .processor(Arc::clone(&family.processor))
         .constraints(Llguidance::default())
         .build()?;
-    Ok(Model { round, template, family, shift: None })
+    Ok(Model { round, template, family, sampling, shift: None })
+}
+
+/// What MLC's file recommends, where the files that the engine reads recommend nothing. Its stop texts are its
+/// template's, which may be another than the one in use.
+fn recommended(model: &ModelInfo) -> Result<SamplingOptions> {
+    let alone = SamplingOptions { stop: Vec::new(), stop_tokens: Vec::new(), ..model.sampling.clone() };
+    match alone.is_empty() {
+        true => {
+            let told = chat_config(model)?.sampling;
+            Ok(SamplingOptions { stop: Vec::new(), stop_tokens: Vec::new(), ..told })
+        }
+        false => Ok(SamplingOptions::default()),
+    }
 }
 
 fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
@@ -199,61 +207,6 @@ fn no_model() -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-/// A template by a file's path or by a name, else the model's own.
-fn template(named: Option<&str>, model: &ModelInfo) -> Result<Template> {
-    match named {
-        None => own_template(model),
-        Some(path) if Path::new(path).is_file() => template_file(path, model),
-        Some(name) => named_template(name, model),
-    }
-}
-
-impl Template {
-    fn new(template: Arc<dyn PromptTemplate>, origin: impl Into<String>) -> Self {
-        Self {
-            template,
-            origin: origin.into(),
-            missing: false,
-            stop: Vec::new(),
-            source: None,
-            warnings: Vec::new(),
-        }
-    }
-}
-
-fn own_template(model: &ModelInfo) -> Result<Template> {
-    let Detected { template, origin, stop, warnings, .. } = alloquy_templates::detect(model)?;
-    let missing = origin == TemplateOrigin::Completion;
-    let warnings = warnings.iter().map(ToString::to_string).collect();
-    Ok(Template { missing, stop, warnings, ..Template::new(template, origin.to_string()) })
-}
-
-fn template_file(path: &str, model: &ModelInfo) -> Result<Template> {
-    let source = std::fs::read_to_string(path).map_err(|source| {
-        Error::new(ErrorKind::Template, format!("template {path:?} cannot be read")).with_source(source)
-    })?;
-    let template = JinjaTemplate::from_source(source.clone(), alloquy_templates::special_tokens(model)?)?;
-    Ok(Template { source: Some(source), ..Template::new(Arc::new(template), path) })
-}
-
-fn named_template(name: &str, model: &ModelInfo) -> Result<Template> {
-    let template = ConversationTemplate::named(name);
-    let template = template.map_err(|error| match error.is_not_found() {
-        true => error.context(format!("template {name:?} is no file")),
-        false => error,
-    })?;
-    conversation(template, model, &format!("the known {name:?}"))
-}
-
-fn conversation(template: ConversationTemplate, model: &ModelInfo, origin: &str) -> Result<Template> {
-    let template = template.with_tokens_of(model)?;
-    let stop = template.stop_strings().to_vec();
-    let warnings = template.warnings().iter().map(ToString::to_string).collect();
-    // It is no Jinja, so a family finds nothing in it that would want another shape.
-    let source = Some(String::new());
-    Ok(Template { stop, warnings, source, ..Template::new(Arc::new(template), origin) })
-}
-
 fn family(named: Option<&str>, model: &ModelInfo) -> Result<Family> {
     match named {
         Some(name) => Ok(Family { processor: alloquy_processors::named(name, model)?, fallback: false }),
@@ -277,7 +230,8 @@ pub(crate) async fn inspect_store(url: Option<&str>) -> Result<String> {
     let named =
         url.map_or_else(|| data_folder().map(|folder| default_store(&folder)), |url| Ok(url.to_owned()))?;
     let count = store(url).await?.count().await?;
-    Ok(format!("{named}, {count} conversations"))
+    let noun = if count == 1 { "conversation" } else { "conversations" };
+    Ok(format!("{named}, {count} {noun}"))
 }
 
 /// Returns the URL of the store that is used unless another is named, and makes its folder.
@@ -323,7 +277,8 @@ pub(crate) struct Description {
 
 /// Reads the description files of a model.
 pub(crate) fn describe(folder: &Path) -> Result<Description> {
-    let info = alloquy_onnx::describe(folder)?;
+    let mut info = alloquy_onnx::describe(folder)?;
+    info.sampling = info.sampling.clone().or(&recommended(&info)?);
     let family = family(None, &info)?.processor.name().to_owned();
     let template = origin(&info)?.to_string();
     let context_shift = match shift_policy(None, &info)? {

@@ -5,7 +5,7 @@ mod text;
 
 use std::io::{self, IsTerminal as _, stderr, stdout};
 
-use alloquy_core::{Delta, Reply, Turn, TurnEvent, TurnReply};
+use alloquy_core::{Delta, Error, Reply, Turn, TurnEvent, TurnReply};
 use futures::StreamExt as _;
 use serde_json::Value;
 
@@ -30,6 +30,9 @@ pub(crate) trait Printer {
 
     /// Prints the end of a turn.
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()>;
+
+    /// Prints what went wrong, for programs; people read it on standard error.
+    fn error(&mut self, error: &Error) -> io::Result<()>;
 
     /// Prints what a person asked to see: as text, or as a JSON object under `name`.
     fn show(&mut self, name: &str, text: &str, value: Value) -> io::Result<()>;

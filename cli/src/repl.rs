@@ -58,7 +58,10 @@ impl Repl<'_> {
             match self.take(&line).await {
                 Ok(Next::Read) => {}
                 Ok(Next::Leave) => break,
-                Err(Failure::Error(error)) if self.after_error == AfterError::GoOn => failure::print(&error),
+                Err(Failure::Error(error)) if self.after_error == AfterError::GoOn => {
+                    failure::print(&error);
+                    self.printer.error(&error)?;
+                }
                 Err(failure) => return Err(failure),
             }
         }

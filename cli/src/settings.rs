@@ -164,7 +164,23 @@ fn check(key: &str, value: &Value) -> Result<()> {
     }
     let alone = Map::from_iter([(key.to_owned(), value.clone())]);
     let typed = serde_json::from_value::<Settable>(Value::Object(alone)).map(drop);
-    typed.map_err(|source| Error::new(ErrorKind::Invalid, format!("key {key:?} is {value}: {source}")))
+    typed.map_err(|source| {
+        let message = match expected(&source.to_string()) {
+            Some(expected) => format!("key {key:?} is {value}, expected {expected}"),
+            None => format!("key {key:?} is {value}: {source}"),
+        };
+        Error::new(ErrorKind::Invalid, message)
+    })
+}
+
+/// What would have been valid, in the words of somebody who knows no Rust.
+fn expected(error: &str) -> Option<&str> {
+    Some(match error.rsplit_once("expected ")?.1 {
+        "usize" | "u64" | "u32" => "a whole number of at least 0",
+        "f64" | "f32" => "a number",
+        "a sequence" => "a list",
+        other => other,
+    })
 }
 
 /// Returns the keys of a group in the order in which help lists them.
@@ -216,8 +232,17 @@ mod tests {
 
     #[test]
     fn a_bad_file_says_where_and_what_would_have_been_valid() {
-        let errors = ["temprature = 1", "top-k = \"many\"", "seed = -1", "a = 1\nb = = 2"]
-            .map(|file| parse(file).unwrap_err().to_string());
+        let errors = [
+            "temprature = 1",
+            "top-k = \"many\"",
+            "seed = -1",
+            "temperature = true",
+            "stop = \"USER:\"",
+            "approve = \"perhaps\"",
+            "logit-bias = [\"x\"]",
+            "a = 1\nb = = 2",
+        ]
+        .map(|file| parse(file).unwrap_err().to_string());
         insta::assert_snapshot!(errors.join("\n"));
     }
 

@@ -20,13 +20,17 @@ pub(crate) const ROUNDS: usize = 8;
 
 /// Connects to the servers that are named, and says what they bring.
 pub(crate) async fn toolbox(arguments: &ToolArguments, notes: Notes) -> Result<Toolbox> {
-    let longest = Duration::from_secs(arguments.tool_timeout.unwrap_or(TIMEOUT));
-    let toolbox = Toolbox::default().timeout(longest, futures_timer::Delay::new);
+    let toolbox = Toolbox::default().timeout(longest(arguments), futures_timer::Delay::new);
     let toolbox = toolbox.approval(Rule::of(arguments.approve.unwrap_or_default(), notes));
     let toolbox = servers::connect(toolbox, arguments, notes).await?;
     // Names that clash are told before a model is loaded.
     toolbox.now().map_err(|error| error.context("two servers bring the same tool"))?;
     Ok(toolbox)
+}
+
+/// How long a call may take, and a server that is connected to.
+fn longest(arguments: &ToolArguments) -> Duration {
+    Duration::from_secs(arguments.tool_timeout.unwrap_or(TIMEOUT))
 }
 
 /// Who decides on a call.
@@ -119,23 +123,43 @@ fn as_it_stands(text: &str) -> String {
 mod servers {
     //! Servers of the Model Context Protocol.
 
+    use std::pin::pin;
+
     use alloquy_core::ToolSource as _;
     use alloquy_mcp::McpServer;
+    use futures::future::{Either, select};
+    use futures_timer::Delay;
 
-    use super::{Error, ErrorKind, Notes, Result, ToolArguments, Toolbox};
+    use super::{Duration, Error, ErrorKind, Notes, Result, ToolArguments, Toolbox, longest};
 
     pub(super) async fn connect(
         mut toolbox: Toolbox,
         arguments: &ToolArguments,
         notes: Notes,
     ) -> Result<Toolbox> {
+        let longest = longest(arguments);
         for command in &arguments.mcp {
-            toolbox = introduced(toolbox, program(command).await?, notes);
+            toolbox = introduced(toolbox, in_time(command, program(command), longest).await?, notes);
         }
         for url in &arguments.mcp_url {
-            toolbox = introduced(toolbox, McpServer::http(url.as_str()).await?, notes);
+            toolbox = introduced(toolbox, in_time(url, McpServer::http(url.as_str()), longest).await?, notes);
         }
         Ok(toolbox)
+    }
+
+    /// A server that never says a word must not keep anybody waiting for ever.
+    async fn in_time(
+        server: &str,
+        connecting: impl Future<Output = Result<McpServer>>,
+        longest: Duration,
+    ) -> Result<McpServer> {
+        match select(pin!(connecting), Delay::new(longest)).await {
+            Either::Left((connected, _)) => connected,
+            Either::Right(_) => {
+                let message = format!("server {server:?} did not answer within {longest:?}");
+                Err(Error::new(ErrorKind::Tool, message))
+            }
+        }
     }
 
     fn introduced(toolbox: Toolbox, server: McpServer, notes: Notes) -> Toolbox {

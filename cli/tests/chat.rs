@@ -123,6 +123,20 @@ fn two_processes_share_one_conversation_and_lose_nothing() {
 }
 
 #[test]
+fn a_failure_is_an_event_too() {
+    let ran = Program::new().run(&["ask", "--json", "--model", "nowhere", "Hello"]);
+    assert_eq!((ran.code, ran.errors().len()), (Some(1), 1));
+    let error = ran.events().pop().unwrap();
+    assert_eq!((error["event"].as_str(), error["kind"].as_str()), (Some("error"), Some("model")));
+    assert!(error["message"].as_str().unwrap().ends_with("nowhere\" does not exist"), "{error}");
+    let ran = Program::new().run(&["tree", "--json"]);
+    assert_eq!(
+        ran.events().pop().unwrap()["message"],
+        "there is no conversation yet: begin one with `alloquy chat`"
+    );
+}
+
+#[test]
 fn events_are_json_one_a_line() {
     let Some(program) = program() else { return };
     let arguments = [&["ask", "--json", "--conversation", "tea", "Hello"], &GREEDY[..]].concat();

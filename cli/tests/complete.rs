@@ -39,6 +39,16 @@ fn the_continuation_is_the_published_one_and_alone_on_standard_output() {
 }
 
 #[test]
+fn flags_without_effect_are_named_and_variables_are_not() {
+    let Some(model) = shared::find(LAYOUTS[0]) else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model).variable("ALLOQUY_TEMPLATE", "vicuna_v1.1");
+    let complete = ["complete", "--temperature", "0", "--max-tokens", "3", "Once upon a"];
+    assert!(!program.run(&complete).ok().err.contains("has no effect"));
+    let told = program.run(&[&complete[..], &["--family", "qwen3"]].concat()).ok().err;
+    assert!(told.contains("--family has no effect: the prompt is the text alone\n"), "{told}");
+}
+
+#[test]
 fn a_continuation_keeps_the_space_between_it_and_the_prompt() {
     let Some(model) = shared::find(LAYOUTS[0]) else { return };
     let program = Program::new().variable("ALLOQUY_MODEL", model);

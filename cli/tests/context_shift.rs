@@ -1,4 +1,5 @@
-//! Conversations that outgrow the context: on by the model's own description, on and off by a flag.
+//! Models that are described as MLC describes them: what is recommended, what ends an answer, and conversations that
+//! outgrow the context.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod program;
@@ -83,6 +84,53 @@ fn a_description_of_today_leaves_it_to_the_flag() {
 
     let ran = program.run(&["render", model[0], model[1], "Hello"]).ok();
     assert_eq!(ran.out, "Be brief.\nA: Hello\nB:");
+}
+
+#[test]
+fn what_the_description_recommends_is_taken() {
+    let program = Program::new();
+    let mut description = current();
+    description["top_p"] = json!(0.5);
+    description["repetition_penalty"] = json!(1.25);
+    let Some(model) = described(&program, &description) else { return };
+    let model = ["--model", model.to_str().unwrap()];
+    let setting = |name: &str| {
+        let shown = program.run(&["config", "show", "--json", model[0], model[1]]).ok().events().remove(0);
+        shown["settings"][name].clone()
+    };
+    // The model's own generation_config.json comes first.
+    assert_eq!(setting("top-p")["origin"], "default");
+    fs::remove_file(program.path("model").join("generation_config.json")).ok();
+    fs::write(program.path("model").join("genai_config.json"), without_search(&program)).unwrap();
+    assert_eq!(setting("top-p"), json!({"value": 0.5, "origin": "model"}));
+    assert_eq!(setting("penalty-scope"), json!({"value": "reply", "origin": "model"}));
+}
+
+/// The model's description without what it recommends.
+fn without_search(program: &Program) -> String {
+    let text = fs::read_to_string(program.path("model").join("genai_config.json")).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    config.as_object_mut().unwrap().remove("search");
+    config.to_string()
+}
+
+#[test]
+fn a_token_of_the_description_ends_an_answer() {
+    let program = Program::new();
+    let mut description = current();
+    let Some(model) = described(&program, &description) else { return };
+    let ask = ["ask", "--json", "--temperature", "0", "--max-tokens", "6", "--conversation", "a", "Hello"];
+    let answer = || {
+        let ran = program.run(&[&ask[..], &["--model", model.to_str().unwrap()]].concat()).ok();
+        let tokens =
+            ran.events().iter().filter_map(|event| event["node"]["tokens"].as_array().cloned()).next_back();
+        (tokens.unwrap_or_default(), ran.events().last().unwrap()["finish"].clone())
+    };
+    let (tokens, finish) = answer();
+    assert_eq!((tokens.len(), finish), (6, "length".into()));
+    description["conv_template"]["stop_token_ids"] = json!([tokens[0]]);
+    fs::write(model.join("mlc-chat-config.json"), description.to_string()).unwrap();
+    assert_eq!(answer(), (vec![], "stop".into()));
 }
 
 #[test]

@@ -18,18 +18,28 @@
 mod budget;
 #[path = "litert/calls.rs"]
 mod calls;
+#[path = "litert/cancels.rs"]
+mod cancels;
 #[path = "litert/channels.rs"]
 mod channels;
 #[path = "litert/constraints.rs"]
 mod constraints;
+#[path = "litert/counters.rs"]
+mod counters;
 #[path = "litert/cut.rs"]
 mod cut;
+#[path = "litert/demands.rs"]
+mod demands;
 #[path = "litert/deviations.rs"]
 mod deviations;
 #[path = "litert/dialects.rs"]
 mod dialects;
 #[path = "litert/draws.rs"]
 mod draws;
+#[path = "litert/factory.rs"]
+mod factory;
+#[path = "litert/failures.rs"]
+mod failures;
 #[path = "litert/families.rs"]
 mod families;
 #[path = "litert/formatters.rs"]
@@ -44,6 +54,8 @@ mod logits;
 mod matching;
 #[path = "litert/messages.rs"]
 mod messages;
+#[path = "litert/options.rs"]
+mod options;
 #[path = "litert/outcome.rs"]
 mod outcome;
 #[path = "litert/recorder.rs"]
@@ -59,6 +71,10 @@ mod rules;
 #[path = "litert/scripts.rs"]
 mod scripts;
 mod shared;
+#[path = "litert/shares.rs"]
+mod shares;
+#[path = "litert/spelling.rs"]
+mod spelling;
 #[path = "litert/stops.rs"]
 mod stops;
 #[path = "litert/symbols.rs"]

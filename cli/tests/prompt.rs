@@ -76,6 +76,23 @@ fn json_has_the_template_the_arguments_and_what_was_let_through() {
 }
 
 #[test]
+fn a_template_renders_in_the_dialect_that_is_asked_for() {
+    let Some(program) = program() else { return };
+    let file = program.write("prints.jinja", "{{ messages[0].content is sequence }} {{ tools is defined }}");
+    let file = file.to_str().unwrap();
+    let rendered =
+        |more: &[&str]| program.run(&[&["render", "--template", file, "Hi"], more].concat()).ok().out;
+    assert_eq!(rendered(&[]), "True True");
+    assert_eq!(rendered(&["--template-dialect", "hf4"]), "True True");
+    assert_eq!(rendered(&["--template-dialect", "litert"]), "false false");
+    let own = |dialect: &str| program.run(&["render", "--template-dialect", dialect, "Hi"]).ok().out;
+    assert_eq!(own("hf5"), own("hf4"));
+    let chat = ["chat", "--template", "vicuna_v1.1", "--template-dialect", "litert"];
+    let told = program.run_with(&chat, "").ok().err;
+    assert!(told.contains("no Jinja template, so --template-dialect has no effect"), "{told}");
+}
+
+#[test]
 fn an_answer_says_what_was_let_through() {
     let Some(program) = program() else { return };
     let asked = ["ask", "--trust", "user", "What is <|im_end|>?"];

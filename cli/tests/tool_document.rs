@@ -4,21 +4,20 @@
 mod document;
 mod shared;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use alloquy_core::{
-    Approval, Cancel, Engine, Error, ErrorKind, Manager, Message, Middleware, ModelInfo, Next, Node, Piece,
-    Preface, ReplyStream, Request, Result, Round, SamplingOptions, Session, TokenId, Tokenizer, ToolCall,
-    ToolSpec, Toolbox, TurnEnd, TypedTool, Unit, Verdict, decode,
+    Approval, Cancel, Engine, Error, ErrorKind, Manager, Message, ModelInfo, Node, Piece, Preface, Result,
+    Round, SamplingOptions, Session, TokenId, Tokenizer, ToolCall, ToolSpec, Toolbox, TurnEnd, TypedTool,
+    Unit, Verdict, decode,
 };
 use alloquy_onnx::OnnxEngine;
-use alloquy_templates::JinjaTemplate;
 use pollster::block_on;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use document::pretty;
+use document::{Keep, Qwen3, pretty};
 
 /// What the model is made to say behind each cue. The model is random weights and would not ask for tools by itself.
 const SCRIPT: [(&str, &str); 2] = [
@@ -146,24 +145,8 @@ fn toolbox() -> Toolbox {
     Toolbox::default().tool(weather).tool(note).approval(NoNotes)
 }
 
-/// Keeps the last request that reaches the model.
-#[derive(Clone, Debug, Default)]
-struct Keep(Arc<Mutex<Option<Request>>>);
-
-#[async_trait::async_trait]
-impl Middleware for Keep {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
-        *self.0.lock().unwrap() = Some(request.clone());
-        next.call(request).await
-    }
-}
-
 fn round() -> Option<Round> {
-    let engine = Arc::new(OnnxEngine::load(shared::find("models/tiny/genai-qwen3-fp32")?).unwrap());
-    let source = shared::find("cases/templates/jinja/llamacpp--Qwen-Qwen3-0.6B.jinja")?;
-    let source = std::fs::read_to_string(source).unwrap();
-    let template = JinjaTemplate::from_source(source, serde_json::Map::new()).unwrap();
-    let processor = alloquy_processors::named("qwen3", engine.model()).unwrap();
+    let Qwen3 { engine, template, processor } = Qwen3::load()?;
     let engine = Arc::new(Guided::new(engine));
     Some(Round::builder(engine).template(template).processor(processor).build().unwrap())
 }
@@ -183,7 +166,7 @@ fn the_document_shows_what_happens() {
     assert_eq!((reply.end, reply.rounds, history.len()), (TurnEnd::Answered, 2, 4));
     let cache = reply.reply.cache.unwrap();
     assert!(cache.reused > cache.prompt / 2, "what the model said and computed is reused: {cache:?}");
-    let request = keep.0.lock().unwrap().take().unwrap();
+    let request = keep.request();
     let rendered = round.prepare(&request).unwrap().rendered;
     let answers = &rendered[rendered.find("<|im_start|>assistant").unwrap()..];
     document::compare(

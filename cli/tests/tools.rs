@@ -56,6 +56,24 @@ fn tools_of_a_server_are_listed_and_shown_to_a_model() {
     assert!(rendered.contains(r#"{"type": "function", "function": {"name": "weather""#), "{rendered}");
 }
 
+#[cfg(feature = "mcp")]
+#[test]
+fn a_server_that_is_none_is_told_in_one_sentence() {
+    let program = Program::new();
+    program.write("silent.py", "import sys\nfor line in sys.stdin: pass\n");
+    let told = |arguments: &[&str]| {
+        let ran = program.run(&[&["tools", "--tool-timeout", "1"], arguments].concat());
+        assert_eq!(ran.code, Some(1));
+        ran.err
+    };
+    let silent = "server \"python3 silent.py\" did not answer within 1s";
+    assert_eq!(told(&["--mcp", "python3 silent.py"]), format!("error: {silent}\n"));
+    let nobody = told(&["--mcp-url", "http://127.0.0.1:1/mcp"]);
+    assert!(!nobody.contains("rmcp::"), "{nobody}");
+    let nonsense = "address \"nonsense\" begins with neither \"http://\" nor \"https://\"";
+    assert_eq!(told(&["--mcp-url", "nonsense"]), format!("error: {nonsense}\n"));
+}
+
 #[cfg(not(feature = "mcp"))]
 #[test]
 fn a_server_needs_the_feature() {

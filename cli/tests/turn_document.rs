@@ -4,31 +4,18 @@
 mod document;
 mod shared;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use alloquy_core::{
-    DataProcessor, Engine, Manager, Message, Middleware, Next, Node, Preface, PromptSource, ReplyStream,
-    Request, Result, Round, SamplingOptions, TurnEvent, TurnReply, decode,
+    DataProcessor, Engine, Manager, Message, Node, Preface, PromptSource, Request, Round, SamplingOptions,
+    TurnEvent, TurnReply, decode,
 };
 use alloquy_onnx::OnnxEngine;
-use alloquy_templates::JinjaTemplate;
 use futures::StreamExt;
 use pollster::block_on;
 use serde_json::{Value, json};
 
-use document::pretty;
-
-/// Keeps the request that reaches the model.
-#[derive(Clone, Debug, Default)]
-struct Keep(Arc<Mutex<Option<Request>>>);
-
-#[async_trait::async_trait]
-impl Middleware for Keep {
-    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
-        *self.0.lock().unwrap() = Some(request.clone());
-        next.call(request).await
-    }
-}
+use document::{Keep, Qwen3, pretty};
 
 struct Stack {
     engine: Arc<OnnxEngine>,
@@ -37,11 +24,7 @@ struct Stack {
 }
 
 fn stack() -> Option<Stack> {
-    let engine = Arc::new(OnnxEngine::load(shared::find("models/tiny/genai-qwen3-fp32")?).unwrap());
-    let source = shared::find("cases/templates/jinja/llamacpp--Qwen-Qwen3-0.6B.jinja")?;
-    let source = std::fs::read_to_string(source).unwrap();
-    let template = JinjaTemplate::from_source(source, serde_json::Map::new()).unwrap();
-    let processor = alloquy_processors::named("qwen3", engine.model()).unwrap();
+    let Qwen3 { engine, template, processor } = Qwen3::load()?;
     let round = Round::builder(engine.clone()).template(template).processor(Arc::clone(&processor)).build();
     Some(Stack { engine, processor, round: round.unwrap() })
 }
@@ -73,7 +56,7 @@ fn the_document_shows_what_happens() {
         }
         (nodes, deltas, turn.finish().await.unwrap())
     });
-    let request = keep.0.lock().unwrap().take().unwrap();
+    let request = keep.request();
     let mut blocks = prompt_blocks(&stack, &request);
     blocks.push(("message", pretty(&message)));
     blocks.push(("node", node(&nodes[0], &nodes)));

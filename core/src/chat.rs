@@ -256,12 +256,13 @@ impl Chat {
         self.parts.store.set_head(copy, None, path.last().map(|node| node.id)).await
     }
 
-    /// Computes the prompt up to the head ahead of the next question.
+    /// Computes the prompt up to the head ahead of the next question, as middleware passes it on.
     ///
     /// # Errors
-    /// Those of the store and the model.
+    /// Those of the store, the middleware and the model.
     pub async fn warm(&self) -> Result<Option<CacheReport>> {
-        self.parts.model.warm(self.request().await?).await
+        let request = self.request().await?;
+        self.parts.next().warm(request).await
     }
 
     /// Returns what the model would be asked at the head, before middleware.
@@ -269,20 +270,25 @@ impl Chat {
     /// # Errors
     /// Those of the store, and [`ErrorKind::Tool`] for tools whose names clash.
     pub async fn request(&self) -> Result<Request> {
-        let (record, path) = (self.record().await?, self.history().await?);
+        let record = self.record().await?;
+        let path = match record.head {
+            Some(head) => self.parts.path(&self.id, head).await?,
+            None => Vec::new(),
+        };
         let tools = self.parts.toolbox.now()?;
         let mut request = self.parts.request(&tools, &record.preface, &path);
         request.sampling = record.sampling.or(&request.sampling);
         Ok(request.arguments(self.arguments.clone()).ending(Ending::Closed))
     }
 
-    /// Says how likely each of `targets` is as the answer to what stands at the head, before middleware.
+    /// Says how likely each of `targets` is as the answer to what stands at the head, as middleware passes it on.
     ///
     /// The conversation stays as it is, stored and computed: the next turn reuses as much as it would have without.
     ///
     /// # Errors
-    /// Those of the store, and as [`ChatModel::score`](crate::ChatModel::score).
+    /// Those of the store and the middleware, and as [`ChatModel::score`](crate::ChatModel::score).
     pub async fn score(&self, targets: &[String]) -> Result<Vec<Score>> {
-        self.parts.model.score(self.request().await?.ending(Ending::Answer), targets).await
+        let request = self.request().await?.ending(Ending::Answer);
+        self.parts.next().score(request, targets).await
     }
 }

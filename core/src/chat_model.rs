@@ -185,6 +185,16 @@ pub enum Degradation {
         /// How often it stands in the texts that the template was given.
         times: usize,
     },
+    /// The template has no place for system messages, and their text stands in the first message of the user.
+    InstructionsMerged {
+        /// How many of them.
+        messages: usize,
+    },
+    /// The template has no place for something that the conversation has, and the prompt goes without it.
+    LeftOut {
+        /// What it is, such as `tools`.
+        what: String,
+    },
     /// Thinking was switched on or off, and the template has no such switch.
     ThinkingSwitchIgnored,
     /// Thoughts of earlier replies were to be kept, and the template does not print all of them.
@@ -236,6 +246,11 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Returns the text of the message.
+    pub fn text(&self) -> String {
+        self.message.text()
+    }
+
     /// Returns the reply unless it failed midway.
     ///
     /// # Errors

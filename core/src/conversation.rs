@@ -11,6 +11,7 @@ use crate::arguments::ProcessorArguments;
 use crate::chat_model::{CacheReport, ChatModel, FinishReason, Reply, ReplyStream, Request};
 use crate::guidance::Guidance;
 use crate::message::{Message, MessagePart, Part};
+use crate::middleware::{Middleware, Next};
 use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::sampling::SamplingOptions;
@@ -36,6 +37,7 @@ use crate::template::Ending;
 #[derive(Clone, Debug)]
 pub struct Conversation {
     model: Arc<dyn ChatModel>,
+    middleware: Vec<Arc<dyn Middleware>>,
     preface: Preface,
     sampling: SamplingOptions,
     guidance: Guidance,
@@ -63,8 +65,15 @@ impl From<Vec<Message>> for Messages {
 impl Conversation {
     /// Starts a conversation.
     pub fn new(model: Arc<dyn ChatModel>, preface: Preface) -> Self {
-        let (sampling, arguments, guidance, history, pending) = Default::default();
-        Self { model, preface, sampling, arguments, guidance, history, pending }
+        let (middleware, sampling, arguments, guidance, history, pending) = Default::default();
+        Self { model, middleware, preface, sampling, arguments, guidance, history, pending }
+    }
+
+    /// Puts a middleware around every model call, inside those added before.
+    #[must_use]
+    pub fn with_middleware(mut self, middleware: impl Middleware + 'static) -> Self {
+        self.middleware.push(Arc::new(middleware));
+        self
     }
 
     /// Sets how replies are sampled; what is absent the model decides.
@@ -110,12 +119,9 @@ impl Conversation {
     /// It blocks the thread: in asynchronous code use [`Conversation::send_message_stream`].
     ///
     /// # Errors
-    /// Those of the model; the history is unchanged then, and pending messages stay pending.
-    pub fn send_message(&mut self, messages: impl Into<Messages>) -> Result<Message> {
-        pollster::block_on(async {
-            let reply = self.send_message_stream(messages).await?.finish().await?.complete()?;
-            Ok(reply.message)
-        })
+    /// Those of the model and the middleware; the history is unchanged then, and pending messages stay pending.
+    pub fn send_message(&mut self, messages: impl Into<Messages>) -> Result<Reply> {
+        pollster::block_on(async { self.send_message_stream(messages).await?.finish().await?.complete() })
     }
 
     /// Says something and returns the answer as it is written.
@@ -123,12 +129,12 @@ impl Conversation {
     /// The history grows when the stream is finished; a dropped stream leaves it as it was.
     ///
     /// # Errors
-    /// Those of the model that come before its first word.
+    /// Those of the middleware, and those of the model that come before its first word.
     pub async fn send_message_stream(&mut self, messages: impl Into<Messages>) -> Result<MessageStream<'_>> {
         let said = joined(&self.pending, messages.into().0);
         let request = self.request(&said, Ending::Answer).guidance(self.guidance.clone());
         let stop = request.stop.clone();
-        let stream = self.model.reply(request).await?;
+        let stream = self.next().call(request).await?;
         self.guidance = Guidance::default();
         Ok(MessageStream { conversation: self, stream, said, stop })
     }
@@ -139,11 +145,11 @@ impl Conversation {
     /// It blocks the thread, like `send_message`.
     ///
     /// # Errors
-    /// Those of the model; nothing is taken then.
+    /// Those of the middleware and the model; nothing is taken then.
     pub fn append_message(&mut self, messages: impl Into<Messages>) -> Result<Option<CacheReport>> {
         let pending = joined(&self.pending, messages.into().0);
         let request = self.request(&pending, Ending::Closed);
-        let report = pollster::block_on(self.model.warm(request))?;
+        let report = pollster::block_on(self.next().warm(request))?;
         self.pending = pending;
         Ok(report)
     }
@@ -156,12 +162,16 @@ impl Conversation {
     /// As [`ChatModel::score`].
     pub fn score(&self, messages: impl Into<Messages>, targets: &[String]) -> Result<Vec<Score>> {
         let said = joined(&self.pending, messages.into().0);
-        pollster::block_on(self.model.score(self.request(&said, Ending::Answer), targets))
+        pollster::block_on(self.next().score(self.request(&said, Ending::Answer), targets))
     }
 
     /// Says whether a message was taken that nothing answered yet.
     pub fn has_pending(&self) -> bool {
         !self.pending.is_empty()
+    }
+
+    fn next(&self) -> Next<'_> {
+        Next::new(&self.middleware, &*self.model)
     }
 
     fn request(&self, said: &[Message], ending: Ending) -> Request {
@@ -213,13 +223,15 @@ impl MessageStream<'_> {
     }
 
     /// Takes the answer to its end and adds question and answer to the history. Of an answer that failed midway the
-    /// reply has what there is, and the history is unchanged.
+    /// reply has what there is, and the history is unchanged; so it is when the answer was stopped before its first
+    /// word.
     ///
     /// # Errors
     /// Those of the model; the history is unchanged then.
     pub async fn finish(self) -> Result<Reply> {
         let reply = self.stream.finish().await?;
-        if reply.finish == FinishReason::Error {
+        let stopped = reply.finish == FinishReason::Cancelled && reply.message.is_empty();
+        if stopped || reply.finish == FinishReason::Error {
             return Ok(reply);
         }
         self.conversation.pending.clear();

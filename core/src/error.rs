@@ -62,6 +62,31 @@ pub enum ErrorKind {
     Invalid,
 }
 
+impl ErrorKind {
+    /// Returns the name as it is written in JSON and in logs.
+    ///
+    /// ```
+    /// assert_eq!(alloquy_core::ErrorKind::ContextOverflow.as_str(), "context_overflow");
+    /// ```
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Template => "template",
+            Self::Tokenize => "tokenize",
+            Self::Model => "model",
+            Self::Backend => "backend",
+            Self::Cancelled => "cancelled",
+            Self::ContextOverflow => "context_overflow",
+            Self::Conflict => "conflict",
+            Self::NotFound => "not_found",
+            Self::Store => "store",
+            Self::Corrupt => "corrupt",
+            Self::Tool => "tool",
+            Self::Unsupported => "unsupported",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
 impl Error {
     /// Creates an error of `kind` with a sentence: lower case, no full stop, the value quoted.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {

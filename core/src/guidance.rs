@@ -151,6 +151,9 @@ fn check(choice: &ToolChoice, source: PromptSource<'_>) -> Result<()> {
         ToolChoice::Required if names.is_empty() => {
             invalid("a tool call is required and no tool is offered".to_owned())
         }
+        ToolChoice::Named(name) if names.is_empty() => {
+            invalid(format!("tool {name:?} is required and no tool is offered"))
+        }
         ToolChoice::Named(name) if !names.contains(&name.as_str()) => {
             invalid(format!("tool {name:?} is required and not offered, one of: {}", names.join(", ")))
         }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::Result;
-use crate::chat_model::{ChatModel, ReplyStream, Request};
+use crate::chat_model::{CacheReport, ChatModel, ReplyStream, Request};
+use crate::scoring::Score;
 
 mod history_shift;
 
@@ -39,6 +40,15 @@ pub trait Middleware: Send + Sync + Debug {
     /// # Errors
     /// Its own, and those of `next`.
     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream>;
+
+    /// Returns a request as `handle` passes it on, where no answer is asked for: its prompt is computed ahead, or texts
+    /// are scored behind it. A middleware that changes what the model sees of a conversation changes it here too.
+    ///
+    /// # Errors
+    /// Its own.
+    async fn prepare(&self, request: Request) -> Result<Request> {
+        Ok(request)
+    }
 }
 
 /// The rest of the stack, down to the model. `Copy`, so that a middleware may call it more than once.
@@ -63,5 +73,22 @@ impl<'a> Next<'a> {
             Some((first, rest)) => first.handle(request, Next { rest, ..self }).await,
             None => self.model.reply(request).await,
         }
+    }
+
+    /// Computes the prompt of a request ahead, as the rest of the stack would pass it on.
+    pub(crate) async fn warm(self, request: Request) -> Result<Option<CacheReport>> {
+        self.model.warm(self.prepared(request).await?).await
+    }
+
+    /// Scores texts behind a request, as the rest of the stack would pass it on.
+    pub(crate) async fn score(self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+        self.model.score(self.prepared(request).await?, targets).await
+    }
+
+    async fn prepared(self, mut request: Request) -> Result<Request> {
+        for middleware in self.rest {
+            request = middleware.prepare(request).await?;
+        }
+        Ok(request)
     }
 }

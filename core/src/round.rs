@@ -6,27 +6,26 @@ use async_trait::async_trait;
 use futures::StreamExt;
 
 use crate::arguments::{ProcessorArguments, SWITCHES};
-use crate::chat_model::{
-    CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage,
-};
+use crate::chat_model::{CacheReport, ChatModel, Degradation, FinishReason, ReplyStream, Request};
 use crate::constraint::Constraints;
 use crate::engine::{Engine, ModelInfo};
-use crate::generator::{Generation, Generator, TokenStream};
+use crate::generator::{Generation, Generator};
 use crate::media::Digest;
-use crate::message::Message;
-use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
+use crate::processor::{DataProcessor, PromptPart, PromptSource};
 use crate::prompt::Prompt;
-use crate::sampling::{SampledLogprobs, Sampler, SamplingOptions};
+use crate::sampling::{Sampler, SamplingOptions};
 use crate::scoring::Score;
-use crate::stop::{StopSignal, StopStrings, StopTokens};
-use crate::stream::{Emit, Run};
+use crate::stop::{StopStrings, StopTokens};
+use crate::stream::Run;
 use crate::template::{PromptTemplate, TemplateInput};
-use crate::tokenizer::{Detokenizer, TokenId};
+use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
 mod form;
+mod reading;
 
 use form::{Form, Prepared};
+use reading::{Reading, ThinkingTokens, read};
 
 /// How many KV caches an engine keeps unless told otherwise.
 const SESSIONS: usize = 4;
@@ -166,7 +165,9 @@ impl Round {
         let switched = source.arguments.thinking.is_some() && given.peek().is_some();
         let ignored = switched && !given.any(|name| self.template.reads(input, name));
         let ignored = ignored.then_some(Degradation::ThinkingSwitchIgnored);
-        ignored.into_iter().chain(self.processor.degradations(rendered, source)).collect()
+        let of_template = self.template.degradations(input);
+        let of_processor = self.processor.degradations(rendered, source);
+        ignored.into_iter().chain(of_template).chain(of_processor).collect()
     }
 
     fn options(&self, request: &Request) -> SamplingOptions {
@@ -287,214 +288,4 @@ struct Limit {
     /// What it means when that many were sampled.
     reached: FinishReason,
     capped: Option<Degradation>,
-}
-
-/// A reply that is being read: tokens up to a stop sequence, to text, up to a stop text, to deltas.
-struct Reading {
-    stop_tokens: StopTokens,
-    detokenizer: Box<dyn Detokenizer>,
-    stops: StopStrings,
-    parser: Box<dyn ReplyParser>,
-    /// How many units fit.
-    context: usize,
-    /// How many tokens were sampled, the one that ended the reply included.
-    sampled: usize,
-    /// The ids of the reply.
-    tokens: Vec<TokenId>,
-    /// Where in the reply's text each token ends, in bytes.
-    ends: Vec<usize>,
-    /// Bytes of text so far.
-    length: usize,
-    /// Those of the tokens so far, where they are asked for.
-    logprobs: Vec<SampledLogprobs>,
-    thinking: ThinkingTokens,
-    cache: Option<CacheReport>,
-    finish: Option<FinishReason>,
-    stop_string: Option<String>,
-    error: Option<Error>,
-    seed: Option<u64>,
-    /// What it means when the limit of tokens was reached.
-    reached: FinishReason,
-    template: Digest,
-    /// What was not done as asked, so far.
-    degradations: Vec<Degradation>,
-    form: Form,
-}
-
-async fn read(
-    mut reading: Reading,
-    tokens: TokenStream,
-    stop: StopSignal,
-    mut emit: Emit<Delta>,
-) -> Result<Reply> {
-    let mut events = stop.cut(tokens);
-    while reading.finish.is_none() {
-        let event = match events.next().await {
-            Some(event) => event,
-            None if stop.is_stopped() => Ok(Generation::Ended(FinishReason::Cancelled)),
-            None => Err(ended()),
-        };
-        match event.and_then(|event| reading.take(event)) {
-            Ok(deltas) => emit.send_all(deltas).await,
-            Err(error) => reading.fail(error)?,
-        }
-    }
-    let (deltas, reply) = reading.end()?;
-    emit.send_all(deltas).await;
-    Ok(reply)
-}
-
-impl Reading {
-    fn take(&mut self, event: Generation) -> Result<Vec<Delta>> {
-        match event {
-            Generation::Prefilled(report) => self.cache = Some(report),
-            Generation::Ended(FinishReason::Length) => self.finish = Some(self.reached),
-            Generation::Ended(FinishReason::Stop) => {
-                self.sampled += 1;
-                self.form.end();
-                self.finish = Some(FinishReason::Stop);
-            }
-            Generation::Ended(reason) => self.finish = Some(reason),
-            Generation::Complete => {
-                self.form.end();
-                self.finish = Some(FinishReason::Stop);
-            }
-            Generation::ThinkingCut(tokens) => self.degradations.push(Degradation::ThinkingCut { tokens }),
-            Generation::Logprobs(logprobs) => self.logprobs.push(logprobs),
-            Generation::Token(token) => return self.sampled(token),
-        }
-        Ok(Vec::new())
-    }
-
-    fn sampled(&mut self, token: TokenId) -> Result<Vec<Delta>> {
-        self.sampled += 1;
-        let (settled, ended) = self.stop_tokens.push(token);
-        if ended {
-            self.finish = Some(FinishReason::Stop);
-        }
-        self.tokens(settled)
-    }
-
-    fn tokens(&mut self, tokens: Vec<TokenId>) -> Result<Vec<Delta>> {
-        let mut deltas = Vec::new();
-        for token in tokens {
-            // A stop text among tokens that were held back leaves the rest of them out.
-            if self.stop_string.is_none() {
-                deltas.extend(self.token(token)?);
-            }
-        }
-        Ok(deltas)
-    }
-
-    fn token(&mut self, token: TokenId) -> Result<Vec<Delta>> {
-        let text = self.detokenizer.push(token)?;
-        self.length += text.len();
-        self.tokens.push(token);
-        self.ends.push(self.length);
-        let deltas = self.text(&text);
-        self.thinking.token(&deltas);
-        Ok(deltas)
-    }
-
-    /// Keeps what there is of a reply that failed midway; before the first token there is nothing to keep.
-    ///
-    /// # Errors
-    /// Then, the failure.
-    fn fail(&mut self, error: Error) -> Result<()> {
-        if self.sampled == 0 {
-            return Err(error);
-        }
-        self.finish = Some(FinishReason::Error);
-        self.error = Some(error);
-        Ok(())
-    }
-
-    fn text(&mut self, text: &str) -> Vec<Delta> {
-        let held = self.stops.held();
-        let (settled, stop) = self.stops.push(text);
-        if stop.is_some() {
-            self.finish = Some(FinishReason::StopString);
-            self.stop_string = stop;
-            // What failed came behind the end.
-            self.error = None;
-            let end = self.length - text.len() - held + settled.len();
-            self.tokens.truncate(self.ends.partition_point(|&token_end| token_end <= end));
-            // What the detokenizer still holds stands behind the stop text.
-            drop(self.detokenizer.finish());
-        }
-        self.parser.push(&settled)
-    }
-
-    fn end(mut self) -> Result<(Vec<Delta>, Reply)> {
-        let held = self.stop_tokens.finish();
-        let flushed = self.tokens(held);
-        let mut deltas = flushed.or_else(|error| self.fail(error).map(|()| Vec::new()))?;
-        let tail = self.detokenizer.finish();
-        self.length += tail.len();
-        let broken = (!tail.is_empty()).then_some(Degradation::BrokenText);
-        deltas.extend(self.text(&tail));
-        let held = self.stops.finish();
-        deltas.extend(self.parser.push(&held));
-        let usage = self.usage();
-        let (rest, message) = self.parser.finish();
-        deltas.extend(rest);
-        if let Some(error) = self.error.take_if(|_| message.is_empty()) {
-            return Err(error);
-        }
-        self.logprobs.truncate(self.tokens.len());
-        let cut = (self.form == Form::Open).then_some(Degradation::ConstraintCut);
-        let reply = Reply {
-            finish: finish(self.finish, &message),
-            stop_string: self.stop_string,
-            error: self.error.map(|error| format!("{error:#}")),
-            message,
-            usage,
-            tokens: self.tokens,
-            logprobs: self.logprobs,
-            cache: self.cache,
-            seed: self.seed,
-            template: Some(self.template),
-            degradations: self.degradations.into_iter().chain(cut).chain(broken).collect(),
-        };
-        Ok((deltas, reply))
-    }
-
-    fn usage(&self) -> Usage {
-        let report = self.cache.unwrap_or_default();
-        Usage {
-            prompt: report.prompt,
-            reused: report.reused,
-            generated: self.sampled,
-            thinking: self.thinking.count,
-            remaining: Some(self.context.saturating_sub(report.prompt + self.sampled)),
-        }
-    }
-}
-
-/// Counts the tokens of thoughts. A token that settles nothing counts with the next one that does.
-#[derive(Debug, Default)]
-struct ThinkingTokens {
-    count: usize,
-    undecided: usize,
-}
-
-impl ThinkingTokens {
-    fn token(&mut self, deltas: &[Delta]) {
-        self.undecided += 1;
-        if let Some(last) = deltas.last() {
-            if matches!(last, Delta::Thinking(_)) {
-                self.count += self.undecided;
-            }
-            self.undecided = 0;
-        }
-    }
-}
-
-fn finish(reason: Option<FinishReason>, message: &Message) -> FinishReason {
-    match reason.unwrap_or(FinishReason::Stop) {
-        FinishReason::Stop | FinishReason::StopString if message.tool_calls().next().is_some() => {
-            FinishReason::ToolCalls
-        }
-        reason => reason,
-    }
 }

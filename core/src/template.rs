@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::chat_model::Degradation;
 use crate::{Digest, Result};
 
 /// How a rendered prompt ends.
@@ -70,6 +71,13 @@ pub trait PromptTemplate: Send + Sync + Debug {
         let _ = (input, variable);
         true
     }
+
+    /// Returns what of `input` the rendered prompt does not say, or says elsewhere; nothing, unless a template was told
+    /// to render such conversations nevertheless.
+    fn degradations(&self, input: &TemplateInput) -> Vec<Degradation> {
+        let _ = input;
+        Vec::new()
+    }
 }
 
 impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
@@ -87,5 +95,9 @@ impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
 
     fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
         (**self).reads(input, variable)
+    }
+
+    fn degradations(&self, input: &TemplateInput) -> Vec<Degradation> {
+        (**self).degradations(input)
     }
 }

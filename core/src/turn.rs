@@ -20,11 +20,13 @@ use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::sampling::SamplingOptions;
 use crate::stop::StopSignal;
-use crate::store::{ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt};
+use crate::store::{ConversationId, ConversationRecord, ConversationStore};
 use crate::stream::{Emit, Run};
 use crate::tool::{Toolbox, Tools};
 use crate::tree::{Node, NodeId, NodeStatus, TEMPLATE};
 use crate::{Error, ErrorKind, Result};
+
+mod media;
 
 /// Everything that turns of one manager share.
 #[derive(Debug)]
@@ -49,6 +51,11 @@ impl Parts {
         }
         let path = path.iter().map(|node| node.message.clone()).collect();
         Request::new(preface, path).sampling(self.sampling.clone())
+    }
+
+    /// The way to the model.
+    pub(crate) fn next(&self) -> Next<'_> {
+        Next::new(&self.middleware, &*self.model)
     }
 }
 
@@ -89,7 +96,7 @@ pub enum TurnEvent {
 /// Where the head of the conversation is after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadMove {
-    /// At the reply.
+    /// At the turn's last node.
     Moved,
     /// Elsewhere: another writer moved it first, and the reply is kept as a branch.
     Branched {
@@ -126,9 +133,11 @@ pub struct TurnReply {
     pub reply: Reply,
     /// The node of that reply.
     pub node: NodeId,
+    /// The turn's last node: that of the reply, or of the results of its calls.
+    pub last: NodeId,
     /// The node that the turn answered; `None` when it answered the preface alone.
     pub answers: Option<NodeId>,
-    /// Whether the head is at the turn's last node now: the reply, or the results of its calls.
+    /// Whether the head is at [`TurnReply::last`] now.
     pub head: HeadMove,
     /// Calls that nothing has answered yet. The results that the next message carries are theirs; calls of tools that
     /// the manager has run when the turn is completed; the rest is answered by an error when the conversation goes on.
@@ -145,7 +154,7 @@ impl TurnReply {
 
     /// Returns the reply's text.
     pub fn text(&self) -> String {
-        self.reply.message.text()
+        self.reply.text()
     }
 
     /// Returns the node that the turn answered, to go back to.
@@ -236,7 +245,7 @@ async fn turn(
     let nothing = || Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word");
     let (reply, node) = last.ok_or_else(nothing)?;
     let (head, pending) = (line.move_head().await?, line.open_calls().into_calls());
-    Ok(TurnReply { end, reply, node, answers, head, pending, rounds })
+    Ok(TurnReply { end, reply, node, last: line.tip.unwrap_or(node), answers, head, pending, rounds })
 }
 
 /// Adds messages at the head, one below the other, and moves the head to the last one.
@@ -257,7 +266,7 @@ pub(crate) async fn add(
         nodes.push(Node::new(tip, message));
     }
     let to = nodes.last().map_or(from, |node| Some(node.id));
-    parts.store.append(conversation, &nodes).await?;
+    parts.store(conversation, &nodes).await?;
     parts.store.set_head(conversation, from, to).await?;
     Ok(to)
 }
@@ -283,7 +292,7 @@ impl<'a> Line<'a> {
             Place::Beside(node) => Some(node),
         };
         let mut path = match from {
-            Some(node) => parts.store.load_path(&record.id, node).await?,
+            Some(node) => parts.path(&record.id, node).await?,
             None => Vec::new(),
         };
         match start.place {
@@ -328,12 +337,11 @@ impl<'a> Line<'a> {
     }
 
     async fn ask(&self, start: &Start, rounds: usize, emit: &mut Emit<TurnEvent>) -> Result<Reply> {
-        let parts = self.parts;
         let mut request = self.request(start);
         if rounds > 0 {
             request.guidance.after_calls();
         }
-        let mut stream = Next::new(&parts.middleware, &*parts.model).call(request).await?;
+        let mut stream = self.parts.next().call(request).await?;
         while let Some(delta) = stream.next().await {
             emit.send(TurnEvent::Delta(delta)).await;
         }
@@ -421,10 +429,7 @@ impl<'a> Line<'a> {
     }
 
     async fn append(&mut self, node: Node, emit: &mut Emit<TurnEvent>) -> Result<NodeId> {
-        for media in node.message.media().filter(|media| media.bytes().is_some()) {
-            self.parts.store.put_media(media).await?;
-        }
-        self.parts.store.append(&self.record.id, std::slice::from_ref(&node)).await?;
+        self.parts.store(&self.record.id, std::slice::from_ref(&node)).await?;
         self.tip = Some(node.id);
         self.path.push(node.clone());
         let id = node.id;

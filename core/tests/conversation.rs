@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
-    Conversation, ErrorKind, FinishReason, Message, MessagePart, Part, Preface, Role, Round, SamplingOptions,
+    Conversation, Degradation, ErrorKind, FinishReason, Message, MessagePart, Part, Preface, Role, Round,
+    SamplingOptions,
 };
 use futures::StreamExt;
 use serde_json::json;
@@ -25,7 +26,7 @@ fn conversation() -> (Conversation, ScriptedEngine) {
 #[test]
 fn question_and_answer_join_the_history() {
     let (mut conversation, _) = conversation();
-    assert_eq!(conversation.send_message("Hi").unwrap(), Message::assistant("Hello!"));
+    assert_eq!(conversation.send_message("Hi").unwrap().message, Message::assistant("Hello!"));
     assert_eq!(conversation.send_message("And now?").unwrap().text(), "Now we talk.");
     let said: Vec<_> = conversation.history().iter().map(|message| (message.role, message.text())).collect();
     insta::assert_debug_snapshot!(said);
@@ -97,6 +98,27 @@ fn a_clone_goes_its_own_way() {
     assert_eq!((conversation.history().len(), other.history().len()), (2, 4));
     conversation.truncate(0);
     assert_eq!(conversation.send_message("Hi").unwrap().text(), "Hello!");
+}
+
+#[test]
+fn an_answer_that_is_stopped_before_its_first_word_changes_nothing() {
+    let (mut conversation, _) = conversation();
+    pollster::block_on(async {
+        let stream = conversation.send_message_stream("Hi").await.unwrap();
+        stream.stop_signal().stop();
+        let reply = stream.finish().await.unwrap();
+        assert_eq!((reply.finish, reply.text().as_str()), (FinishReason::Cancelled, ""));
+    });
+    assert!(conversation.history().is_empty());
+}
+
+#[test]
+fn the_whole_reply_comes_back_with_what_was_not_as_asked() {
+    let (conversation, _) = conversation();
+    let mut conversation = conversation
+        .with_sampling(SamplingOptions { max_tokens: Some(99_999), ..SamplingOptions::default() });
+    let reply = conversation.send_message("Hi").unwrap();
+    assert!(matches!(reply.degradations[..], [Degradation::MaxTokensCapped { asked: 99_999, .. }]));
 }
 
 #[test]

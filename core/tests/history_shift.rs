@@ -7,14 +7,44 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
-    ChatModel, Degradation, ErrorKind, HistoryShift, Manager, Message, Part, Preface, Request, Result, Role,
-    Round, ShiftPolicy, ToolCall, ToolResult, ToolSpec,
+    ArgumentsDelta, Ask, CacheReport, ChatModel, Conversation, Degradation, Delta, ErrorKind, HistoryShift,
+    Manager, Message, Part, Preface, Reply, ReplyStream, Request, Result, Role, Round, ShiftPolicy, ToolCall,
+    ToolResult, ToolSpec, TurnEvent,
 };
+use futures::StreamExt;
 use pollster::block_on;
 use proptest::prelude::*;
 use serde_json::json;
 
 const WINDOW: usize = 100;
+
+/// Together more than a window.
+const QUESTIONS: [&str; 6] = ["the first", "the second", "the third", "the fourth", "the fifth", "the sixth"];
+
+/// Calls a tool, piece by piece, always by the same id.
+#[derive(Debug)]
+struct Calling;
+
+#[async_trait::async_trait]
+impl ChatModel for Calling {
+    fn name(&self) -> &str {
+        "calling"
+    }
+
+    async fn reply(&self, _: Request) -> Result<ReplyStream> {
+        let call = ToolCall::new("call_0", "clock", json!({}));
+        let (id, name, text) = (call.id.clone(), call.name.clone(), "{}".to_owned());
+        Ok(ReplyStream::new(|mut emit| async move {
+            emit.send(Delta::Arguments(ArgumentsDelta { id, name, text })).await;
+            emit.send(Delta::ToolCall(call.clone())).await;
+            Ok(Reply::new(Message::new(Role::Assistant, vec![Part::ToolCall(call)])))
+        }))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}
 
 fn round(script: &[(&str, &str)]) -> Round {
     let engine = ScriptedEngine::new(script.iter().copied()).context_length(WINDOW);
@@ -151,6 +181,58 @@ fn a_call_out_of_sight_keeps_its_id_to_itself() {
         assert_eq!(second.reply.degradations, [Degradation::HistoryShifted { dropped: 3 }]);
         assert_ne!(id(&first), id(&second));
     });
+}
+
+#[test]
+fn pieces_of_arguments_have_the_id_of_their_call() {
+    let call = ToolCall::new("call_0", "clock", json!({}));
+    let path = vec![
+        Message::new(Role::Assistant, vec![Part::ToolCall(call.clone())]),
+        Message::user("x".repeat(60)),
+        Message::assistant("y".repeat(60)),
+        Message::user("Again"),
+    ];
+    let manager =
+        Manager::over(Arc::new(Calling)).middleware(HistoryShift::new(characters, policy()).unwrap());
+    block_on(async {
+        let hosts = Preface::default().tool(ToolSpec::new("clock", "The host's own", json!({})));
+        let chat = manager.build().unwrap().create(hosts).await.unwrap();
+        chat.add(path).await.unwrap();
+        let mut turn = chat.complete(Ask::default());
+        let mut ids = Vec::new();
+        while let Some(event) = turn.next().await {
+            match event {
+                TurnEvent::Delta(Delta::Arguments(piece)) => ids.push(piece.id),
+                TurnEvent::Delta(Delta::ToolCall(call)) => ids.push(call.id),
+                _ => {}
+            }
+        }
+        assert_eq!(ids, ["call_0_2", "call_0_2"]);
+    });
+}
+
+#[test]
+fn what_is_computed_ahead_is_what_the_next_answer_begins_with() {
+    let round = round(&[("<assistant>", "Yes.")]);
+    let shift = || HistoryShift::new(round.clone(), policy()).unwrap();
+    let manager = Manager::over(Arc::new(round.clone())).middleware(shift()).build().unwrap();
+    let mut held = Conversation::new(Arc::new(round.clone()), Preface::default()).with_middleware(shift());
+    block_on(async {
+        let chat = manager.create(Preface::default()).await.unwrap();
+        for question in QUESTIONS {
+            chat.add(question).await.unwrap();
+            let warm = chat.warm().await.unwrap().unwrap();
+            let reply = chat.complete(Ask::default()).finish().await.unwrap().reply;
+            assert_eq!(reply.cache.unwrap().forwarded, 1, "{question}: the header alone is left");
+            assert_eq!(reply.cache.unwrap().reused, warm.prompt);
+            assert!(!chat.score(&["Yes.".to_owned()]).await.unwrap().is_empty());
+        }
+        assert!(round.prepare(&chat.request().await.unwrap()).unwrap().prompt.units.len() > WINDOW);
+    });
+    for question in QUESTIONS {
+        held.append_message(question).unwrap();
+        assert_eq!(held.send_message("?").unwrap().text(), "Yes.");
+    }
 }
 
 #[test]

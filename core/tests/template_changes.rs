@@ -1,15 +1,19 @@
 //! A conversation that another template goes on with: the reply says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+mod support;
+
 use std::sync::Arc;
 
 use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Ask, Chat, ChatModel, ConversationManager, ConversationStore, Degradation, Digest, Manager, MemoryStore,
-    Message, Node, Preface, PromptTemplate, Result, Round, TemplateInput, Tool, ToolSpec,
+    Message, Node, Preface, PromptTemplate, Result, Round, TemplateInput,
 };
 use pollster::block_on;
-use serde_json::{Value, json};
+use serde_json::json;
+
+use support::Clock;
 
 /// Renders as the tagged template does, but is another.
 #[derive(Debug)]
@@ -28,26 +32,13 @@ impl PromptTemplate for Another {
 const SCRIPT: [(&str, &str); 4] = [
     ("<user>Hi<end><assistant>", "Hello!"),
     ("<user>And now?<end><assistant>", "Now we talk."),
-    ("<user>What time is it?<end><assistant>", "call:clock {}"),
+    ("<user>What time is it?<end><assistant>", "call:clock {\"zone\":\"UTC\"}"),
     ("<tool>noon<end><assistant>", "It is noon."),
 ];
 
 fn round(template: impl PromptTemplate + 'static) -> Arc<dyn ChatModel> {
     let engine = Arc::new(ScriptedEngine::new(SCRIPT));
     Arc::new(Round::builder(engine).template(template).processor(TaggedProcessor).build().unwrap())
-}
-
-#[derive(Debug)]
-struct Clock;
-
-#[async_trait::async_trait]
-impl Tool for Clock {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec::new("clock", "Tells the time", json!({"type": "object"}))
-    }
-    async fn call(&self, _: &Value) -> Result<Value> {
-        Ok("noon".into())
-    }
 }
 
 /// A conversation in one store, held through one model after another.

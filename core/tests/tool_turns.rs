@@ -1,6 +1,8 @@
 //! Tools in turns: what is stored of them, and that no result is without its call and no call without its result.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+mod support;
+
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +16,8 @@ use futures::{FutureExt, StreamExt};
 use pollster::block_on;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use support::{first_result, spec};
 
 const SCRIPT: [(&str, &str); 6] = [
     (
@@ -34,7 +38,7 @@ struct Weather;
 #[async_trait::async_trait]
 impl Tool for Weather {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new("weather", "Tells the weather", json!({"type": "object"}))
+        spec("weather")
     }
     async fn call(&self, arguments: &Value) -> Result<Value> {
         match arguments["city"].as_str() {
@@ -53,7 +57,7 @@ struct Delete;
 #[async_trait::async_trait]
 impl Tool for Delete {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new("delete", "Deletes a file", json!({"type": "object"}))
+        spec("delete")
     }
     async fn call(&self, _arguments: &Value) -> Result<Value> {
         panic!("a refused call runs")
@@ -75,7 +79,7 @@ impl Drop for Alive<'_> {
 #[async_trait::async_trait]
 impl Tool for Wait {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new("wait", "Waits", json!({"type": "object"}))
+        spec("wait")
     }
     async fn call(&self, _arguments: &Value) -> Result<Value> {
         self.0.fetch_add(1, Ordering::SeqCst);
@@ -106,7 +110,7 @@ fn builder() -> ManagerBuilder {
 }
 
 fn preface() -> Preface {
-    Preface::default().tool(ToolSpec::new("host", "The host's own", json!({"type": "object"})))
+    Preface::default().tool(spec("host"))
 }
 
 async fn chat(builder: ManagerBuilder) -> Chat {
@@ -176,6 +180,8 @@ fn what_only_the_host_can_answer_waits_for_its_result() {
         let chat = chat(builder()).await;
         let reply = chat.send("Mixed").finish().await.unwrap();
         assert_eq!((reply.end, reply.pending.len()), (TurnEnd::HostCalls, 1));
+        assert_eq!(chat.head().await.unwrap(), Some(reply.last), "at the result of the other call");
+        assert_ne!(reply.last, reply.node);
         let error = chat.complete(Ask::default()).finish().await.unwrap_err();
         assert_eq!(error.to_string(), "the call \"call_1\" of \"host\" waits for the host's result");
         let result = ToolResult::ok(&reply.pending[0], "result of the host");
@@ -204,11 +210,8 @@ fn stopping_while_tools_run_gives_every_call_a_result() {
         let wait = Wait::default();
         let chat = chat(builder().tool(wait.clone())).await;
         let mut turn = chat.send("Wait");
-        while let Some(event) = turn.next().await {
-            if matches!(event, TurnEvent::ToolResult(_)) {
-                turn.stop();
-            }
-        }
+        first_result(&mut turn).await;
+        turn.stop();
         let reply = turn.finish().await.unwrap();
         assert_eq!((reply.end, reply.reply.finish), (TurnEnd::Stopped, FinishReason::ToolCalls));
         assert!(reply.pending.is_empty());
@@ -226,11 +229,7 @@ fn dropping_a_turn_drops_its_calls() {
         let wait = Wait::default();
         let chat = chat(builder().tool(wait.clone())).await;
         let mut turn = chat.send("Wait");
-        while let Some(event) = turn.next().await {
-            if matches!(event, TurnEvent::ToolResult(_)) {
-                break;
-            }
-        }
+        first_result(&mut turn).await;
         assert!(turn.next().now_or_never().is_none(), "nothing more happens");
         assert_eq!(wait.0.load(Ordering::SeqCst), 2, "both run at once");
         drop(turn);

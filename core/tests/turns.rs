@@ -1,17 +1,20 @@
 //! Turns through a manager: nodes, heads, branches, tools, stops, drops, two writers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use std::sync::Arc;
+mod support;
+
+use std::sync::{Arc, Mutex};
 
 use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
-    Ask, Chat, ConversationManager, ErrorKind, FinishReason, HeadMove, Manager, ManagerBuilder, Message,
-    Middleware, NewConversation, Next, NodeStatus, Preface, Query, ReplyStream, Request, Result, Tool,
-    ToolSpec, TurnEvent,
+    Ask, Chat, ConversationManager, ConversationStore, ConversationStoreExt, ErrorKind, FinishReason,
+    HeadMove, Manager, ManagerBuilder, Media, MemoryStore, Message, Middleware, NewConversation, Next,
+    NodeStatus, Part, Preface, Query, ReplyStream, Request, Result, Role, TurnEvent,
 };
 use futures::StreamExt;
 use pollster::block_on;
-use serde_json::{Value, json};
+
+use support::{Clock, spec};
 
 const SCRIPT: [(&str, &str); 6] = [
     ("<user>Hi<end><assistant>", "Hello!"),
@@ -101,20 +104,6 @@ fn going_back_to_the_question_makes_the_next_answer_a_sibling() {
     });
 }
 
-#[derive(Debug)]
-struct Clock;
-
-#[async_trait::async_trait]
-impl Tool for Clock {
-    fn spec(&self) -> ToolSpec {
-        ToolSpec::new("clock", "Tells the time", json!({"type": "object"}))
-    }
-    async fn call(&self, arguments: &Value) -> Result<Value> {
-        assert_eq!(arguments["zone"], "UTC");
-        Ok("noon".into())
-    }
-}
-
 #[test]
 fn a_tool_call_its_result_and_the_answer_are_nodes() {
     block_on(async {
@@ -141,8 +130,7 @@ fn a_tool_call_its_result_and_the_answer_are_nodes() {
 fn a_call_of_the_hosts_own_tool_ends_the_turn_and_an_unknown_one_is_answered() {
     block_on(async {
         let manager = builder().tool(Clock).build().unwrap();
-        let host = ToolSpec::new("host", "The host's own", json!({"type": "object"}));
-        let chat = manager.create(Preface::default().tool(host)).await.unwrap();
+        let chat = manager.create(Preface::default().tool(spec("host"))).await.unwrap();
         let reply = chat.send("Ask the host").finish().await.unwrap();
         assert_eq!(reply.reply.finish, FinishReason::ToolCalls);
         assert_eq!(reply.pending.first().unwrap().name, "host");
@@ -302,6 +290,52 @@ fn added_messages_wait_for_an_answer_and_warming_computes_them() {
         let reply = chat.complete(Ask::default()).finish().await.unwrap();
         let cache = reply.reply.cache.unwrap();
         assert_eq!((reply.text().as_str(), cache.reused, cache.forwarded), ("Hello!", warm.prompt, 1));
+    });
+}
+
+#[test]
+fn the_bytes_of_added_media_are_stored() {
+    block_on(async {
+        let store: Arc<dyn ConversationStore> = Arc::new(MemoryStore::default());
+        let manager = builder().store(Arc::clone(&store)).build().unwrap();
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let dot = Media::new("image/png", *b"dot");
+        chat.add(Message::new(Role::User, vec![Part::Image(dot.clone())])).await.unwrap();
+        assert_eq!(store.get_media(&dot).await.unwrap().bytes().unwrap().as_ref(), b"dot");
+    });
+}
+
+/// Keeps how many bytes of media the model was shown.
+#[derive(Clone, Debug, Default)]
+struct Shown(Arc<Mutex<Vec<usize>>>);
+
+#[async_trait::async_trait]
+impl Middleware for Shown {
+    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
+        let bytes =
+            request.path.iter().flat_map(Message::media).map(|media| media.bytes().map_or(0, |b| b.len()));
+        *self.0.lock().unwrap() = bytes.collect();
+        next.call(request).await
+    }
+}
+
+#[test]
+fn a_model_is_shown_the_bytes_of_media_that_a_store_keeps_apart() {
+    block_on(async {
+        let (store, shown): (Arc<dyn ConversationStore>, _) =
+            (Arc::new(MemoryStore::default()), Shown::default());
+        let manager = Manager::over(Arc::new(EchoModel)).middleware(shown.clone()).store(Arc::clone(&store));
+        let chat = manager.build().unwrap().create(Preface::default()).await.unwrap();
+        let [dot, lost] = [*b"dot", *b"los"].map(|bytes| Media::new("image/png", bytes));
+        store.put_media(&dot).await.unwrap();
+        // As a store that outlives the process gives them back.
+        let stored = serde_json::to_value(vec![Part::Image(dot), Part::Image(lost)]).unwrap();
+        let parts: Vec<Part> = serde_json::from_value(stored).unwrap();
+        chat.add(Message::new(Role::User, parts)).await.unwrap();
+        chat.send("What is it?").finish().await.unwrap();
+        assert_eq!(*shown.0.lock().unwrap(), [3, 0]);
+        let request = chat.request().await.unwrap();
+        assert!(request.path[0].media().next().unwrap().bytes().is_some());
     });
 }
 

@@ -240,12 +240,26 @@ pub(crate) fn python(input: &mut TemplateInput) {
         let text = object(&content).map_or(content, |fields| literal(&fields.into()));
         json!([{"type": "text", "text": text}])
     });
+    join_results(input);
+}
+
+/// Gives results as lists of a name and a response, those of one message in one list.
+pub(crate) fn results_as_items(input: &mut TemplateInput) {
+    each_result(input, |name, content| {
+        let response = object(&content).map_or_else(|| content.into(), Value::Object);
+        json!([{"name": name, "response": response}])
+    });
+    join_results(input);
+}
+
+/// Joins the lists of results that follow each other.
+fn join_results(input: &mut TemplateInput) {
     let is_tool = |message: &Value| message.get("role").is_some_and(|role| role == "tool");
     input.messages.dedup_by(|next, before| {
         let both = is_tool(next) && is_tool(before);
-        let (more, texts) = (next.get("content"), before.get_mut("content"));
-        match (more.and_then(Value::as_array), texts.and_then(Value::as_array_mut)) {
-            (Some(more), Some(texts)) if both => texts.extend(more.iter().cloned()),
+        let (more, items) = (next.get("content"), before.get_mut("content"));
+        match (more.and_then(Value::as_array), items.and_then(Value::as_array_mut)) {
+            (Some(more), Some(items)) if both => items.extend(more.iter().cloned()),
             _ => return false,
         }
         true

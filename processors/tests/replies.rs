@@ -5,11 +5,11 @@
 #![cfg(test)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::{env, fs};
 
-use alloquy_core::{DataProcessor, Delta, Ending, Message, ModelInfo, Part, Preface, PromptSource, ToolSpec};
+use alloquy_core::testing::{Draws, ReadReply};
+use alloquy_core::{DataProcessor, Ending, Message, ModelInfo, Preface, PromptSource, ToolSpec};
 use serde_json::{Value, json};
 
 /// How many mutated replies a plain test run reads.
@@ -17,9 +17,6 @@ const PLAIN_RUN: u64 = 20_000;
 
 /// A word that no recorded reply contains.
 const WORD: &str = "Quark";
-
-/// What the deltas join to, and the message.
-type Reading = (Vec<Part>, BTreeMap<String, String>, Message);
 
 /// The recorded replies of a family, and the prompt's end of each.
 struct Corpus {
@@ -52,65 +49,12 @@ fn read<'a>(
     preface: &Preface,
     rendered: &str,
     pieces: impl IntoIterator<Item = &'a str>,
-) -> Reading {
+) -> ReadReply {
     let path = [Message::user("Hi")];
-    let mut parser = processor.reply_parser(rendered, PromptSource::new(preface, &path, Ending::Answer));
-    let mut deltas: Vec<_> = pieces.into_iter().flat_map(|piece| parser.push(piece)).collect();
-    let (rest, message) = parser.finish();
-    deltas.extend(rest);
-    let (mut parts, mut arguments) = (Vec::new(), BTreeMap::<String, String>::new());
-    for delta in deltas {
-        match (parts.last_mut(), delta) {
-            (Some(Part::Text(text)), Delta::Text(more))
-            | (Some(Part::Thinking(text)), Delta::Thinking(more)) => {
-                text.push_str(&more);
-            }
-            (_, Delta::Text(text)) => parts.push(Part::Text(text)),
-            (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text)),
-            (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call)),
-            (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed)),
-            (_, Delta::Arguments(piece)) => arguments.entry(piece.id).or_default().push_str(&piece.text),
-            (_, other) => panic!("{other:?}"),
-        }
-    }
-    (parts, arguments, message)
-}
-
-fn said(part: &Part) -> String {
-    match part {
-        Part::Text(text) | Part::Thinking(text) => text.clone(),
-        Part::ToolCall(call) => format!("{}{}{}", call.id, call.name, call.arguments),
-        Part::Malformed(malformed) => malformed.raw.clone(),
-        other => panic!("{other:?} stands in a reply"),
-    }
-}
-
-/// A small generator (xorshift64, Marsaglia 2003) that draws the same on every platform.
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap() % limit.max(1)
-    }
-
-    /// A place where `text` can be cut.
-    fn border(&mut self, text: &str) -> usize {
-        text.floor_char_boundary(self.below(text.len() + 1))
-    }
-
-    fn pieces<'t>(&mut self, text: &'t str) -> Vec<&'t str> {
-        let longest = [2, 5, 17, 60][self.below(4)];
-        let (mut pieces, mut rest) = (Vec::new(), text);
-        while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(rest.ceil_char_boundary(self.below(longest)).min(rest.len()));
-            pieces.push(piece);
-            rest = behind;
-        }
-        pieces
-    }
+    ReadReply::new(
+        processor.reply_parser(rendered, PromptSource::new(preface, &path, Ending::Answer)),
+        pieces,
+    )
 }
 
 /// What mutations put between: pieces of every notation.
@@ -188,12 +132,12 @@ fn check(processor: &dyn DataProcessor, reply: &str, rendered: &str, draws: &mut
     let mut planted = reply.to_owned();
     planted.insert_str(draws.border(reply), WORD);
     let whole = read(processor, &preface, rendered, [planted.as_str()]);
-    let pieces = draws.pieces(&planted);
+    let longest = [2, 5, 17, 60][draws.below(4)];
+    let pieces = draws.pieces(&planted, longest);
     let name = processor.name();
     assert_eq!(read(processor, &preface, rendered, pieces.iter().copied()), whole, "{name}: {pieces:?}");
-    assert_eq!(whole.0, whole.2.parts, "{name}: {planted:?}");
-    let kept = whole.2.parts.iter().any(|part| said(&part.content).contains(WORD));
-    assert!(kept, "{name}: {WORD:?} of {planted:?} is not in {:?}", whole.2);
+    assert_eq!(whole.joined, whole.message.parts, "{name}: {planted:?}");
+    assert!(whole.says(WORD), "{name}: {WORD:?} of {planted:?} is not in {:?}", whole.message);
 }
 
 fn every_two_cuts(processor: &dyn DataProcessor, corpus: &Corpus) -> u64 {
@@ -216,7 +160,7 @@ fn every_two_cuts(processor: &dyn DataProcessor, corpus: &Corpus) -> u64 {
 fn mutated_replies_lose_nothing() {
     let asked = env::var("ALLOQUY_FUZZ_REPLIES").ok().map(|number| number.parse::<u64>().unwrap());
     let corpora: Vec<_> = alloquy_processors::families().map(Corpus::of).collect();
-    let mut draws = Draws(0x9E37_79B9_7F4A_7C15);
+    let mut draws = Draws::default();
     let total = asked.unwrap_or(PLAIN_RUN);
     for corpus in &corpora {
         let processor = alloquy_processors::named(corpus.family, &ModelInfo::default()).unwrap();

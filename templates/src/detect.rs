@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{ModelInfo, PromptTemplate, Result};
+use alloquy_core::{ModelInfo, PromptTemplate, Result, TokenId};
 
 use crate::mlc::{ChatConfig, Warning};
 use crate::sources::{self, TemplateOrigin};
@@ -22,6 +22,8 @@ pub struct Detected {
     pub capabilities: Option<Capabilities>,
     /// The texts that end a reply in the template's format; a Jinja template names none.
     pub stop: Vec<String>,
+    /// The tokens that end one.
+    pub stop_tokens: Vec<TokenId>,
     /// What `mlc-chat-config.json` said that has no effect or not the expected one, where the template is from there.
     pub warnings: Vec<Warning>,
 }
@@ -90,8 +92,9 @@ fn without_jinja(model: &ModelInfo) -> Result<Detected> {
     match config.template {
         Some(template) => {
             let stop = template.stop_strings().to_vec();
+            let stop_tokens = template.stop_tokens().to_vec();
             let detected = Detected::new(template, TemplateOrigin::MlcChatConfig);
-            Ok(Detected { stop, warnings: config.warnings, ..detected })
+            Ok(Detected { stop, stop_tokens, warnings: config.warnings, ..detected })
         }
         None => Ok(Detected::new(CompletionTemplate::of(model)?, TemplateOrigin::Completion)),
     }
@@ -105,6 +108,7 @@ impl Detected {
             passed_over: Vec::new(),
             capabilities: None,
             stop: Vec::new(),
+            stop_tokens: Vec::new(),
             warnings: Vec::new(),
         }
     }

@@ -38,6 +38,7 @@ mod statements;
 mod tags;
 mod texts;
 mod tokens;
+mod told;
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -46,7 +47,9 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
-use alloquy_core::{Digest, Ending, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput};
+use alloquy_core::{
+    Degradation, Digest, Ending, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput,
+};
 use minijinja::Environment;
 use serde_json::{Map, Value};
 
@@ -267,19 +270,6 @@ impl JinjaTemplate {
         self.check_left_out(input, &rendered)
     }
 
-    /// What small conversations say is left out is so only if the prompt is the same without it.
-    fn check_left_out(&self, input: &TemplateInput, rendered: &str) -> Result<(), Fault> {
-        if self.polyfill == Polyfill::LeaveOut || !polyfill::has_more_than_text(input) {
-            return Ok(());
-        }
-        for part in polyfill::doubtful(input, self.capabilities()) {
-            if self.render_as_it_is(&part.without).is_ok_and(|without| without == rendered) {
-                return Err(Fault::LeftOut(part.name));
-            }
-        }
-        Ok(())
-    }
-
     fn render_as_it_is(&self, input: &TemplateInput) -> Result<String, Fault> {
         let mut messages = input::messages(input, self.dialect)?;
         let continuation = match input.ending {
@@ -346,6 +336,10 @@ impl PromptTemplate for JinjaTemplate {
     fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
         let template = self.environment.get_template(self.template_for(input));
         template.is_ok_and(|template| names(template.source(), variable))
+    }
+
+    fn degradations(&self, input: &TemplateInput) -> Vec<Degradation> {
+        self.told(input)
     }
 }
 

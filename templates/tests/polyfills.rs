@@ -3,7 +3,7 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use alloquy_core::{ErrorKind, PromptTemplate, TemplateInput};
+use alloquy_core::{Degradation, ErrorKind, PromptTemplate, TemplateInput};
 use alloquy_templates::{AppliedPolyfill, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 
@@ -53,6 +53,19 @@ fn what_was_changed_is_told() {
     assert_eq!(rendered.polyfills, [AppliedPolyfill::MergedIntoUser(2)]);
     let rendered = template.render_spans(&input(&[("user", "Tea?")])).unwrap();
     assert_eq!(rendered.polyfills, []);
+}
+
+#[test]
+fn a_reply_is_told_what_its_prompt_does_not_say() {
+    let conversation = input(&[("system", "A"), ("developer", "B"), ("user", "Tea?")]);
+    let told = |source: &str, polyfill| {
+        JinjaTemplate::builder(source).polyfill(polyfill).build().unwrap().degradations(&conversation)
+    };
+    let left_out = |what: &str| Degradation::LeftOut { what: what.to_owned() };
+    assert_eq!(told(DROPS, Polyfill::MergeIntoUser), [Degradation::InstructionsMerged { messages: 2 }]);
+    assert_eq!(told(DROPS, Polyfill::LeaveOut), ["system messages", "developer messages"].map(left_out));
+    assert_eq!(told(PRINTS, Polyfill::MergeIntoUser), []);
+    assert_eq!(told(PRINTS, Polyfill::LeaveOut), []);
 }
 
 #[test]

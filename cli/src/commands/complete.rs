@@ -16,6 +16,7 @@ use crate::interrupts::Interrupts;
 use crate::open;
 use crate::piped::piped;
 use crate::printer::{LineEnd, Printer, printer};
+use crate::settings::Origin;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,8 +57,13 @@ impl Complete {
             Some(text) => text,
             None => piped()?.ok_or_else(nothing)?,
         };
+        for flag in ["template", "template-dialect", "family"] {
+            if settings.origin(flag) == Origin::Flag {
+                notes.say(format_args!("--{flag} has no effect: the prompt is the text alone"));
+            }
+        }
         let model = open::completion_model(&settings.settle(&self.model)?, *notes)?;
-        let sampling = settings.settle(&self.sampling)?.options();
+        let sampling = model.sampling(settings.settle(&self.sampling)?.options());
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
         let request = Request::new(Preface::default(), vec![Message::user(text)]);
         let request = request.sampling(sampling).arguments(told).ending(Ending::Continue).guidance(guidance);

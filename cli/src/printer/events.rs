@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use alloquy_core::{Delta, HeadMove, Reply, TurnEvent, TurnReply};
+use alloquy_core::{Delta, Error, HeadMove, Reply, TurnEvent, TurnReply};
 use serde_json::{Value, json};
 
 use super::Printer;
+use crate::failure::{advice, one_line};
 
 /// Writes one JSON object a line.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ impl<O: Write> Printer for Events<O> {
 
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
         let head = match turn.head {
-            HeadMove::Moved => json!({"moved": true, "at": turn.node}),
+            HeadMove::Moved => json!({"moved": true, "at": turn.last}),
             HeadMove::Branched { head } => json!({"moved": false, "at": head}),
         };
         let place = json!({
@@ -65,6 +66,11 @@ impl<O: Write> Printer for Events<O> {
             "rounds": turn.rounds,
         });
         self.write(&named("done", joined(done(&turn.reply), place)))
+    }
+
+    fn error(&mut self, error: &Error) -> io::Result<()> {
+        let (kind, message, help) = (error.kind(), one_line(error), advice(error.kind()));
+        self.write(&json!({"event": "error", "kind": kind.as_str(), "message": message, "help": help}))
     }
 
     fn show(&mut self, name: &str, _text: &str, value: Value) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use alloquy_core::{
-    CacheReport, Degradation, Delta, FinishReason, HeadMove, Reply, TurnEnd, TurnEvent, TurnReply,
+    CacheReport, Degradation, Delta, Error, FinishReason, HeadMove, Reply, TurnEnd, TurnEvent, TurnReply,
 };
 use serde_json::Value;
 
@@ -165,6 +165,10 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
         Ok(())
     }
 
+    fn error(&mut self, _error: &Error) -> io::Result<()> {
+        Ok(())
+    }
+
     fn show(&mut self, _name: &str, text: &str, _value: Value) -> io::Result<()> {
         self.end_line()?;
         self.out.write_all(text.as_bytes())?;
@@ -214,6 +218,12 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
             let source = source.as_str();
             format!("(a control token was let through: {token:?} from {source}, times {times})")
         }
+        Degradation::InstructionsMerged { messages } => {
+            format!(
+                "(the template has no place for {messages} system messages: the first question begins with them)"
+            )
+        }
+        Degradation::LeftOut { what } => format!("(the template leaves out {what})"),
         Degradation::ThinkingSwitchIgnored => {
             "(the template has no switch for thinking: --thinking changes nothing)".to_owned()
         }

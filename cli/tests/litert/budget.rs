@@ -9,6 +9,7 @@ use alloquy_core::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::counters;
 use crate::families::{self, Family};
 use crate::outcome::{self, Outcome};
 use crate::recorder::Recorder;
@@ -18,24 +19,20 @@ use crate::tokens::ListTokenizer;
 
 /// A bound, the tokens that open and close a thought, and the tokens said so far.
 pub(crate) fn run(row: &Row) -> Outcome {
-    let mask = row.expected["mask"].as_object();
-    let ends = row.expected.get("is_ended").is_some();
-    if mask.is_none() && !ends {
-        return Outcome::skipped(
-            "asserts counters inside LiteRT-LM's constraint; here what may come next can be seen",
-        );
-    }
-    let mut expected = row.expected.clone();
-    expected.as_object_mut().unwrap().shift_remove("state");
     let said = ids(&row.input["feed"]);
-    let found = match ends {
-        true => ended(row, &said),
-        false => masked(row, &said, mask),
-    };
-    Outcome::compared(expected, found.unwrap_or_else(|error| outcome::error(&error)))
+    let mut found = Map::new();
+    for name in row.expected.as_object().into_iter().flatten().map(|(name, _)| name.clone()) {
+        let value = match name.as_str() {
+            "state" => counters::state(&row.input, &row.expected["state"], &said),
+            "mask" => masked(row, &said, row.expected["mask"].as_object()),
+            _ => ended(row, &said).map(|mut ended| ended[&name].take()),
+        };
+        found.insert(name, value.unwrap_or_else(|error| outcome::error(&error)));
+    }
+    Outcome::compared(row.expected.clone(), found)
 }
 
-fn ids(value: &Value) -> Vec<TokenId> {
+pub(crate) fn ids(value: &Value) -> Vec<TokenId> {
     value.as_array().into_iter().flatten().filter_map(|id| Some(id.as_u64()? as TokenId)).collect()
 }
 
@@ -46,19 +43,19 @@ fn masked(row: &Row, said: &[TokenId], mask: Option<&Map<String, Value>>) -> Res
         let mut kept = Vec::new();
         for token in ids(asked) {
             let wanted = [said, &[token]].concat();
-            let next = reply(row, &wanted)?.tokens.get(said.len()).copied();
+            let next = reply(&row.input, &wanted)?.tokens.get(said.len()).copied();
             if (next == Some(token)) == (name == "allowed") {
                 kept.push(token);
             }
         }
         found.insert(name.clone(), kept.into());
     }
-    Ok(json!({"mask": found}))
+    Ok(found.into())
 }
 
 /// Whether the reply ends where the row says it does, and not before.
 fn ended(row: &Row, said: &[TokenId]) -> Result<Value> {
-    let tokens = reply(row, &[said, &[FILLER]].concat())?.tokens;
+    let tokens = reply(&row.input, &[said, &[FILLER]].concat())?.tokens;
     let before = said.len() - 1;
     Ok(json!({"is_ended": tokens.len() <= said.len(), "is_ended_before_last": tokens.len() < before}))
 }
@@ -77,17 +74,15 @@ fn vocabulary(size: u64) -> Vec<String> {
 }
 
 /// The reply of a model that wants to say `wanted`.
-fn reply(row: &Row, wanted: &[TokenId]) -> Result<Reply> {
-    let vocabulary = vocabulary(row.input["vocab_size"].as_u64().unwrap_or(100));
-    let marker = |name: &str| {
-        ids(&row.input[name]).iter().map(|id| vocabulary[*id as usize].as_str()).collect::<String>()
-    };
+pub(crate) fn reply(input: &Value, wanted: &[TokenId]) -> Result<Reply> {
+    let vocabulary = vocabulary(input["vocab_size"].as_u64().unwrap_or(100));
+    let marker =
+        |name: &str| ids(&input[name]).iter().map(|id| vocabulary[*id as usize].as_str()).collect::<String>();
     let channel = Channel::new(Channel::THINKING, marker("start_tokens"), marker("end_tokens"));
     let recorder = Recorder::with_tokenizer(Arc::new(ListTokenizer::new(&vocabulary)), vocabulary.len(), END);
     recorder.will_say_tokens(wanted.to_vec());
-    let forced = row.input["user_constraint"].get("forces").map(ids);
-    let mut guidance =
-        Guidance::default().thinking_budget(row.input["budget"].as_u64().unwrap_or(0) as usize);
+    let forced = input["user_constraint"].get("forces").map(ids);
+    let mut guidance = Guidance::default().thinking_budget(input["budget"].as_u64().unwrap_or(0) as usize);
     if forced.is_some() {
         guidance = guidance.grammar(Grammar::choice(["anything"]));
     }

@@ -14,6 +14,7 @@ use crate::families::{self, Family, source};
 use crate::messages;
 use crate::outcome::{self, Outcome};
 use crate::row::Row;
+use crate::spelling::Writer;
 use crate::tokens::ListTokenizer;
 
 /// A grammar over a vocabulary of a few texts, looked at behind some tokens.
@@ -90,7 +91,7 @@ fn tool_calls_of(row: &Row, syntax: &str) -> std::result::Result<Outcome, String
         Some("FunctionCallsOnly") => ToolChoice::Required,
         other => return Err(format!("is of an unknown mode {other:?}")),
     };
-    let (family, ..) = families::with_syntax(syntax, "")?;
+    let (family, start, end) = families::with_syntax(syntax, "")?;
     let tools = messages::tools(&row.input["tools"]).map_err(|error| error.to_string())?;
     let preface = Preface { tools, ..Preface::default() };
     let grammar = match grammar_of(&family, &preface, &choice) {
@@ -99,12 +100,30 @@ fn tool_calls_of(row: &Row, syntax: &str) -> std::result::Result<Outcome, String
         Err(error) => return Ok(Outcome::compared(row.expected.clone(), outcome::error(&error))),
     };
     let compiler = bytes_compiler();
-    let texts = |name: &str| row.expected[name].as_array().cloned().unwrap_or_default();
-    let accepts = |text: &Value| accepted(&*compiler, &grammar, text.as_str().unwrap_or_default());
-    let (mut accepted, mut rejected) = (texts("accepts"), texts("rejects"));
-    accepted.retain(&accepts);
-    rejected.retain(|text| !accepts(text));
-    Ok(Outcome::compared(row.expected.clone(), json!({"accepts": accepted, "rejects": rejected})))
+    let writer = Writer { family: &family, preface: &preface, fences: [start, end] };
+    let accepts = |text: &str| accepted(&*compiler, &grammar, text, end);
+    let (mut accepted, mut rejected, mut instead) = (Vec::new(), Vec::new(), Map::new());
+    for text in texts(row, "accepts") {
+        match accepts(text) {
+            true => accepted.push(text),
+            false => drop(instead.insert(text.to_owned(), writer.instead(text, accepts))),
+        }
+    }
+    for text in texts(row, "rejects") {
+        match accepts(text) {
+            false => rejected.push(text),
+            true => drop(instead.insert(text.to_owned(), writer.judged(text))),
+        }
+    }
+    let mut found = json!({"accepts": accepted, "rejects": rejected});
+    if !instead.is_empty() {
+        found["instead"] = instead.into();
+    }
+    Ok(Outcome::compared(row.expected.clone(), found))
+}
+
+fn texts<'a>(row: &'a Row, name: &str) -> impl Iterator<Item = &'a str> {
+    row.expected[name].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
 fn grammar_of(family: &Family, preface: &Preface, choice: &ToolChoice) -> Result<Option<Grammar>> {
@@ -127,10 +146,14 @@ fn bytes_compiler() -> Arc<dyn ConstraintCompiler> {
 const END: &str = "<end of a reply>";
 
 /// The token that ends a reply with calls, in LiteRT-LM's grammars a text of its own.
-const RESPONSE: &str = "<start_function_response>";
+pub(crate) const RESPONSE: &str = "<start_function_response>";
 
-/// Says whether a whole text is in the grammar, byte by byte.
-fn accepted(compiler: &dyn ConstraintCompiler, grammar: &Grammar, text: &str) -> bool {
+/// Says whether a whole text is in the grammar, byte by byte. A call is the end of a reply where the token follows that
+/// ends one.
+fn accepted(compiler: &dyn ConstraintCompiler, grammar: &Grammar, text: &str, end: &str) -> bool {
+    if text.ends_with(end) && end.starts_with('<') {
+        return false;
+    }
     let text = text.strip_suffix(RESPONSE).unwrap_or(text);
     let mut constraint = compiler.compile(grammar).unwrap();
     text.bytes().all(|byte| takes(&mut *constraint, TokenId::from(byte)))

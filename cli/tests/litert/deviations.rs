@@ -8,6 +8,8 @@ use alloquy_core::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::row::Row;
+
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/litert/deviations.json");
 
 /// The differences, and the files of cases that they were written about.
@@ -25,9 +27,8 @@ pub(crate) struct Difference {
     pub(crate) title: String,
     /// Why it is better so.
     pub(crate) reason: String,
-    /// What a row must be like to differ for this reason and no other, where a rule can say it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) rule: Option<String>,
+    /// The rule that says what a row must be like to differ for this reason.
+    pub(crate) rule: String,
     /// The rows by id, each with the digest of what is found.
     rows: BTreeMap<String, Digest>,
 }
@@ -38,13 +39,16 @@ impl Deviations {
     }
 
     /// The difference that a row is listed under, with the digest of what was found when it was listed.
-    pub(crate) fn of(&self, id: &str) -> Option<(&Difference, Digest)> {
-        self.differences.iter().find_map(|difference| Some((difference, *difference.rows.get(id)?)))
+    pub(crate) fn of(&self, row: &Row) -> Option<(&Difference, Digest)> {
+        let listed = |difference: &Difference| {
+            difference.rows.iter().find(|(id, _)| digest_in(id) == row.digest()).map(|(_, found)| *found)
+        };
+        self.differences.iter().find_map(|difference| Some((difference, listed(difference)?)))
     }
 
     /// The difference that a rule stands for.
     pub(crate) fn with_rule(&self, rule: &str) -> Option<&Difference> {
-        self.differences.iter().find(|difference| difference.rule.as_deref() == Some(rule))
+        self.differences.iter().find(|difference| difference.rule == rule)
     }
 
     /// Every row that is listed.
@@ -59,7 +63,28 @@ impl Deviations {
     }
 }
 
-/// The digest of what was found: the list need not hold texts of the cases.
+/// The digest of a row, which stands at the end of its name.
+pub(crate) fn digest_in(id: &str) -> &str {
+    id.rsplit(' ').next().unwrap_or_default()
+}
+
+/// The digest of what was found: the list need not hold texts of the cases. The words of errors do not count.
 pub(crate) fn digest(found: &Value) -> Digest {
-    Digest::of(found.to_string().as_bytes())
+    Digest::of(without_words(found).to_string().as_bytes())
+}
+
+/// What was found, of an error no more than its kind.
+fn without_words(found: &Value) -> Value {
+    let kind = |words: &str| words.split_once(": ").map_or("", |(kind, _)| kind).to_owned();
+    match found {
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| match (name.as_str(), value) {
+                ("error" | "invalid", Value::String(words)) => (name.clone(), kind(words).into()),
+                _ => (name.clone(), without_words(value)),
+            };
+            fields.iter().map(field).collect()
+        }
+        Value::Array(items) => items.iter().map(without_words).collect(),
+        other => other.clone(),
+    }
 }

@@ -1,37 +1,48 @@
-//! Draws of a sampler: which token comes next.
+//! Draws of a sampler: which token comes next, and how often.
 
 use alloquy_core::{Result, Sampler, SamplingOptions, TokenId};
 use serde_json::{Value, json};
 
 use crate::outcome::{Outcome, error};
 use crate::row::Row;
+use crate::shares;
 use crate::symbols::{arguments, find, name, number, numbers};
 
-/// Why parts of these rows are left out.
-const INNER: &str =
-    "asserts a step inside LiteRT-LM's sampler, candidates and their probabilities; here draws are public";
+/// Why a row is left out of which nothing is a draw.
+const INNER: &str = "holds no draw, only times that its test prints";
 
 /// A row's checks, as far as they concern draws and the row holds their values.
 pub(crate) fn run(row: &Row) -> Outcome {
     let (mut expected, mut found) = (Vec::new(), Vec::new());
-    let mut drawn = None;
+    let (mut drawn, mut set, mut updated) = (None, Vec::new(), Vec::new());
     for check in row.expected.as_array().into_iter().flatten() {
         let actual = &check["actual"];
+        set.extend(setting(&check["call"]));
+        if find(check, "UpdateConfig").is_some() {
+            updated.clone_from(&set);
+        }
         if let Some(call) = find(actual, "SampleToIdAndScoreBuffer") {
-            drawn = sampled_into_buffer(call);
+            drawn = sampled_into_buffer(call, &updated);
         }
         let Some(read) = evaluate(actual, drawn.as_ref()) else { continue };
-        expected.push(match check["check"].as_str() {
+        let asked = match check["check"].as_str() {
             Some("EXPECT_TRUE" | "ASSERT_TRUE") => json!(true),
             Some("EXPECT_FALSE") => json!(false),
+            Some("EXPECT_NE") => json!({"not": check["expected"][0]}),
             _ => check["expected"][0].clone(),
-        });
-        found.push(read);
+        };
+        found.push(shares::rounded(&asked, read));
+        expected.push(asked);
     }
     match expected.is_empty() {
         true => Outcome::skipped(INNER),
         false => Outcome::compared(expected, found),
     }
+}
+
+/// An option that is set in a configuration, and its value.
+fn setting(call: &Value) -> Option<(&str, &Value)> {
+    Some((name(call)?.strip_prefix("set_")?, arguments(call).first()?))
 }
 
 /// What a check looks at; `None` for what is not a draw, or was lost.
@@ -44,8 +55,11 @@ fn evaluate(actual: &Value, drawn: Option<&Value>) -> Option<Value> {
         "ok" => Some(json!(on()?.get("error").is_none())),
         "size" => Some(json!(on()?.as_array()?.len())),
         "TopKTopPSampling" => sampled(actual),
+        "TopKTokenIds" => shares::likeliest(actual),
+        "Softmax" => shares::of(actual),
         "TopPSampler::Create" => created(actual),
         "SampleToIdAndScoreBuffer" => drawn.cloned(),
+        "Value" => on(),
         "CopyFromTensorBuffer<int>" => drawn.cloned(),
         _ => None,
     }
@@ -83,12 +97,16 @@ fn created(call: &Value) -> Option<Value> {
     })
 }
 
-/// The tokens that a call writes into its buffer.
-fn sampled_into_buffer(call: &Value) -> Option<Value> {
-    let [k, p, temperature, batch, length, ..] = arguments(&call["on"]) else { return None };
-    let rows = batch.as_u64()? * length.as_u64()?;
+/// The tokens that a call writes into its buffer; options that were updated stand for those that the sampler was made of.
+fn sampled_into_buffer(call: &Value, updated: &[(&str, &Value)]) -> Option<Value> {
+    let [k, p, temperature, batch, length, seed, ..] = arguments(&call["on"]) else { return None };
+    let option = |wanted, made| {
+        updated.iter().rev().find(|(name, _)| *name == wanted).map_or(made, |(_, value)| *value)
+    };
+    let options = options(option("k", k), option("p", p), option("temperature", temperature))?;
+    let options = SamplingOptions { seed: seed.as_u64(), ..options };
     let logits = numbers(arguments(call).first()?)?;
-    Some(match draw(&options(k, p, temperature)?, &logits, rows) {
+    Some(match draw(&options, &logits, batch.as_u64()? * length.as_u64()?) {
         Ok(tokens) => json!(tokens),
         Err(refused) => error(&refused),
     })

@@ -22,11 +22,14 @@ fn of_model(name: &str, template: &str) -> Family {
     processors::named(name, &model).unwrap()
 }
 
+/// What tells a family that a template prints tools and calls as the texts that they come as.
+pub(crate) const TEXTS: &str = "{{- tool | trim }}";
+
 /// What tells a family that a template is LiteRT-LM's own, which takes tools and calls as text.
 fn own_template(name: &str) -> &'static str {
     match name {
         "gemma3" => "```tool_code",
-        "function_gemma" => "{{- tool | trim }}",
+        "function_gemma" => TEXTS,
         _ => "",
     }
 }

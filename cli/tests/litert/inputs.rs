@@ -55,12 +55,12 @@ pub(crate) fn tools(row: &Row) -> Outcome {
 
 fn with_family(row: &Row, make: impl Fn(&Family) -> Result<Value>) -> Outcome {
     let processor = &row.input["processor"];
-    if processor["type"] == "Gemma4" && processor["config"]["use_template_for_fc_format"] == false {
-        return Outcome::skipped(
-            "writes Gemma 4's notation into the template's input; here its template writes it",
-        );
-    }
-    match families::named(row.input["processor"]["type"].as_str().unwrap_or_default()) {
+    let kind = processor["type"].as_str().unwrap_or_default();
+    let family = match processor["config"]["use_template_for_fc_format"] == false {
+        true => families::with_template(kind, families::TEXTS),
+        false => families::named(kind),
+    };
+    match family {
         Ok(family) => Outcome::compared(row.expected.clone(), ok_or_error(make(&family))),
         Err(reason) => Outcome::Skipped(reason),
     }

@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::outcome::Outcome;
 use crate::row::Row;
 use crate::{
-    budget, calls, channels, constraints, cut, dialects, draws, formatters, inputs, logits, replies, scripts,
-    stops, templates, units,
+    budget, calls, channels, constraints, cut, demands, dialects, draws, factory, formatters, inputs, logits,
+    replies, scripts, stops, templates, units,
 };
 
 /// Runs a row. One that makes the code panic is one that differs.
@@ -66,6 +66,9 @@ fn dispatch(row: &Row) -> Outcome {
         "fc_tool_call_constraint" => constraints::tool_calls(row, "fc"),
         "python_tool_call_constraint" => constraints::tool_calls(row, "python"),
         "fc_grammar_error" => constraints::no_tools(row),
+        "response_format" | "parse_response_format_invalid" => demands::form(row),
+        "factory" => factory::run(row),
+        "thinking_config" => demands::thinking(row),
         kind => Outcome::Skipped(unrunnable(kind).to_owned()),
     }
 }
@@ -84,13 +87,9 @@ fn unrunnable(kind: &str) -> &'static str {
         "session_utils" => {
             "feeds prompt prefixes of a model file's metadata to a session; here templates print them"
         }
-        "factory" => "builds processors from the metadata message of LiteRT-LM's own model files",
         "model_type" => "infers a family from ids of a mocked tokenizer; here a model's files name it",
         "model_id_regex_parsing" | "parse_model_parameter_valid" | "parse_model_parameter_invalid" => {
             "reads an address of LiteRT-LM's server; there is no server here"
-        }
-        "parse_response_format_invalid" | "response_format" | "thinking_config" => {
-            "reads a field of a request to LiteRT-LM's server; there is no server here"
         }
         "sse" | "usage" | "models" => "is an answer of LiteRT-LM's server; there is no server here",
         _ => "is of a kind that is not known",

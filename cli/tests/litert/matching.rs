@@ -53,8 +53,12 @@ impl Pattern<'_> {
             }
             Self::Unordered(items) => {
                 let found = found.as_array().map(Vec::as_slice).unwrap_or_default();
-                let has = |item: &&Value| found.iter().any(|found| matches(item, found));
-                found.len() == items.len() && items.iter().all(|item| has(&item))
+                let mut left: Vec<&Value> = found.iter().collect();
+                let mut takes = |item: &Value| {
+                    let place = left.iter().position(|found| matches(item, found));
+                    place.map(|place| left.swap_remove(place)).is_some()
+                };
+                found.len() == items.len() && items.iter().all(&mut takes)
             }
             Self::Contains(text) => found.as_str().is_some_and(|found| found.contains(text)),
             Self::Not(pattern) => !matches(pattern, found),

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use alloquy_constraints::Llguidance;
 use alloquy_core::testing::ByteTokenizer;
 use alloquy_core::{
-    Cancel, ChatModel, Engine, ModelInfo, Piece, Request, Result, Round, Session, TokenId, Tokenizer, Unit,
-    decode,
+    Cancel, ChatModel, Engine, Error, ErrorKind, ModelInfo, Piece, Request, Result, Round, Session, TokenId,
+    Tokenizer, Unit, decode,
 };
 
 use serde_json::{Value, json};
@@ -30,6 +30,8 @@ pub(crate) struct Recorder {
 struct Script {
     reply: Vec<TokenId>,
     said: usize,
+    /// What is said is followed by a failure.
+    fails: bool,
     /// What the session held after the first forward since the reply was set.
     prompt: Option<Vec<Unit>>,
     /// What that forward computed.
@@ -56,6 +58,12 @@ impl Recorder {
         Self { model, tokenizer, end, script: Arc::default() }
     }
 
+    /// Has room for no more units than this.
+    pub(crate) fn with_context(mut self, units: usize) -> Self {
+        self.model.context_length = units;
+        self
+    }
+
     /// Sets the next reply, and forgets the last prompt.
     pub(crate) fn will_say(&self, reply: &str) {
         self.will_say_tokens(self.tokenizer.encode(&[Piece::Literal(reply)]).unwrap());
@@ -64,6 +72,12 @@ impl Recorder {
     /// As [`Recorder::will_say`], in tokens.
     pub(crate) fn will_say_tokens(&self, reply: Vec<TokenId>) {
         *self.script.lock().unwrap() = Script { reply, ..Script::default() };
+    }
+
+    /// As [`Recorder::will_say`], and then fails.
+    pub(crate) fn will_say_and_fail(&self, reply: &str) {
+        self.will_say(reply);
+        self.script.lock().unwrap().fails = true;
     }
 
     /// The text of the whole prompt since the reply was set, and of the part that had to be computed.
@@ -124,6 +138,9 @@ impl Session for RecorderSession {
         if script.prompt.is_none() {
             script.prompt = Some(self.units.clone());
             script.forwarded = units.to_vec();
+        }
+        if script.fails && script.said == script.reply.len() {
+            return Err(Error::new(ErrorKind::Backend, "the script fails here"));
         }
         let next = script.reply.get(script.said).copied().unwrap_or(self.engine.end);
         script.said += 1;

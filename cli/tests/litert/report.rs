@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::deviations::{Deviations, Difference, digest};
+use crate::deviations::{Deviations, Difference, digest, digest_in};
 use crate::matching::matches;
 use crate::outcome::Outcome;
 use crate::row::Row;
@@ -27,7 +27,7 @@ pub(crate) struct Report {
     folder: PathBuf,
     deviations: Deviations,
     scores: BTreeMap<String, Score>,
-    /// Rows that are listed and were compared, by id.
+    /// Rows that were compared, by digest.
     judged: BTreeSet<String>,
 }
 
@@ -42,7 +42,7 @@ impl Report {
         let id = row.id();
         let score = self.scores.entry(format!("{} {}", row.place.file, row.kind)).or_default();
         if !matches!(outcome, Outcome::Skipped(_)) {
-            self.judged.insert(id.clone());
+            self.judged.insert(row.digest().to_owned());
         }
         match outcome {
             Outcome::Skipped(reason) => {
@@ -50,7 +50,7 @@ impl Report {
                 println!("skipped: {id}: {reason}");
             }
             Outcome::Compared { expected, found } if matches(&expected, &found) => {
-                match self.deviations.of(&id) {
+                match self.deviations.of(row) {
                     None => score.passed += 1,
                     Some(_) => fail(score, &id, "agrees, but stands in deviations.json"),
                 }
@@ -93,7 +93,7 @@ impl Report {
     fn fail_stale(&mut self) {
         let is_stale = |id: &&String| {
             let file = id.split(' ').next().unwrap();
-            !self.judged.contains(*id) && self.deviations.know(&self.folder, file)
+            !self.judged.contains(digest_in(id)) && self.deviations.know(&self.folder, file)
         };
         for id in self.deviations.rows().filter(is_stale) {
             let score = self.scores.entry("deviations.json".to_owned()).or_default();
@@ -103,7 +103,7 @@ impl Report {
 }
 
 /// Finds the difference that explains a row: the one it is listed under, or, in other cases than the list was written
-/// about, the one whose rule explains it.
+/// about, one whose rule explains it. A row that is listed must follow its difference's rule too.
 fn judge<'a>(
     deviations: &'a Deviations,
     folder: &Path,
@@ -111,20 +111,22 @@ fn judge<'a>(
     expected: &Value,
     found: &Value,
 ) -> Result<&'a Difference, String> {
-    let differs = format!("\n      expected {expected}\n      found    {found}");
-    if let Some((difference, listed)) = deviations.of(&row.id()) {
-        return match listed == digest(found) {
-            true => Ok(difference),
-            false => {
-                Err(format!("is listed, but what is found has changed{differs}\n      {}", digest(found)))
-            }
-        };
-    }
-    let rule = rules::explaining(row, expected, found);
-    let difference = rule.and_then(|rule| deviations.with_rule(rule));
-    match difference {
-        Some(difference) if !deviations.know(folder, &row.place.file) => Ok(difference),
-        _ => Err(format!("differs{differs}\n      rule {rule:?} digest {}", digest(found))),
+    let rules = rules::explaining(row, expected, found);
+    let sides =
+        format!("\n      expected {expected}\n      found    {found}\n      digest   {}", digest(found));
+    match deviations.of(row) {
+        Some((_, listed)) if listed != digest(found) => {
+            Err(format!("is listed, but what is found has changed{sides}"))
+        }
+        Some((difference, _)) if !rules.contains(&difference.rule.as_str()) => {
+            Err(format!("is listed, but does not follow the rule {:?}, of {rules:?}{sides}", difference.rule))
+        }
+        Some((difference, _)) => Ok(difference),
+        None if deviations.know(folder, &row.place.file) => Err(format!("differs, by rule {rules:?}{sides}")),
+        None => {
+            let explained = rules.iter().find_map(|rule| deviations.with_rule(rule));
+            explained.ok_or_else(|| format!("differs, and no rule says why{sides}"))
+        }
     }
 }
 

@@ -1,9 +1,18 @@
 //! Rules that explain a difference by its form, so that other rows of the same kind are explained too.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::matching::matches;
 use crate::row::Row;
+
+#[path = "rules/further.rs"]
+mod further;
+#[path = "rules/grammars.rs"]
+mod grammars;
+#[path = "rules/prompts.rs"]
+mod prompts;
 
 /// A name, and whether it is why a row differs.
 type Rule = (&'static str, fn(&Row, &Value, &Value) -> bool);
@@ -26,11 +35,27 @@ const RULES: &[Rule] = &[
     ("units", units),
     ("refused", refused),
     ("media", media),
+    ("quotes", further::quotes),
+    ("cut off", further::cut_off),
+    ("offered", further::offered),
+    ("n-grams", further::ngrams),
+    ("pieces", prompts::pieces),
+    ("result", prompts::result),
+    ("texts", prompts::texts),
+    ("strings", prompts::strings),
+    ("lost", prompts::lost),
+    ("spelled", grammars::spelled),
+    ("schema", grammars::schema),
+    ("named", grammars::named),
+    ("object", further::object),
+    ("digits", further::digits),
+    ("streamed", further::streamed),
+    ("context", further::context),
 ];
 
-/// The first rule that is why what was found is not what is expected.
-pub(crate) fn explaining(row: &Row, expected: &Value, found: &Value) -> Option<&'static str> {
-    RULES.iter().find(|(_, explains)| explains(row, expected, found)).map(|(name, _)| *name)
+/// The rules that are why what was found is not what is expected.
+pub(crate) fn explaining(row: &Row, expected: &Value, found: &Value) -> Vec<&'static str> {
+    RULES.iter().filter(|(_, explains)| explains(row, expected, found)).map(|(name, _)| *name).collect()
 }
 
 /// Only empty texts are missing.
@@ -181,9 +206,12 @@ fn notation(row: &Row, expected: &Value, found: &Value) -> bool {
 /// LiteRT-LM makes constructors of Python of objects with a type, and back.
 fn constructor(row: &Row, expected: &Value, found: &Value) -> bool {
     let read = row.kind.starts_with("python_parse") && expected.to_string().contains("\"__type__\"");
-    let has_type = row.input["value"]["type"].is_string() && row.kind == "python_format_value";
+    let name = row.input["value"]["type"].as_str().map(|name| format!("{name}("));
+    let called = name.zip(expected["ok"].as_str()).is_some_and(|(name, text)| text.starts_with(&name));
     read && found.get("error").is_some()
-        || has_type && found["ok"].as_str().is_some_and(|text| text.starts_with('{'))
+        || row.kind == "python_format_value"
+            && called
+            && found["ok"].as_str().is_some_and(|text| text.starts_with('{'))
 }
 
 /// LiteRT-LM fails a reply with a call that cannot be read.
@@ -193,22 +221,26 @@ fn not_failed(row: &Row, expected: &Value, found: &Value) -> bool {
     row.kind == "conversation_mock_session" && left.len() == right.len() && left.iter().zip(right).all(kept)
 }
 
-/// LiteRT-LM calls a reply's role as it is told.
+/// LiteRT-LM calls a reply's role as its configuration says.
 fn role(row: &Row, expected: &Value, found: &Value) -> bool {
     let mut renamed = expected.clone();
     if let Some(role) = renamed.get_mut("role") {
         *role = "assistant".into();
     }
-    row.kind == "to_message" && matches(&renamed, found)
+    let told = &row.input["processor"]["config"]["model_role"];
+    row.kind == "to_message" && expected["role"] == *told && matches(&renamed, found)
 }
 
 /// LiteRT-LM looks for markers inside the prompt.
 fn open(row: &Row, expected: &Value, found: &Value) -> bool {
-    row.kind == "GetOpenChannelName" && expected.is_string() && found.is_null()
+    let mut channels = row.input[1].as_array().into_iter().flatten();
+    row.kind == "GetOpenChannelName" && channels.any(|channel| channel[0] == *expected) && found.is_null()
 }
 
-/// LiteRT-LM counts the positions of media.
+/// LiteRT-LM counts the positions of media, and tells the same medium with another count from it.
 fn units(row: &Row, expected: &Value, found: &Value) -> bool {
+    let mut lengths = BTreeMap::new();
+    let two = has_two_lengths(&row.input, &mut lengths);
     let uncounted = |value: &Value| {
         let mut value = value.clone();
         let fields = value.as_object_mut();
@@ -217,9 +249,23 @@ fn units(row: &Row, expected: &Value, found: &Value) -> bool {
         });
         value
     };
+    let matched = |value: &Value| value["matched_elements"].as_u64();
     row.kind == "prefix_cache"
-        && row.input.to_string().contains("media_hash")
-        && matches(&uncounted(expected), &uncounted(found))
+        && (two && matched(found) > matched(expected)
+            || !lengths.is_empty() && matches(&uncounted(expected), &uncounted(found)))
+}
+
+/// Says whether one medium comes with two counts of positions; fills in the first of each.
+fn has_two_lengths(value: &Value, lengths: &mut BTreeMap<String, Value>) -> bool {
+    if let Some(hash) = value.get("media_hash") {
+        let first = lengths.entry(hash.to_string()).or_insert_with(|| value["tokens"].clone());
+        return *first != value["tokens"];
+    }
+    match value {
+        Value::Array(items) => items.iter().any(|item| has_two_lengths(item, lengths)),
+        Value::Object(fields) => fields.values().any(|item| has_two_lengths(item, lengths)),
+        _ => false,
+    }
 }
 
 /// LiteRT-LM moves options into their range.

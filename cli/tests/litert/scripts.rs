@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use alloquy_constraints::Llguidance;
 use alloquy_core::{
     Conversation, Ending, ErrorKind, Message, Preface, ProcessorArguments, Request, Result, Round,
     ThinkingSwitch,
@@ -12,35 +13,56 @@ use alloquy_core::{
 use serde_json::{Value, json};
 
 use crate::families::{self, Family};
+use crate::matching::matches;
 use crate::messages;
+use crate::options::{self, Listener};
 use crate::outcome::{self, Outcome};
 use crate::recorder::Recorder;
 use crate::row::Row;
 use crate::templates;
 
 /// A conversation and what is known of LiteRT-LM's.
-struct Stage {
-    recorder: Recorder,
-    round: Round,
-    conversation: Conversation,
+pub(crate) struct Stage {
+    pub(crate) recorder: Recorder,
+    pub(crate) round: Round,
+    listener: Listener,
+    pub(crate) conversation: Conversation,
     /// The conversation that the last one is a clone of.
     original: Option<Conversation>,
-    preface: Preface,
+    pub(crate) preface: Preface,
     /// What LiteRT-LM has prefilled of messages that are not answered yet.
     pending: Option<String>,
     response: Value,
     rendered: Value,
+    /// What a callback was given last, or a score.
+    pub(crate) value: Value,
+    /// What every call tells beside what its step does.
+    told: ProcessorArguments,
 }
 
 impl Stage {
     fn new(family: Family, template: String, preface: Preface) -> Result<Self> {
         let recorder = Recorder::default();
         let template = templates::template(template, &Value::Null)?;
-        let round =
-            Round::builder(Arc::new(recorder.clone())).template(template).processor(family).build()?;
-        let conversation = Conversation::new(Arc::new(round.clone()), preface.clone());
-        let (response, rendered) = Default::default();
-        Ok(Self { recorder, round, conversation, original: None, preface, pending: None, response, rendered })
+        let round = Round::builder(Arc::new(recorder.clone())).template(template).processor(family);
+        let round = round.constraints(Llguidance::default()).build()?;
+        let listener = Listener::new(round.clone());
+        let conversation = Conversation::new(Arc::new(listener.clone()), preface.clone());
+        let (response, rendered, value, original, pending, told) = Default::default();
+        let stage = Self {
+            recorder,
+            round,
+            listener,
+            conversation,
+            original,
+            preface,
+            pending,
+            response,
+            rendered,
+            value,
+            told,
+        };
+        Ok(stage)
     }
 
     /// What the messages so far look like without a new one: the text that LiteRT-LM's differences begin behind.
@@ -54,15 +76,25 @@ impl Stage {
 }
 
 /// A step as compared: what is expected, and what was found.
-type Compared = (Value, Value);
+pub(crate) type Compared = (Value, Value);
 
 pub(crate) fn conversation(row: &Row) -> Outcome {
     let steps = row.expected.as_array().map(Vec::as_slice).unwrap_or_default();
     if let Some(reason) = unplayable(steps) {
         return Outcome::skipped(reason);
     }
+    let outcome = played(row, steps, ProcessorArguments::default());
+    match &outcome {
+        Outcome::Compared { expected, found } if !matches(expected, found) => {
+            with_thinking(row, steps).unwrap_or(outcome)
+        }
+        _ => outcome,
+    }
+}
+
+fn played(row: &Row, steps: &[Value], told: ProcessorArguments) -> Outcome {
     let stage = match staged(row) {
-        Ok(stage) => stage,
+        Ok(stage) => Stage { told, ..stage },
         Err(reason) => return Outcome::Skipped(reason),
     };
     match play(stage, steps) {
@@ -76,6 +108,18 @@ pub(crate) fn conversation(row: &Row) -> Outcome {
     }
 }
 
+/// A script that agrees once every call says whether the model thinks: options of a call can be missing in a row.
+fn with_thinking(row: &Row, steps: &[Value]) -> Option<Outcome> {
+    [(true, ThinkingSwitch::On), (false, ThinkingSwitch::Off)].into_iter().find_map(|(thinks, switch)| {
+        match played(row, steps, ProcessorArguments::default().thinking(switch)) {
+            Outcome::Compared { expected, found } if matches(&expected, &found) => {
+                Some(Outcome::compared(expected, json!({"agrees_with": {"enable_thinking": thinks}})))
+            }
+            _ => None,
+        }
+    })
+}
+
 /// Why a script cannot be played.
 fn unplayable(steps: &[Value]) -> Option<&'static str> {
     let does = |name: &str| steps.iter().any(|step| step["do"] == name);
@@ -83,22 +127,11 @@ fn unplayable(steps: &[Value]) -> Option<&'static str> {
     if steps.iter().all(|step| step.get("do").is_none()) {
         return Some("asserts fields of LiteRT-LM's configuration object");
     }
-    if does("CancelGroup") || does("CancelProcess") {
-        return Some("asserts that calls of cancellation reach a mock; here a dropped stream cancels");
-    }
-    if does("RunTextScoring") || does("RunTextScoringAsync") {
-        return Some("expects the score that a mock is told to return");
-    }
     if does("GetTokenCount") || steps.iter().any(|step| text(step, "check").contains("GetBenchmarkInfo")) {
         return Some("counts tokens and turns of a model that is not among the cases");
     }
-    let options =
-        |step: &Value| step["expect_session_call"] == "RunDecodeAsync" && step.get("args").is_some();
-    if steps.iter().any(options) {
-        return Some("asserts decoding options that were set where the row does not show it");
-    }
     let answered = |step: &Value| text(step, "do").starts_with("SendMessage") && !is_pending(step);
-    if steps.iter().any(answered) && !expects("RunDecodeAsync") {
+    if steps.iter().any(answered) && !expects("RunDecodeAsync") && !does("CancelProcess") {
         return Some("expects the words of a model that is not among the cases");
     }
     None
@@ -141,8 +174,12 @@ fn staged(row: &Row) -> std::result::Result<Stage, String> {
 fn play(mut stage: Stage, steps: &[Value]) -> Result<Vec<Compared>> {
     let mut compared = Vec::new();
     let mut expected: Vec<&Value> = Vec::new();
-    for step in steps {
-        if step.get("expect_session_call").is_some() {
+    for (index, step) in steps.iter().enumerate() {
+        let next = steps[index + 1..].iter().find(|step| step.get("do").is_some());
+        if step.get("do").is_some() && next.is_some_and(cancels) {
+            expected.clear();
+            compared.extend(stage.act_and_cancel(step)?);
+        } else if step.get("expect_session_call").is_some() {
             expected.push(step);
         } else if step.get("do").is_some() {
             compared.extend(stage.act(step, &std::mem::take(&mut expected))?);
@@ -153,10 +190,25 @@ fn play(mut stage: Stage, steps: &[Value]) -> Result<Vec<Compared>> {
     Ok(compared)
 }
 
+fn cancels(step: &Value) -> bool {
+    ["CancelGroup", "CancelProcess"].contains(&text(step, "do"))
+}
+
 impl Stage {
+    fn act_and_cancel(&mut self, step: &Value) -> Result<Vec<Compared>> {
+        match text(step, "do") {
+            "SendMessageAsync" => self.send_and_stop(step),
+            "RunTextScoringAsync" => self.score_and_drop(&step["message"]),
+            other => Ok(vec![(json!(other), json!("a step that cannot be called off"))]),
+        }
+    }
+
     fn act(&mut self, step: &Value, expected: &[&Value]) -> Result<Vec<Compared>> {
         match text(step, "do") {
             "SendMessage" | "SendMessageAsync" => self.send(step, expected),
+            "RunTextScoring" | "RunTextScoringAsync" => self.score(&step["message"]),
+            // What they end has ended where it began.
+            "CancelGroup" | "CancelProcess" => Ok(Vec::new()),
             "Clone" => {
                 self.original = Some(self.conversation.clone());
                 Ok(Vec::new())
@@ -180,9 +232,16 @@ impl Stage {
             None => self.closed()?,
         };
         let said = messages::read(&step["message"])?;
-        self.conversation = self.conversation.clone().with_arguments(told(&step["optional_args"]));
-        self.recorder.will_say(&emitted(expected));
+        let answer = emitted(expected);
+        let asked = options::asked(expected);
+        let (sampling, guidance) = options::said(&asked, &answer);
+        let conversation =
+            self.conversation.clone().with_arguments(told(&step["optional_args"]).or(&self.told));
+        self.conversation = conversation.with_sampling(sampling);
+        self.conversation.guide_next(guidance);
+        self.recorder.will_say(&answer);
         let outcome = self.say(said, is_pending(step));
+        compared.extend(options::heard(&asked, &self.listener.heard()));
         let prefills = expected.iter().filter(|call| text(call, "expect_session_call") == "RunPrefillAsync");
         compared.extend(self.compare_prompt(&before, prefills.map(|call| &call["inputs"]), is_pending(step)));
         match (step["expect"].as_str(), outcome) {
@@ -201,7 +260,7 @@ impl Stage {
             return Ok(());
         }
         let reply = self.conversation.send_message(said)?;
-        self.response = messages::reply(&reply);
+        self.response = messages::reply(&reply.message);
         Ok(())
     }
 
@@ -250,13 +309,17 @@ impl Stage {
         };
         match text(step, "check") {
             "response" if expected.is_object() => Some((expected.clone(), self.response.clone())),
-            "history" => Some((spoken(expected)?, history(&self.conversation))),
+            "history" => Some((spoken(expected), history(&self.conversation))),
             // A row does not say which of two conversations it asks about.
             "history.size" => {
                 let found = sizes().into_iter().flatten().find(|size| json!(size) == *expected);
                 Some((expected.clone(), found.unwrap_or(self.conversation.history().len()).into()))
             }
             "rendered" => Some((expected.clone(), self.rendered.clone())),
+            "value" => Some((expected.clone(), self.value.clone())),
+            texts if texts.contains("RunTextScoring.GetTexts") => {
+                Some((expected.clone(), self.value.clone()))
+            }
             _ => None,
         }
     }
@@ -289,9 +352,10 @@ fn joined(inputs: &Value) -> String {
     inputs.as_array().into_iter().flatten().filter_map(|input| input["text"].as_str()).collect()
 }
 
-/// Messages in one form, whether a content is a text or a list of one.
-fn spoken(document: &Value) -> Option<Value> {
-    Some(messages::read(document).ok()?.iter().map(messages::reply).collect())
+/// Messages in one form, whether a content is a text or a list of one; what is no list of messages as it stands.
+fn spoken(document: &Value) -> Value {
+    messages::read(document)
+        .map_or_else(|_| document.clone(), |messages| messages.iter().map(messages::reply).collect())
 }
 
 fn history(conversation: &Conversation) -> Value {

@@ -3,8 +3,8 @@
 use futures::StreamExt;
 
 use crate::chat_model::{ChatModel, FinishReason, Reply, Request};
-use crate::message::Part;
 use crate::processor::Delta;
+use crate::testing::join_deltas;
 use crate::{ErrorKind, Score};
 
 /// Runs every law. `request` must be one that the model answers with more than one delta.
@@ -26,7 +26,7 @@ pub async fn all(model: &dyn ChatModel, request: &Request) {
 /// When the law is broken.
 pub async fn deltas_join_to_the_message(model: &dyn ChatModel, request: &Request) {
     let (deltas, reply) = whole(model, request).await;
-    assert_eq!(joined(&deltas), reply.message.parts, "the deltas do not join to the message");
+    assert_eq!(join_deltas(&deltas), reply.message.parts, "the deltas do not join to the message");
 }
 
 /// After a stream is dropped at any delta, the model answers as before.
@@ -61,7 +61,7 @@ pub async fn stopping_keeps_what_was_said(model: &dyn ChatModel, request: &Reque
         deltas.push(delta);
     }
     let stopped = finish(stream).await;
-    assert_eq!(joined(&deltas), stopped.message.parts, "the deltas do not join to the stopped message");
+    assert_eq!(join_deltas(&deltas), stopped.message.parts, "the deltas do not join to the stopped message");
     assert!(
         stopped.finish == FinishReason::Cancelled || stopped.message == reply.message,
         "a reply that was cut short says {:?}",
@@ -128,29 +128,6 @@ pub async fn a_request_that_cannot_be_answered_fails_early(model: &dyn ChatModel
     let options = crate::SamplingOptions { temperature: Some(f32::NAN), ..Default::default() };
     let request = Request::default().sampling(options);
     assert!(model.reply(request).await.is_err(), "a request without messages and with bad options was taken");
-}
-
-/// Joins deltas to the parts they make: neighbours of one kind of text become one part.
-pub fn joined(deltas: &[Delta]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for delta in deltas {
-        match (parts.last_mut(), delta) {
-            (Some(Part::Text(text)), Delta::Text(more)) => text.push_str(more),
-            (Some(Part::Thinking(text)), Delta::Thinking(more)) => text.push_str(more),
-            (_, Delta::Text(text)) => parts.push(Part::Text(text.clone())),
-            (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
-            (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
-            (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
-            (_, Delta::Arguments(_)) => {}
-        }
-    }
-    // An empty text is a message without words, however it is written.
-    let empty = |part: &Part| matches!(part, Part::Text(text) if text.is_empty());
-    if parts.is_empty() {
-        vec![Part::Text(String::new())]
-    } else {
-        parts.into_iter().filter(|p| !empty(p)).collect()
-    }
 }
 
 async fn start(model: &dyn ChatModel, request: &Request) -> crate::ReplyStream {

@@ -1,14 +1,13 @@
 //! What every data processor must do.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use crate::arguments::{InjectionPolicy, ProcessorArguments, TextSource};
 use crate::message::{Message, Part, Role, ToolCall, ToolResult};
 use crate::preface::{Preface, ToolSpec};
-use crate::processor::{DataProcessor, Delta, PromptPart, PromptSource};
+use crate::processor::{DataProcessor, PromptPart, PromptSource};
 use crate::template::{Ending, TemplateInput};
+use crate::testing::{Draws, ReadReply, join_deltas};
 use crate::tokenizer::SpecialToken;
 
 /// Runs every law, with the model's control tokens and with replies of every shape that the family has.
@@ -38,7 +37,7 @@ pub fn all(processor: &dyn DataProcessor, specials: &[SpecialToken], replies: &[
 /// When the law is broken.
 pub fn deltas_join_to_the_message(processor: &dyn DataProcessor, reply: &str) {
     each_setting(|source| {
-        let Reading { joined, message, .. } = read(processor, source, [reply]);
+        let ReadReply { joined, message, .. } = read(processor, source, [reply]);
         let parts: Vec<_> = message.parts.into_iter().filter(|part| !is_empty(&part.content)).collect();
         assert_eq!(joined, parts, "the deltas of {reply:?} do not join to its message");
         assert_eq!(message.role, Role::Assistant, "the message of {reply:?} is not the assistant's");
@@ -61,9 +60,9 @@ pub fn any_chunking_reads_alike(processor: &dyn DataProcessor, reply: &str) {
             check(vec![left, "", right]);
         }
         check(reply.split_inclusive(|_| true).collect());
-        let mut draws = Draws(0x9E37_79B9_7F4A_7C15);
+        let mut draws = Draws::default();
         for longest in [2, 3, 5, 9, 17].repeat(8) {
-            check(random_pieces(reply, longest, &mut draws));
+            check(draws.pieces(reply, longest));
         }
     });
 }
@@ -78,9 +77,8 @@ pub fn nothing_is_lost(processor: &dyn DataProcessor, reply: &str) {
         for border in borders(reply) {
             let mut reply = reply.to_owned();
             reply.insert_str(border, WORD);
-            let message = read(processor, source, [reply.as_str()]).message;
-            let kept = message.parts.iter().any(|part| said(&part.content).contains(WORD));
-            assert!(kept, "{WORD:?} of {reply:?} is not in {message:?}");
+            let read = read(processor, source, [reply.as_str()]);
+            assert!(read.says(WORD), "{WORD:?} of {reply:?} is not in {:?}", read.message);
         }
     });
 }
@@ -115,7 +113,7 @@ pub fn plain_text_streams_unchanged(processor: &dyn DataProcessor) {
         for piece in text.split_inclusive(|_| true) {
             streamed.extend(parser.push(piece));
         }
-        let early: String = joined(&streamed).iter().map(said).collect();
+        let early: String = join_deltas(&streamed).iter().filter_map(Part::as_text).collect();
         assert!(early.len() * 2 > text.len(), "only {early:?} of {text:?} came before the end");
         let (_, message) = parser.finish();
         assert_eq!(message, Message::assistant(text), "plain text does not stay as it is");
@@ -288,104 +286,22 @@ fn text_of(parts: &[PromptPart]) -> String {
     parts.iter().map(text).collect()
 }
 
-/// A reply as it was read.
-#[derive(Debug, PartialEq)]
-struct Reading {
-    /// The deltas, joined.
-    joined: Vec<Part>,
-    /// The pieces of arguments, joined by the calls' ids; with the names.
-    arguments: BTreeMap<String, (String, String)>,
-    message: Message,
-}
-
 /// Reads a reply in pieces.
 fn read<'a>(
     processor: &dyn DataProcessor,
     source: PromptSource<'_>,
     pieces: impl IntoIterator<Item = &'a str>,
-) -> Reading {
-    let mut parser = processor.reply_parser("", source);
-    let mut deltas: Vec<_> = pieces.into_iter().flat_map(|piece| parser.push(piece)).collect();
-    let (rest, message) = parser.finish();
-    deltas.extend(rest);
-    Reading { joined: joined(&deltas), arguments: arguments(&deltas), message }
-}
-
-fn arguments(deltas: &[Delta]) -> BTreeMap<String, (String, String)> {
-    let mut joined = BTreeMap::new();
-    for delta in deltas {
-        if let Delta::Arguments(piece) = delta {
-            let (name, text): &mut (String, String) = joined.entry(piece.id.clone()).or_default();
-            name.clone_from(&piece.name);
-            text.push_str(&piece.text);
-        }
-    }
-    joined
-}
-
-fn joined(deltas: &[Delta]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for delta in deltas {
-        match (parts.last_mut(), delta) {
-            (Some(Part::Text(text)), Delta::Text(more))
-            | (Some(Part::Thinking(text)), Delta::Thinking(more)) => {
-                text.push_str(more);
-            }
-            (_, Delta::Text(text)) => parts.push(Part::Text(text.clone())),
-            (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
-            (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
-            (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
-            (_, Delta::Arguments(_)) => {}
-        }
-    }
-    parts.retain(|part| !is_empty(part));
-    parts
+) -> ReadReply {
+    ReadReply::new(processor.reply_parser("", source), pieces)
 }
 
 fn is_empty(part: &Part) -> bool {
     matches!(part, Part::Text(text) | Part::Thinking(text) if text.is_empty())
 }
 
-/// Everything that a part of a reply says, as text.
-fn said(part: &Part) -> String {
-    match part {
-        Part::Text(text) | Part::Thinking(text) => text.clone(),
-        Part::ToolCall(call) => format!("{}{}{}", call.id, call.name, call.arguments),
-        Part::Malformed(malformed) => malformed.raw.clone(),
-        other => panic!("{other:?} stands in a reply"),
-    }
-}
-
 /// Returns where `text` can be cut, both ends included.
 fn borders(text: &str) -> impl Iterator<Item = usize> {
     text.char_indices().map(|(border, _)| border).chain([text.len()])
-}
-
-/// Cuts `text` into pieces of at most `longest` characters.
-fn random_pieces<'a>(text: &'a str, longest: usize, draws: &mut Draws) -> Vec<&'a str> {
-    let mut pieces = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let length = draws.below(longest + 1);
-        let border = rest.char_indices().nth(length).map_or(rest.len(), |(border, _)| border);
-        let (piece, behind) = rest.split_at(border);
-        pieces.push(piece);
-        rest = behind;
-    }
-    pieces
-}
-
-/// A small generator (xorshift64, Marsaglia 2003) that draws the same on every platform.
-#[derive(Debug)]
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap_or(0) % limit
-    }
 }
 
 #[cfg(test)]

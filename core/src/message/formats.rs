@@ -30,6 +30,7 @@ use serde_json::{Map, Value};
 
 use crate::{Error, ErrorKind, Message, Result, Role};
 
+mod demands;
 mod transcript;
 
 mod aki;
@@ -48,6 +49,7 @@ mod mime;
 mod place;
 mod tools;
 
+pub use demands::Demands;
 pub use media::{MediaKind, MediaReference, MediaRules, MediaSource, NoMediaSource};
 pub use transcript::Transcript;
 

@@ -221,6 +221,12 @@ impl Middleware for HistoryShift {
             }
         }
     }
+
+    /// Counts as if an answer were asked for, so that what is computed ahead is what the answer begins with.
+    async fn prepare(&self, request: Request) -> Result<Request> {
+        let ending = request.ending;
+        Ok(self.shift(request.ending(Ending::Answer))?.request.ending(ending))
+    }
 }
 
 fn without(mut path: Vec<Message>, dropped: Range<usize>) -> Vec<Message> {

@@ -2,12 +2,13 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::Result;
 use crate::engine::{Cancel, Engine, ModelInfo, Session};
 use crate::prompt::Unit;
 use crate::tokenizer::{SpecialToken, Tokenizer};
-use crate::{Error, ErrorKind, Result};
 
 use super::ByteTokenizer;
+use super::resident::Resident;
 
 /// An engine whose logits are noise, so that a constraint has to do all the work.
 ///
@@ -53,21 +54,20 @@ impl Engine for NoiseEngine {
 
     fn open(&self) -> Result<Box<dyn Session>> {
         let logits = vec![0.0; self.model.vocabulary];
-        Ok(Box::new(NoiseSession { context: self.model.context_length, units: Vec::new(), logits }))
+        Ok(Box::new(NoiseSession { held: Resident::new(self.model.context_length), logits }))
     }
 }
 
 #[derive(Clone, Debug)]
 struct NoiseSession {
-    context: usize,
-    units: Vec<Unit>,
+    held: Resident,
     logits: Vec<f32>,
 }
 
 impl NoiseSession {
     fn seed(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        for unit in &self.units {
+        for unit in &self.held.units {
             match unit {
                 Unit::Token(token) => token.hash(&mut hasher),
                 Unit::Media(media) => format!("{media:?}").hash(&mut hasher),
@@ -79,20 +79,11 @@ impl NoiseSession {
 
 impl Session for NoiseSession {
     fn resident(&self) -> usize {
-        self.units.len()
+        self.held.units.len()
     }
 
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
-        cancel.check()?;
-        if units.is_empty() {
-            return Err(Error::new(ErrorKind::Invalid, "no units to forward"));
-        }
-        if self.units.len() + units.len() > self.context {
-            let message =
-                format!("{} units do not fit into {}", self.units.len() + units.len(), self.context);
-            return Err(Error::new(ErrorKind::ContextOverflow, message));
-        }
-        self.units.extend_from_slice(units);
+        self.held.take(units, cancel, || ())?;
         let mut state = self.seed();
         for logit in &mut self.logits {
             // Numbers of Knuth's MMIX; the high bits are the random ones.
@@ -103,8 +94,7 @@ impl Session for NoiseSession {
     }
 
     fn truncate(&mut self, length: usize) -> Result<usize> {
-        self.units.truncate(length);
-        Ok(self.units.len())
+        Ok(self.held.truncate(length))
     }
 
     fn fork(&self) -> Result<Box<dyn Session>> {

@@ -1,11 +1,12 @@
 //! An engine that follows a script, with sessions that obey every law.
 
+use crate::Result;
 use crate::engine::{Cancel, Engine, ModelInfo, Session};
 use crate::prompt::Unit;
 use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer, decode};
-use crate::{Error, ErrorKind, Result};
 
 use super::ByteTokenizer;
+use super::resident::Resident;
 
 /// An engine that answers a cue with a reply.
 ///
@@ -93,37 +94,29 @@ impl Engine for ScriptedEngine {
 
     fn open(&self) -> Result<Box<dyn Session>> {
         let logits = vec![0.0; self.model.vocabulary];
-        Ok(Box::new(ScriptedSession { engine: self.clone(), units: Vec::new(), logits }))
+        let held = Resident::new(self.model.context_length);
+        Ok(Box::new(ScriptedSession { engine: self.clone(), held, logits }))
     }
 }
 
 #[derive(Clone, Debug)]
 struct ScriptedSession {
     engine: ScriptedEngine,
-    units: Vec<Unit>,
+    held: Resident,
     logits: Vec<f32>,
 }
 
 impl Session for ScriptedSession {
     fn resident(&self) -> usize {
-        self.units.len()
+        self.held.units.len()
     }
 
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
-        let context = self.engine.model.context_length;
-        if units.is_empty() {
-            return Err(Error::new(ErrorKind::Invalid, "no units to forward"));
-        }
-        if self.units.len() + units.len() > context {
-            let message = format!("{} units do not fit into {context}", self.units.len() + units.len());
-            return Err(Error::new(ErrorKind::ContextOverflow, message));
-        }
-        for unit in units {
-            cancel.check()?;
-            self.units.push(unit.clone());
-            self.engine.forwarded.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        }
-        let next = self.engine.next_token(&self.units)?;
+        let forwarded = &self.engine.forwarded;
+        self.held.take(units, cancel, || {
+            forwarded.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        })?;
+        let next = self.engine.next_token(&self.held.units)?;
         self.logits.fill(0.0);
         if let Some(logit) = self.logits.get_mut(next as usize) {
             *logit = 10.0;
@@ -132,8 +125,7 @@ impl Session for ScriptedSession {
     }
 
     fn truncate(&mut self, length: usize) -> Result<usize> {
-        self.units.truncate(length);
-        Ok(self.units.len())
+        Ok(self.held.truncate(length))
     }
 
     fn fork(&self) -> Result<Box<dyn Session>> {

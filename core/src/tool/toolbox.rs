@@ -161,7 +161,14 @@ impl Tools {
         let mut names: Vec<_> = self.specs().chain(offered).map(|spec| spec.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
-        ToolResult::error(call, format!("unknown tool {:?}, one of: {}", call.name, names.join(", ")))
+        let name = &call.name;
+        ToolResult::error(
+            call,
+            match names.is_empty() {
+                true => format!("unknown tool {name:?}: there are no tools"),
+                false => format!("unknown tool {name:?}, one of: {}", names.join(", ")),
+            },
+        )
     }
 }
 

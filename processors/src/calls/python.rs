@@ -1,7 +1,7 @@
 //! Tool calls as Python writes them: `[f(a=1), g()]`, or a call a line.
 //!
-//! Around the calls may stand a fence of Markdown, and around each `print(…)`; a name may begin with `default_api.`,
-//! and is kept with its dots otherwise. Arguments need names.
+//! Around the calls may stand a fence of Markdown, and around each `print(…)`, or a variable that it is assigned to; a name
+//! may begin with `default_api.`, and is kept with its dots otherwise. Comments are passed over. Arguments need names.
 
 use serde_json::{Map, Value};
 
@@ -46,6 +46,9 @@ impl PythonCalls {
         loop {
             while ["[", ",", ";", ")", "]", "print("].iter().any(|token| reader.takes(token)) {}
             let name = name(&mut reader);
+            if !name.is_empty() && reader.takes("=") {
+                continue;
+            }
             if name.is_empty() || !reader.takes("(") {
                 return begun;
             }
@@ -100,6 +103,10 @@ fn without_fence(text: &str) -> &str {
 }
 
 fn statement(reader: &mut Reader<'_>) -> Result<Call, String> {
+    let mut ahead = reader.clone();
+    if !name(&mut ahead).is_empty() && ahead.takes("=") {
+        *reader = ahead;
+    }
     if !reader.takes("print(") {
         return call(reader);
     }

@@ -108,14 +108,22 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Passes over white space.
+    /// Passes over white space, and over Python's comments.
     pub(crate) fn space(&mut self) {
-        self.at = self.text.len() - self.rest().trim_start().len();
+        self.at = self.text.len() - self.behind_space().len();
+    }
+
+    fn behind_space(&self) -> &'t str {
+        let mut rest = self.rest().trim_start();
+        while self.notation.escapes == Escapes::Python && rest.starts_with('#') {
+            rest = rest.split_once('\n').map_or("", |(_, next)| next.trim_start());
+        }
+        rest
     }
 
     /// Passes over `token`, and white space before it, if it stands here.
     pub(crate) fn takes(&mut self, token: &str) -> bool {
-        let rest = self.rest().trim_start();
+        let rest = self.behind_space();
         let found = rest.starts_with(token);
         if found {
             self.at = self.text.len() - rest.len() + token.len();
@@ -183,13 +191,19 @@ impl<'t> Reader<'t> {
         Ok(fields)
     }
 
-    /// Reads the key of a field.
+    /// Reads the key of a field. Python's may be numbers, which JSON has as text.
     pub(crate) fn key(&mut self) -> Result<String, String> {
         self.space();
         if self.quote().is_some() {
             return self.string();
         }
-        let key = if self.notation.bare_keys { self.word(is_name).to_owned() } else { String::new() };
+        let python = self.notation.escapes == Escapes::Python;
+        if python && self.rest().starts_with(|first: char| first.is_ascii_digit() || first == '-') {
+            return self.number().map(|number| number.as_str().map_or(number.to_string(), str::to_owned));
+        }
+        let is_bare = |symbol: char| is_name(symbol) || symbol == ' ';
+        let key =
+            if self.notation.bare_keys { self.word(is_bare).trim_end().to_owned() } else { String::new() };
         if key.is_empty() { self.expected("a key") } else { Ok(key) }
     }
 
@@ -405,7 +419,7 @@ pub(crate) fn is_inside_string(text: &str, notation: &Notation) -> bool {
     outside_strings(text, notation).1
 }
 
-/// Returns the characters outside strings with their places, and whether the text ends inside one.
+/// Returns the characters outside strings and comments with their places, and whether the text ends inside a string.
 fn outside_strings(text: &str, notation: &Notation) -> (Vec<(usize, char)>, bool) {
     let (mut outside, mut open, mut at) = (Vec::new(), None::<&str>, 0);
     while let Some(symbol) = text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -415,6 +429,9 @@ fn outside_strings(text: &str, notation: &Notation) -> (Vec<(usize, char)>, bool
             None => notation.quotes.iter().copied().find(|quote| rest.starts_with(quote)),
         };
         at += match (quote, open) {
+            (None, None) if symbol == '#' && notation.escapes == Escapes::Python => {
+                rest.find('\n').unwrap_or(rest.len())
+            }
             (Some(quote), _) => {
                 open = if open.is_some() { None } else { Some(quote) };
                 quote.len()
@@ -456,6 +473,14 @@ mod tests {
         let expected =
             json!({"a": [1, 2], "b": [true, null], "c": "it's one", "d": "\"x\"", "e": 1000, "f": "A\\q"});
         assert_eq!(Reader::new(text, &PYTHON).value(), Ok(expected));
+    }
+
+    #[test]
+    fn pythons_comments_are_passed_over() {
+        let text = "{ # it's\n'a': '# no', # and \"\n 1: [2, # two\n]}";
+        assert_eq!(Reader::new(text, &PYTHON).value(), Ok(json!({"a": "# no", "1": [2]})));
+        assert_eq!(balanced("[f(a=1) # ] don't\n]", &PYTHON), Some(19));
+        assert!(Reader::new("{\"a\": 1 # one\n}", &JSON).value().is_err());
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! Replies: `<|channel>thought…<channel|>`, then text, then `<|tool_call>call:name{key:<|"|>value<|"|>}<tool_call|>`,
 //!   any number of them.
 //!
-//! The template prints the fields of a result that is an object only where it stands with the call it answers.
+//! Google's template prints the fields of a result that is an object only where it stands with the call it answers. Of
+//! LiteRT's, one takes results as lists of a name and a response, and one that prints tools as they come takes those,
+//! arguments and results as text in the model's own notation.
 
 use crate::calls::{GemmaCalls, QUOTE, Syntax};
 use crate::family::{self, Family, is_one_of, thinking};
@@ -17,12 +19,19 @@ pub(crate) static FAMILY: Family = Family {
     },
     spans: &[
         thinking("<|channel>thought", "<channel|>"),
-        family::calls("<|tool_call>", "<tool_call|>", &Syntax::Gemma(GemmaCalls { notation: &QUOTE })),
+        family::calls("<|tool_call>", "<tool_call|>", &CALLS),
     ],
     shape: |template, input| {
         if template.contains("tool_responses") {
             shape::results_with_calls(input);
+        } else if template.contains("item['response']") {
+            shape::results_as_items(input);
+        } else if template.contains("tool | trim") {
+            shape::gemma_notation(input, &NOTATION);
         }
     },
     ..Family::PLAIN
 };
+
+static CALLS: Syntax = Syntax::Gemma(NOTATION);
+const NOTATION: GemmaCalls = GemmaCalls { notation: &QUOTE };

@@ -8,4 +8,5 @@ mod laws;
 mod loosened;
 mod properties;
 mod replies;
+mod shapes;
 mod support;

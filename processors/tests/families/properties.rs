@@ -1,7 +1,7 @@
 //! What holds for any text and any reply.
 
-use alloquy_core::testing::ByteTokenizer;
-use alloquy_core::{Delta, Message, ModelInfo, Part, Preface, Prompt, Role, ToolCall, ToolResult};
+use alloquy_core::testing::{ByteTokenizer, ReadReply};
+use alloquy_core::{Message, ModelInfo, Part, Preface, Prompt, Role, ToolCall, ToolResult};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -113,14 +113,14 @@ proptest! {
         let conversation = Conversation { preface, ..Conversation::default() };
         let whole = read(rendered, &conversation, &[pieces.concat()]);
         let in_pieces = read(rendered, &conversation, &pieces);
-        prop_assert_eq!(&joined(&in_pieces.0), &whole.1.parts);
-        prop_assert_eq!(&in_pieces.1, &whole.1);
+        prop_assert_eq!(&in_pieces.joined, &whole.message.parts);
+        prop_assert_eq!(&in_pieces, &whole);
     }
 
     #[test]
     fn a_reply_without_markers_is_its_text(reply in "[^<]*") {
-        let (_, message) = read("", &Conversation::default(), std::slice::from_ref(&reply));
-        prop_assert_eq!(message.text(), reply);
+        let read = read("", &Conversation::default(), std::slice::from_ref(&reply));
+        prop_assert_eq!(read.message.text(), reply);
     }
 }
 
@@ -153,34 +153,7 @@ fn reply() -> impl Strategy<Value = (Vec<String>, bool, bool)> {
     (pieces, any::<bool>(), any::<bool>())
 }
 
-fn read(rendered: &str, conversation: &Conversation, pieces: &[String]) -> (Vec<Part>, Message) {
-    let mut parser = support::processor("qwen3").reply_parser(rendered, conversation.source());
-    let mut deltas: Vec<_> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
-    let (rest, message) = parser.finish();
-    deltas.extend(rest);
-    (deltas.into_iter().filter_map(part).collect(), message)
-}
-
-fn part(delta: Delta) -> Option<Part> {
-    Some(match delta {
-        Delta::Text(text) => Part::Text(text),
-        Delta::Thinking(text) => Part::Thinking(text),
-        Delta::ToolCall(call) => Part::ToolCall(call),
-        Delta::Malformed(malformed) => Part::Malformed(malformed),
-        // The whole call follows.
-        Delta::Arguments(_) => return None,
-        other => panic!("{other:?}"),
-    })
-}
-
-fn joined(parts: &[Part]) -> Vec<Part> {
-    let mut joined: Vec<Part> = Vec::new();
-    for part in parts {
-        match (joined.last_mut(), part) {
-            (Some(Part::Text(text)), Part::Text(more)) => text.push_str(more),
-            (Some(Part::Thinking(text)), Part::Thinking(more)) => text.push_str(more),
-            (_, part) => joined.push(part.clone()),
-        }
-    }
-    joined
+fn read(rendered: &str, conversation: &Conversation, pieces: &[String]) -> ReadReply {
+    let parser = support::processor("qwen3").reply_parser(rendered, conversation.source());
+    ReadReply::new(parser, pieces.iter().map(String::as_str))
 }

@@ -3,13 +3,12 @@
 //! A file a family, `fixtures/replies/<family>.json`: a list of `{about, reply}`, with `rendered` where the prompt's end
 //! matters and `tools` where other tools are offered than `weather` and `add`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::{DataProcessor, Delta, Message, Part, Preface, PromptSource, ToolSpec};
-use alloquy_core::{Ending, laws};
+use alloquy_core::testing::ReadReply;
+use alloquy_core::{DataProcessor, Ending, Message, Preface, PromptSource, ToolSpec, laws};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -23,9 +22,6 @@ pub(crate) struct Recorded {
     rendered: String,
     preface: Preface,
 }
-
-/// A reply as it was read: deltas joined, arguments joined by id, and the message.
-type Reading = (Vec<Part>, BTreeMap<String, (String, String)>, Message);
 
 /// The replies of a family.
 pub(crate) fn of(family: &str) -> Vec<Recorded> {
@@ -49,14 +45,10 @@ impl Recorded {
         &self,
         processor: &dyn DataProcessor,
         pieces: impl IntoIterator<Item = &'a str>,
-    ) -> Reading {
+    ) -> ReadReply {
         let path = [Message::user("Hi")];
         let source = PromptSource::new(&self.preface, &path, Ending::Answer);
-        let mut parser = processor.reply_parser(&self.rendered, source);
-        let mut deltas: Vec<_> = pieces.into_iter().flat_map(|piece| parser.push(piece)).collect();
-        let (rest, message) = parser.finish();
-        deltas.extend(rest);
-        (joined(&deltas), arguments(&deltas), message)
+        ReadReply::new(processor.reply_parser(&self.rendered, source), pieces)
     }
 }
 
@@ -69,43 +61,13 @@ fn tools() -> Vec<ToolSpec> {
     vec![ToolSpec::new("weather", "Tells the weather", city), ToolSpec::new("add", "Adds", parameters)]
 }
 
-/// Joins deltas to the parts of a message.
-pub(crate) fn joined(deltas: &[Delta]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
-    for delta in deltas {
-        match (parts.last_mut(), delta) {
-            (Some(Part::Text(text)), Delta::Text(more))
-            | (Some(Part::Thinking(text)), Delta::Thinking(more)) => text.push_str(more),
-            (_, Delta::Text(text)) => parts.push(Part::Text(text.clone())),
-            (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
-            (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
-            (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
-            (_, Delta::Arguments(_)) => {}
-            (_, other) => panic!("{other:?}"),
-        }
-    }
-    parts
-}
-
-fn arguments(deltas: &[Delta]) -> BTreeMap<String, (String, String)> {
-    let mut joined = BTreeMap::new();
-    for delta in deltas {
-        if let Delta::Arguments(piece) = delta {
-            let (name, text): &mut (String, String) = joined.entry(piece.id.clone()).or_default();
-            name.clone_from(&piece.name);
-            text.push_str(&piece.text);
-        }
-    }
-    joined
-}
-
 #[test]
 fn every_recorded_reply_is_read_as_it_was() {
     for family in alloquy_processors::families() {
         let processor = support::processor(family);
         let mut outcome = String::new();
         for recorded in of(family) {
-            let (_, arguments, message) = recorded.read(&*processor, [recorded.reply.as_str()]);
+            let ReadReply { arguments, message, .. } = recorded.read(&*processor, [recorded.reply.as_str()]);
             writeln!(outcome, "# {}\n{:?}", recorded.about, recorded.reply).unwrap();
             for (id, (name, text)) in arguments {
                 writeln!(outcome, "  {id} {name} {text:?}").unwrap();

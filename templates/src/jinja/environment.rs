@@ -36,7 +36,7 @@ pub(super) fn new(clock: Clock, limits: Limits, dialect: Dialect) -> Result<Envi
     operators::add_to(&mut environment, limits);
     lists::add_to(&mut environment, limits);
     texts::add_to(&mut environment, limits);
-    globals::add_to(&mut environment, clock);
+    globals::add_to(&mut environment, limits, clock);
     if dialect.is_litert() {
         litert::add_to(&mut environment, limits);
     }
@@ -111,6 +111,9 @@ fn cased(
 ) -> Result<Value, Error> {
     let text = arguments.first().and_then(|value| value.as_str()).unwrap_or_default();
     ledger::room(state, limits, text.len().saturating_mul(2))?;
+    if of_plain.is_none() {
+        ledger::characters(state, limits, text.len())?;
+    }
     let cased = match (of_plain, arguments) {
         (Some(of_plain), [value]) if value.kind() == ValueKind::String && !value.is_safe() => {
             Value::from(of_plain(text))

@@ -410,7 +410,7 @@ impl<'a> Expressions<'a> {
     fn dict(&mut self) -> Result<Piece> {
         let mut items = self.expect("{").map(Items::new)?;
         while !self.is("}") {
-            items.push(&self.expression()?);
+            items.push(&self.read_as_key()?);
             items.text.extend([self.expect(":")?.as_str(), " "]);
             items.push(&self.expression()?);
             match self.take(",") {
@@ -421,6 +421,12 @@ impl<'a> Expressions<'a> {
         // A space keeps the brackets of nested dicts from ending the print.
         let closed = format!(" {}", self.expect("}")?);
         items.closed(&closed, None)
+    }
+
+    /// What names an item, or numbers it.
+    fn read_as_key(&mut self) -> Result<Piece> {
+        let key = self.expression()?;
+        if key.literal { Ok(key) } else { key.filtered(names::READ, &[]) }
     }
 
     fn postfix(&mut self, mut piece: Piece) -> Result<Piece> {
@@ -460,21 +466,22 @@ impl<'a> Expressions<'a> {
 
     fn subscript(&mut self, piece: Piece) -> Result<Piece> {
         let (mut depth, settled) = (piece.depth, piece.settled);
-        let mut text = piece.receiver();
         let mut is_slice = false;
-        text.push_str(&self.expect("[")?);
+        let mut text = self.expect("[")?;
         while !self.is("]") {
             if let Some(colon) = self.take(":") {
                 text.push_str(&colon);
                 is_slice = true;
                 continue;
             }
-            let index = self.expression()?;
+            let index = self.read_as_key()?;
             depth = depth.max(index.depth);
             text.push_str(&index.text);
         }
         text.push_str(&self.expect("]")?);
-        let piece = Piece::operand(text, depth + 1);
+        let piece = if is_slice { piece.filtered(names::READ, &[])? } else { piece };
+        depth = depth.max(piece.depth);
+        let piece = Piece::operand(piece.receiver() + &text, depth + 1);
         let piece = if is_slice { piece.filtered(names::SLICED, &[])? } else { level(piece)? };
         Ok(piece.settled(settled))
     }

@@ -23,6 +23,7 @@ pub(super) fn add_measured(
             let arguments = arguments.into_values();
             if let Some(value) = arguments.first() {
                 ledger::go_through(state, limits, value)?;
+                ledger::characters(state, limits, value.as_str().map_or(0, str::len))?;
             }
             let made = filter.call(state, &arguments)?;
             ledger::made(state, limits, made)

@@ -10,13 +10,17 @@ use minijinja::value::{Enumerator, Object, ObjectRepr, Value};
 
 #[derive(Debug)]
 pub(super) struct Generator {
-    items: Mutex<Vec<Value>>,
+    /// Nothing once they are gone through.
+    items: Mutex<Arc<Vec<Value>>>,
 }
 
 impl Generator {
     /// Yields the items of `list`.
     pub(super) fn over(list: &Value) -> Result<Value, Error> {
-        let items = list.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?;
+        let items = match list.downcast_object() {
+            Some(items) => items,
+            None => Arc::new(list.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?),
+        };
         Ok(Value::from_object(Self { items: Mutex::new(items) }))
     }
 
@@ -33,7 +37,7 @@ impl Object for Generator {
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         let items = std::mem::take(&mut *self.items.lock().unwrap_or_else(PoisonError::into_inner));
-        Enumerator::Iter(Box::new(Unsized(items.into_iter())))
+        Enumerator::Iter(Box::new(Unsized { items, next: 0 }))
     }
 
     fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
@@ -50,13 +54,18 @@ impl Object for Generator {
 }
 
 /// Says nothing of how many items are left.
-struct Unsized(std::vec::IntoIter<Value>);
+struct Unsized {
+    items: Arc<Vec<Value>>,
+    next: usize,
+}
 
 impl Iterator for Unsized {
     type Item = Value;
 
     fn next(&mut self) -> Option<Value> {
-        self.0.next()
+        let item = self.items.get(self.next).cloned()?;
+        self.next += 1;
+        Some(item)
     }
 }
 

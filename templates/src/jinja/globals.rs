@@ -11,14 +11,19 @@ use minijinja::{Environment, Error, State, functions};
 
 use super::clock::{Clock, strftime};
 use super::fault::Refusal;
-use super::ledger::refusal;
+use super::ledger::{self, refusal};
+use super::limits::Limits;
 use super::{python, range, statements};
 
-pub(super) fn add_to(environment: &mut Environment<'_>, clock: Clock) {
+pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits, clock: Clock) {
     environment.remove_global("debug");
     environment.add_function("raise_exception", raise_exception);
     environment.add_function("strftime_now", move |format: &str| strftime(clock.now(), format));
-    environment.add_function("dict", dict);
+    environment.add_function("dict", move |state: &mut State<'_, '_>, value: Option<Value>, more: Kwargs| {
+        let items = value.as_ref().and_then(Value::len).unwrap_or(0);
+        ledger::spend(state, limits, items as u64 * STEPS_PER_PAIR)?;
+        dict(value, more)
+    });
     environment.add_function("namespace", namespace);
     environment.add_function("range", range::new);
     environment.add_function("joiner", |separator: Option<Value>| {
@@ -39,6 +44,9 @@ fn raise_exception(words: &Value) -> Result<Value, Error> {
 fn no_loader() -> Result<Value, Error> {
     Err(refusal("a chat template has no other templates to load".to_owned()))
 }
+
+/// The steps that it takes to put a pair into a dict.
+const STEPS_PER_PAIR: u64 = 16;
 
 /// `dict(mapping_or_pairs, **more)`.
 fn dict(value: Option<Value>, more: Kwargs) -> Result<Value, Error> {

@@ -78,9 +78,13 @@ impl Owner {
     }
 }
 
-/// What items take; those that are recorded themselves do not count twice.
+/// What items take, with small texts and lists of their own; those that are recorded themselves do not count twice.
 fn items_bytes<'a>(items: impl Iterator<Item = &'a Value>) -> usize {
-    let own = |item: &Value| item.as_str().map_or(0, str::len);
+    let own = |item: &Value| match item.as_str() {
+        Some(text) => text.len(),
+        None if item.kind() == ValueKind::Seq => (2 + item.len().unwrap_or(0)) * ITEM_BYTES,
+        None => 0,
+    };
     items.map(|item| ITEM_BYTES + Some(own(item)).filter(|bytes| *bytes < RECORDED).unwrap_or(0)).sum()
 }
 
@@ -112,7 +116,12 @@ pub(super) fn work(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> R
 
 /// Counts a search through so many bytes, which is slower than a copy.
 pub(super) fn search(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> Result<(), Error> {
-    work(state, limits, bytes.saturating_mul(4))
+    work(state, limits, bytes.saturating_mul(8))
+}
+
+/// Counts what takes a text character by character, which is slower still.
+pub(super) fn characters(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> Result<(), Error> {
+    work(state, limits, bytes.saturating_mul(32))
 }
 
 /// Counts a way through all that a value holds.

@@ -70,10 +70,8 @@ fn bounded(
         room_for_groups(state, limits, arguments)?;
     }
     let result = filter.call(state, arguments)?;
-    match LAZY.contains(&name) {
-        true => Generator::over(&result),
-        false => made(state, limits, result),
-    }
+    let result = made(state, limits, result)?;
+    if LAZY.contains(&name) { Generator::over(&result) } else { Ok(result) }
 }
 
 /// `first`: of nothing, nothing.
@@ -101,7 +99,20 @@ fn enter(state: &mut State<'_, '_>, limits: Limits, name: &str, list: &Value) ->
         (ValueKind::None, _) => Err(refusal(format!("'NoneType' object is not iterable: {name}"))),
         (ValueKind::String, Some(text)) => room(state, limits, text.len().saturating_mul(ITEM_BYTES)),
         _ if matches!(name, "first" | "last") => Ok(()),
-        _ => ledger::weigh(state, limits, list).map(drop),
+        _ => {
+            ledger::weigh(state, limits, list)?;
+            ledger::spend(state, limits, list.len().unwrap_or(0) as u64 * steps(name))
+        }
+    }
+}
+
+/// The steps that a filter takes for an item, beyond the one of going through it.
+fn steps(name: &str) -> u64 {
+    match name {
+        "unique" => 16,
+        "map" => 8,
+        "select" | "reject" | "selectattr" | "rejectattr" | "groupby" => 2,
+        _ => 0,
     }
 }
 

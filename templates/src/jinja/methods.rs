@@ -26,7 +26,11 @@ pub(super) fn call(
     let found = match value.kind() {
         ValueKind::String => bounded(state, limits, value, name, arguments)?,
         ValueKind::Seq | ValueKind::Iterable => list_method(value, name, arguments)?,
-        ValueKind::Map => dict_method(value, name, arguments)?,
+        ValueKind::Map => {
+            let key = arguments.first().and_then(Value::as_str).unwrap_or_default();
+            ledger::characters(state, limits, key.len())?;
+            dict_method(value, name, arguments)?
+        }
         _ => None,
     };
     let result = match found {
@@ -63,6 +67,10 @@ fn bounded(
             let places = string.matches('{').count();
             room(state, limits, string.len().saturating_add(places.saturating_mul(longest)))?;
             Ok(None)
+        }
+        "title" | "swapcase" => {
+            ledger::characters(state, limits, string.len())?;
+            string_method(string, name, arguments)
         }
         "split" | "rsplit" | "splitlines" => {
             room(state, limits, pieces(string, arguments).saturating_mul(ITEM_BYTES))?;

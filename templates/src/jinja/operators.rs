@@ -35,6 +35,8 @@ pub(super) const WEIGHED: &str = "__alloquy_weigh";
 pub(super) const GIVEN: &str = "__alloquy_give";
 /// What a loop goes over.
 pub(super) const ITERATED: &str = "__alloquy_iterate";
+/// What a slice is taken of, or what looks something up: a text is gone through character by character.
+pub(super) const READ: &str = "__alloquy_read";
 /// `a[b:c]`.
 pub(super) const SLICED: &str = "__alloquy_sliced";
 /// `a.items` without a call.
@@ -75,6 +77,10 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         }
         Ok::<_, Error>(iterated)
     });
+    environment.add_filter(READ, move |state: &mut State<'_, '_>, value: Value| {
+        ledger::characters(state, limits, value.as_str().map_or(0, str::len))?;
+        Ok::<_, Error>(value)
+    });
     environment.add_filter(SLICED, move |state: &mut State<'_, '_>, value: Value| made(state, limits, value));
     environment.add_filter(METHOD, method);
 }
@@ -92,6 +98,7 @@ pub(super) fn add(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Valu
         {
             let items = a.len().unwrap_or(0).saturating_add(b.len().unwrap_or(0));
             room(state, limits, items.saturating_mul(ITEM_BYTES))?;
+            ledger::work(state, limits, items.saturating_mul(ITEM_BYTES))?;
             let both = a.try_iter()?.checked().chain(b.try_iter()?.checked());
             let items = both.collect::<Result<Vec<_>, _>>()?;
             made(state, limits, list_like(a, items))
@@ -241,7 +248,7 @@ fn contains(state: &mut State<'_, '_>, limits: Limits, a: &Value, b: &Value) -> 
         ValueKind::Seq if a.kind() == ValueKind::String => return has_text(state, limits, a, b),
         ValueKind::Seq | ValueKind::Iterable => ledger::weigh(state, limits, b).map(drop)?,
         ValueKind::None | ValueKind::Bool | ValueKind::Number => return Err(unsupported("in", a, b)),
-        _ => {}
+        _ => ledger::characters(state, limits, a.as_str().map_or(0, str::len))?,
     }
     tests::is_in(state, a, b)
 }

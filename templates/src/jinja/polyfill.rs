@@ -16,7 +16,7 @@ pub enum Polyfill {
     /// Put the text of system and developer messages before that of the first user message, with an empty line
     /// between, where the template drops or refuses such messages; refuse everything else.
     MergeIntoUser,
-    /// Leave it out without a word, as Hugging Face does.
+    /// Leave it out, as Hugging Face does.
     LeaveOut,
 }
 

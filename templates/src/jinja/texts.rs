@@ -6,7 +6,7 @@ use minijinja::value::{DynObject, Kwargs, Rest, Value, ValueKind, ValueOrKwargs}
 use minijinja::{Environment, Error, ErrorKind, State};
 
 use super::arguments::Arguments;
-use super::ledger::{made, refusal, room};
+use super::ledger::{self, made, refusal, room};
 use super::limits::{Limits, TEXT_BYTES};
 use super::{filters, percent, python};
 
@@ -32,6 +32,8 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         escape(state, limits, value)
     });
     environment.add_filter("urlencode", move |state: &mut State<'_, '_>, value: &Value| {
+        let bytes = ledger::weigh(state, limits, value)?;
+        ledger::characters(state, limits, bytes)?;
         let text = urlencode(value)?;
         room(state, limits, text.len())?;
         made(state, limits, Value::from(text))
@@ -50,6 +52,7 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
 
 fn escape(state: &mut State<'_, '_>, limits: Limits, value: &Value) -> Result<Value, Error> {
     let text = python::printed(value)?;
+    ledger::search(state, limits, text.len())?;
     room(state, limits, text.len().saturating_mul(2))?;
     made(state, limits, Value::from_safe_string(python::escape(&text)))
 }

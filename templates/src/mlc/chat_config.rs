@@ -44,7 +44,7 @@ pub const MLC_CHAT_CONFIG: &str = "mlc-chat-config.json";
 pub struct ChatConfig {
     /// How prompts are written: `conv_template`, `conv_config`, or the one changed by the other.
     pub template: Option<ConversationTemplate>,
-    /// `temperature`, `top_p`, the penalties, `max_gen_len`, and the template's texts that end a reply.
+    /// `temperature`, `top_p`, the penalties, `max_gen_len`, and the template's texts and tokens that end a reply.
     pub sampling: SamplingOptions,
     /// What to do when a conversation outgrows its window. `None` for files of today, whose engine refuses such a
     /// prompt, and for sliding windows.
@@ -290,6 +290,7 @@ impl Reader {
             frequency_penalty: self.take("frequency_penalty")?,
             max_tokens: self.size("max_gen_len")?,
             stop: template.map(|template| template.stop_strings().to_vec()).unwrap_or_default(),
+            stop_tokens: template.into_iter().flat_map(single_tokens).collect(),
             ..SamplingOptions::default()
         };
         sampling.validate().map_err(|error| error.context(MLC_CHAT_CONFIG))?;
@@ -342,4 +343,9 @@ impl Reader {
         }
         Ok(None)
     }
+}
+
+/// The tokens that end a reply, as sequences of one.
+fn single_tokens(template: &ConversationTemplate) -> impl Iterator<Item = Vec<TokenId>> {
+    template.stop_tokens().iter().map(|token| vec![*token])
 }

@@ -54,9 +54,14 @@ impl McpServer {
     /// Connects to a server through streamable HTTP.
     ///
     /// # Errors
-    /// [`ErrorKind::Tool`] when nobody is there, or does not speak the protocol.
+    /// [`ErrorKind::Tool`] when nobody is there, or does not speak the protocol; [`ErrorKind::Invalid`] for an address
+    /// of another kind.
     pub async fn http(endpoint: impl Into<Endpoint>) -> Result<Self> {
         let Endpoint { url, bearer } = endpoint.into();
+        if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
+            let message = format!("address {url:?} begins with neither \"http://\" nor \"https://\"");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
         let mut config = StreamableHttpClientTransportConfig::with_uri(url.clone());
         if let Some(token) = bearer {
             config = config.auth_header(token);

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use alloquy_core::{Error, ErrorKind, Result, Tool, ToolSource};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation};
-use rmcp::service::{NotificationContext, RoleClient, RunningService, ServiceError};
+use rmcp::service::{ClientInitializeError, NotificationContext, RoleClient, RunningService, ServiceError};
 use rmcp::transport::IntoTransport;
 use rmcp::{ClientHandler, ServiceExt};
 
@@ -54,12 +54,15 @@ impl McpServer {
         let client = Client { catalogue: catalogue.clone() };
         let quoted = format!("{name:?}");
         let service = worker.run(async move {
-            let failed = |source: Box<dyn std::error::Error + Send + Sync>| {
+            let failed = |error: &(dyn std::error::Error + 'static)| {
                 let message = format!("cannot connect to the server {quoted}");
-                Error::new(ErrorKind::Tool, message).with_source(source)
+                Error::new(ErrorKind::Tool, message).with_source(std::io::Error::other(cause(error)))
             };
-            let service = client.serve(transport.await?).await.map_err(|error| failed(error.into()))?;
-            let tools = service.list_all_tools().await.map_err(|error| failed(error.into()))?;
+            let service = client.serve(transport.await?).await.map_err(|error| match &error {
+                ClientInitializeError::TransportError { error, .. } => failed(&*error.error),
+                error => failed(error),
+            })?;
+            let tools = service.list_all_tools().await.map_err(|error| failed(&error))?;
             service.service().catalogue.set(tools);
             Ok::<_, Error>(service)
         });
@@ -102,6 +105,15 @@ impl ToolSource for McpServer {
         };
         self.connection.catalogue.get().into_iter().map(tool).collect()
     }
+}
+
+/// What happened in the end: the layers above it tell of types.
+fn cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
 }
 
 /// One connection, and the thread that holds it.

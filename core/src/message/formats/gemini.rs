@@ -110,7 +110,10 @@ fn read_part(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Resul
     };
     let place = place.field(name);
     let part = match name {
-        "text" => read_text(value, thought, &place)?.into(),
+        "text" => {
+            let part = if thought { Part::Thinking } else { Part::Text };
+            part(super::fields::string(value, &place)?.to_owned()).into()
+        }
         _ if thought => return Err(place.unsupported("only text can be a thought")),
         INLINE | "inline_data" => read_inline(value, &place, reader)?,
         "fileData" | "file_data" => read_file(value, &place, reader)?,
@@ -118,11 +121,6 @@ fn read_part(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Resul
         _ => read_response(value, &place, reader)?,
     };
     Ok(further::beside(part, fields.rest()))
-}
-
-fn read_text(value: &Value, thought: bool, place: &Place<'_>) -> Result<Part> {
-    let text = super::fields::string(value, place)?.to_owned();
-    Ok(if thought { Part::Thinking(text) } else { Part::Text(text) })
 }
 
 fn read_inline(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {

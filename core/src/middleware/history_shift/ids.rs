@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use futures::StreamExt;
 
 use crate::chat_model::{Degradation, ReplyStream};
-use crate::message::{Message, Part, ToolCall};
+use crate::message::{Message, Part};
 use crate::processor::Delta;
 use crate::stream::Run;
 
@@ -19,15 +19,17 @@ pub(super) fn of(path: &[Message]) -> HashSet<String> {
 pub(super) fn told(mut stream: ReplyStream, taken: HashSet<String>, degradation: Degradation) -> ReplyStream {
     Run::new(move |mut emit| async move {
         while let Some(mut delta) = stream.next().await {
-            if let Delta::ToolCall(call) = &mut delta {
-                make_unique(call, &taken);
+            match &mut delta {
+                Delta::ToolCall(call) => make_unique(&mut call.id, &taken),
+                Delta::Arguments(piece) => make_unique(&mut piece.id, &taken),
+                _ => {}
             }
             emit.send(delta).await;
         }
         let mut reply = stream.finish().await?;
         for part in &mut reply.message.parts {
             if let Part::ToolCall(call) = &mut part.content {
-                make_unique(call, &taken);
+                make_unique(&mut call.id, &taken);
             }
         }
         reply.degradations.insert(0, degradation);
@@ -36,11 +38,11 @@ pub(super) fn told(mut stream: ReplyStream, taken: HashSet<String>, degradation:
 }
 
 /// The same call gets the same id, in the deltas and in the message.
-fn make_unique(call: &mut ToolCall, taken: &HashSet<String>) {
-    if taken.contains(&call.id) {
-        let mut others = (2..u64::MAX).map(|number| format!("{}_{number}", call.id));
-        if let Some(id) = others.find(|id| !taken.contains(id)) {
-            call.id = id;
+fn make_unique(id: &mut String, taken: &HashSet<String>) {
+    if taken.contains(id) {
+        let mut others = (2..u64::MAX).map(|number| format!("{id}_{number}"));
+        if let Some(other) = others.find(|other| !taken.contains(other)) {
+            *id = other;
         }
     }
 }

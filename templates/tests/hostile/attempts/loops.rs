@@ -68,64 +68,83 @@ fn recursive() -> Vec<Attempt> {
     ]
 }
 
+/// What is done to a text `x` of four megabytes.
+const ON_TEXT: &[(&str, &str)] = &[
+    ("sliced", "x[i:]"),
+    ("sliced in steps", "x[::2]"),
+    ("turned around", "x[::-1]"),
+    ("turned around by a filter", "x | reverse"),
+    ("stripped", "x.strip('a')"),
+    ("trimmed", "x | trim"),
+    ("split", "x.split('c')"),
+    ("split at the last", "x.rsplit('a', 1)"),
+    ("partitioned", "x.split('b', 1)"),
+    ("replaced", "x.replace('c', 'd')"),
+    ("titled", "x.title()"),
+    ("capitalized", "x | capitalize"),
+    ("escaped", "x | e"),
+    ("written as JSON", "x | tojson"),
+    ("cut short", "x | truncate(10, true)"),
+    ("wrapped", "x | wordwrap(1000)"),
+    ("counted", "[x.count('c')]"),
+    ("found", "[x.find('c')]"),
+    ("begun", "[x.startswith(x)]"),
+    ("counted in words", "[x | wordcount]"),
+    ("quoted for the web", "x | urlencode"),
+    ("without tags", "x | striptags"),
+    ("made a number", "[x | int(0)]"),
+    ("formatted", "'%s' % x"),
+    ("formatted the other way", "'{}'.format(x)"),
+    ("listed", "[x in [x ~ 'a']]"),
+    ("a key", "{x: 1}"),
+    ("looked up", "[messages[0][x]]"),
+    ("looked for", "[x in messages[0]]"),
+    ("got", "[messages[0].get(x)]"),
+    ("an attribute", "[messages[0] | attr(x)]"),
+    ("a function's name", "[none | default(x)]"),
+    ("compared", "[x == x ~ '']"),
+    ("ordered", "[x < x ~ '']"),
+    ("shown", "[[x] | string]"),
+    ("centered", "x | center(10)"),
+    ("a namespace's field", "namespace({x: 1}) | list"),
+    ("filled in", "'{}{}'.format(x, x)"),
+    ("cut at its lines", "x.splitlines()"),
+    ("stripped of an end", "x.removesuffix('c')"),
+    ("a join's separator", "x.join(['a', 'b'])"),
+];
+
+/// What is done to a list `l` of a hundred thousand numbers.
+const ON_LIST: &[(&str, &str)] = &[
+    ("joined", "l | join"),
+    ("unique", "l | unique | list"),
+    ("grouped", "l | groupby('x') | list"),
+    ("summed", "[l | sum]"),
+    ("mapped", "l | map('string') | list"),
+    ("selected", "l | select('odd') | list"),
+    ("at its greatest", "[l | max]"),
+    ("turned around", "l | reverse | list"),
+    ("sliced", "l[1:]"),
+    ("batched", "l | batch(2) | list"),
+    ("cut to slices", "l | slice(2) | list"),
+    ("searched", "[-1 in l]"),
+    ("compared", "[l == l + []]"),
+    ("printed", "l | string"),
+    ("written as JSON", "l | tojson"),
+    ("sorted", "l | sort(reverse=true)"),
+    ("made a dict", "dict(l | map('string') | map('list'))"),
+];
+
 fn on_something_long() -> Vec<Attempt> {
     let again = |piece: &str| {
         format!(
             "{{% set x = 'ab' * 2000000 %}}{{% for i in range(100000) %}}{{% set y = ({piece}) | length %}}{{% endfor %}}"
         )
     };
-    let on_text = [
-        ("sliced", "x[i:]"),
-        ("sliced in steps", "x[::2]"),
-        ("turned around", "x[::-1]"),
-        ("turned around by a filter", "x | reverse"),
-        ("stripped", "x.strip('a')"),
-        ("trimmed", "x | trim"),
-        ("split", "x.split('c')"),
-        ("split at the last", "x.rsplit('a', 1)"),
-        ("partitioned", "x.split('b', 1)"),
-        ("replaced", "x.replace('c', 'd')"),
-        ("titled", "x.title()"),
-        ("capitalized", "x | capitalize"),
-        ("escaped", "x | e"),
-        ("written as JSON", "x | tojson"),
-        ("cut short", "x | truncate(10, true)"),
-        ("wrapped", "x | wordwrap(1000)"),
-        ("counted", "[x.count('c')]"),
-        ("found", "[x.find('c')]"),
-        ("begun", "[x.startswith(x)]"),
-        ("counted in words", "[x | wordcount]"),
-        ("quoted for the web", "x | urlencode"),
-        ("without tags", "x | striptags"),
-        ("made a number", "[x | int(0)]"),
-        ("formatted", "'%s' % x"),
-        ("formatted the other way", "'{}'.format(x)"),
-        ("listed", "[x in [x ~ 'a']]"),
-    ];
     let mut attempts: Vec<Attempt> =
-        on_text.iter().map(|(name, piece)| (leaked("a long text", name), again(piece))).collect();
-    let on_list = [
-        ("joined", "l | join"),
-        ("unique", "l | unique | list"),
-        ("grouped", "l | groupby('x') | list"),
-        ("summed", "[l | sum]"),
-        ("mapped", "l | map('string') | list"),
-        ("selected", "l | select('odd') | list"),
-        ("at its greatest", "[l | max]"),
-        ("turned around", "l | reverse | list"),
-        ("sliced", "l[1:]"),
-        ("batched", "l | batch(2) | list"),
-        ("cut to slices", "l | slice(2) | list"),
-        ("searched", "[-1 in l]"),
-        ("compared", "[l == l + []]"),
-        ("printed", "l | string"),
-        ("written as JSON", "l | tojson"),
-        ("sorted", "l | sort(reverse=true)"),
-        ("made a dict", "dict(l | map('string') | map('list'))"),
-    ];
+        ON_TEXT.iter().map(|(name, piece)| (leaked("a long text", name), again(piece))).collect();
     let again =
         |piece: &str| again(piece).replace("'ab' * 2000000 %}", "'' %}{% set l = range(100000) | list %}");
-    attempts.extend(on_list.iter().map(|(name, piece)| (leaked("a long list", name), again(piece))));
+    attempts.extend(ON_LIST.iter().map(|(name, piece)| (leaked("a long list", name), again(piece))));
     attempts
 }
 

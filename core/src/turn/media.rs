@@ -1,0 +1,47 @@
+//! Nodes and the bytes of what they show: stored before the nodes, read behind them. Knows no model.
+
+use std::slice;
+
+use super::Parts;
+use crate::Result;
+use crate::media::Media;
+use crate::message::Part;
+use crate::store::{ConversationId, ConversationStoreExt};
+use crate::tree::{Node, NodeId};
+
+impl Parts {
+    /// Stores nodes, and before them the bytes of what they show.
+    pub(crate) async fn store(&self, conversation: &ConversationId, nodes: &[Node]) -> Result<()> {
+        let media = nodes.iter().flat_map(|node| node.message.media());
+        for media in media.filter(|media| media.bytes().is_some()) {
+            self.store.put_media(media).await?;
+        }
+        self.store.append(conversation, nodes).await
+    }
+
+    /// Reads the nodes from the first message to `to` as a model is shown them: with the bytes of media, where the
+    /// store has them. What is not there is the model's to refuse.
+    pub(crate) async fn path(&self, conversation: &ConversationId, to: NodeId) -> Result<Vec<Node>> {
+        let mut path = self.store.load_path(conversation, to).await?;
+        let parts = path.iter_mut().flat_map(|node| &mut node.message.parts);
+        for media in parts.flat_map(|part| media(&mut part.content)) {
+            if media.bytes().is_some() {
+                continue;
+            }
+            match self.store.get_media(media).await {
+                Ok(whole) => *media = whole,
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(path)
+    }
+}
+
+fn media(part: &mut Part) -> &mut [Media] {
+    match part {
+        Part::Image(media) | Part::Audio(media) => slice::from_mut(media),
+        Part::Video(frames) => frames,
+        _ => &mut [],
+    }
+}
