@@ -15,6 +15,10 @@ use crate::llguidance::JsonForm;
 use crate::reply::ReplyConstraint;
 use crate::source;
 
+/// Slices of the vocabulary that are looked up as one, beside those that may stand in a JSON string: words, which are most
+/// of a vocabulary, and which most patterns of text allow where they allow a letter.
+const WORDS: [&str; 4] = ["[a-z]+", " [a-z]+", "[A-Za-z]+", " [A-Za-z]+"];
+
 /// Compiles grammars for one vocabulary.
 pub(crate) struct Compiler {
     factory: ParserFactory,
@@ -24,8 +28,8 @@ pub(crate) struct Compiler {
 impl Compiler {
     pub(crate) fn new(vocabulary: &Vocabulary, limits: GrammarLimits, json: JsonForm) -> Result<Self> {
         let environment: TokEnv = Arc::new(ApproximateTokEnv::new(tree(vocabulary)?));
-        // These slices of the vocabulary, such as all tokens that may stand in a JSON string, are looked up as one.
-        let slices = llguidance::earley::SlicedBiasComputer::general_slices();
+        let mut slices = llguidance::earley::SlicedBiasComputer::general_slices();
+        slices.extend(WORDS.map(str::to_owned));
         let factory = ParserFactory::new(&environment, InferenceCapabilities::default(), &slices);
         let mut factory = factory.map_err(|error| failure::of(Stage::Vocabulary, &error))?;
         factory.quiet();

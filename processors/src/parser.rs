@@ -294,7 +294,10 @@ impl FamilyParser {
         let body = self.take(end);
         self.held.drain(..call.close.len());
         match read {
-            Ok(calls) => self.add_calls(calls, call.begun),
+            Ok(calls) => {
+                self.add_calls(calls, call.begun);
+                self.transcript.text(&call.syntax.aside(&body));
+            }
             Err(reason) => {
                 let raw = format!("{}{}{body}{}", call.separator, call.open, call.close);
                 self.transcript.malformed(Malformed { raw, reason });
@@ -317,6 +320,7 @@ impl FamilyParser {
         self.show_arguments(&mut call, self.held.len());
         if let Ok(calls) = read {
             self.add_calls(calls, call.begun);
+            self.transcript.text(&call.syntax.aside(&self.held));
         } else {
             let raw = format!("{}{}{}", call.separator, call.open, self.held);
             self.transcript.malformed(Malformed { raw, reason: "the reply ended inside a call".to_owned() });

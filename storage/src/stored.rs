@@ -8,10 +8,31 @@ use alloquy_core::{ConversationId, ConversationRecord, ConversationSummary, Dige
 use crate::failure::Failure;
 use crate::json::decode;
 
+/// How a database refers to the parent of a node.
+pub(crate) enum ParentColumn {
+    /// By its id.
+    #[cfg(feature = "postgres")]
+    Name(Option<String>),
+    /// By the position of its row.
+    #[cfg(feature = "sqlite")]
+    Position(Option<i64>),
+}
+
+impl ParentColumn {
+    fn agrees(&self, node: &Node) -> bool {
+        match self {
+            #[cfg(feature = "postgres")]
+            Self::Name(parent) => *parent == node.parent.map(|parent| parent.to_string()),
+            #[cfg(feature = "sqlite")]
+            Self::Position(parent) => parent.is_some() == node.parent.is_some(),
+        }
+    }
+}
+
 pub(crate) struct StoredNode {
     pub(crate) position: i64,
     pub(crate) id: String,
-    pub(crate) parent: Option<String>,
+    pub(crate) parent: ParentColumn,
     pub(crate) body: String,
     pub(crate) checksum: i64,
 }
@@ -21,8 +42,7 @@ impl StoredNode {
         let what = || format!("node {:?}", self.id);
         intact(&self.body, self.checksum, what)?;
         let node: Node = decode(self.body.as_bytes(), what)?;
-        let parent = node.parent.map(|parent| parent.to_string());
-        match node.id.to_string() == self.id && parent == self.parent {
+        match node.id.to_string() == self.id && self.parent.agrees(&node) {
             true => Ok(node),
             false => Err(Failure::damaged(what(), "its columns and its body disagree")),
         }

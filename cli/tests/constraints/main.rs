@@ -12,6 +12,7 @@ mod schemas;
 mod shared;
 mod thinking;
 mod tools;
+mod turn;
 
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@
 //! the middle, and behind it the name, a line break and the JSON in a fence of Markdown.
 
 use super::json::{object, spaced};
-use super::value;
 use super::{Begun, Call};
+use super::{outline, value};
 
 pub(crate) const BEGIN: &str = "<｜tool▁call▁begin｜>";
 pub(crate) const MIDDLE: &str = "<｜tool▁sep｜>";
@@ -26,7 +26,7 @@ pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
 
 /// Returns where a call ends: at the first mark that no string quotes.
 fn end_of_call(body: &str) -> Option<usize> {
-    let open = |end: &usize| !value::is_inside_string(body.get(..*end).unwrap_or_default(), &value::JSON);
+    let open = |end: &usize| !outline::is_inside_string(body.get(..*end).unwrap_or_default(), &value::JSON);
     body.match_indices(END).map(|(end, _)| end).find(open)
 }
 
@@ -80,7 +80,7 @@ fn begun_call(text: &str) -> Option<Begun> {
     };
     let arguments = text.get(start..)?;
     let brace = arguments.find('{')?;
-    let end = value::balanced(arguments, &value::JSON).map_or(usize::MAX, |end| start + end);
+    let end = outline::balanced(arguments, &value::JSON).map_or(usize::MAX, |end| start + end);
     Some(Begun { id: None, name: name.trim().to_owned(), arguments: Some(start + brace..end) })
 }
 

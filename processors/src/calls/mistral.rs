@@ -1,8 +1,8 @@
 //! Tool calls as Mistral writes them, behind the mark that begins them: a JSON list, or a name, `[ARGS]` and JSON.
 
 use super::json::{JsonCalls, object, spaced};
-use super::value;
 use super::{Begun, Call};
+use super::{outline, value};
 
 const ID: &str = "[CALL_ID]";
 const ARGUMENTS: &str = "[ARGS]";
@@ -44,10 +44,10 @@ fn start_of_arguments(text: &str) -> Option<usize> {
 pub(crate) fn end(text: &str) -> Option<usize> {
     let start = if is_list(text) { 0 } else { start_of_arguments(text).unwrap_or(text.len()) };
     let arguments = text.get(start..).unwrap_or_default();
-    let closed = value::balanced(arguments, &value::JSON).map(|end| start + end);
+    let closed = outline::balanced(arguments, &value::JSON).map(|end| start + end);
     let next = text.find(NEXT).filter(|next| closed.is_none_or(|closed| *next < closed));
     let quoted =
-        |next: &usize| value::is_inside_string(text.get(start..*next).unwrap_or_default(), &value::JSON);
+        |next: &usize| outline::is_inside_string(text.get(start..*next).unwrap_or_default(), &value::JSON);
     next.filter(|next| !quoted(next)).or(closed)
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn begun(text: &str) -> Vec<Begun> {
     let head = head.strip_suffix(ARGUMENTS).unwrap_or(head);
     let (name, id) =
         head.split_once(ID).map_or((head, None), |(name, id)| (name, Some(id.trim().to_owned())));
-    let end = value::balanced(text.get(start..).unwrap_or_default(), &value::JSON);
+    let end = outline::balanced(text.get(start..).unwrap_or_default(), &value::JSON);
     vec![Begun {
         id,
         name: name.trim().to_owned(),

@@ -7,6 +7,7 @@ mod gemma;
 mod harmony;
 mod json;
 mod mistral;
+mod outline;
 mod python;
 mod value;
 mod xml;
@@ -107,6 +108,15 @@ impl Syntax {
         })
     }
 
+    /// What stands between two markers and is no call, but said to whoever reads it.
+    pub(crate) fn aside(&self, text: &str) -> String {
+        match self {
+            Syntax::Python(_) => PythonCalls::aside(text),
+            Syntax::Llama if !is_json(text) => PythonCalls::aside(text),
+            _ => String::new(),
+        }
+    }
+
     /// Finds the calls whose names have come, in the beginning of what stands between two markers. Of a longer
     /// beginning it finds the same and more.
     pub(crate) fn begun(&self, text: &str) -> Vec<Begun> {
@@ -143,13 +153,13 @@ impl Syntax {
             Syntax::Xml(_) => XmlCalls::quotes(text),
             Syntax::Harmony => {
                 let (_, arguments) = text.split_once("<|message|>").unwrap_or_default();
-                value::is_inside_string(arguments, &value::JSON)
+                outline::is_inside_string(arguments, &value::JSON)
             }
-            Syntax::Llama if !is_json(text) => value::is_inside_string(text, &value::PYTHON),
-            Syntax::Python(_) => value::is_inside_string(text, &value::PYTHON),
-            Syntax::Gemma(gemma) => value::is_inside_string(text, gemma.notation),
+            Syntax::Llama if !is_json(text) => outline::is_inside_string(text, &value::PYTHON),
+            Syntax::Python(_) => outline::is_inside_string(text, &value::PYTHON),
+            Syntax::Gemma(gemma) => outline::is_inside_string(text, gemma.notation),
             Syntax::Json(_) | Syntax::DeepSeek | Syntax::Mistral | Syntax::Llama => {
-                value::is_inside_string(text, &value::JSON)
+                outline::is_inside_string(text, &value::JSON)
             }
         }
     }
@@ -158,9 +168,9 @@ impl Syntax {
     pub(crate) fn end(&self, text: &str) -> Option<usize> {
         match self {
             Syntax::Mistral => mistral::end(text),
-            Syntax::Python(_) => value::balanced(text, &value::PYTHON),
-            Syntax::Llama if !is_json(text) => value::balanced(text, &value::PYTHON),
-            Syntax::Gemma(gemma) => value::balanced(text, gemma.notation),
+            Syntax::Python(_) => outline::balanced(text, &value::PYTHON),
+            Syntax::Llama if !is_json(text) => outline::balanced(text, &value::PYTHON),
+            Syntax::Gemma(gemma) => outline::balanced(text, gemma.notation),
             _ => end_of_objects(text),
         }
     }
@@ -208,7 +218,7 @@ fn end_of_objects(text: &str) -> Option<usize> {
     let mut end = 0;
     loop {
         let rest = text.get(end..).unwrap_or_default();
-        end += value::balanced(rest, &value::JSON)?;
+        end += outline::balanced(rest, &value::JSON)?;
         let after = text.get(end..).unwrap_or_default().trim_start();
         // A semicolon, and another call behind it, may be yet to come.
         let next = after.strip_prefix(';').map_or(after, str::trim_start);
@@ -223,7 +233,7 @@ fn end_of_objects(text: &str) -> Option<usize> {
 /// How much of objects that may go on is theirs: what stands behind the last may be text.
 fn settled_objects(text: &str) -> usize {
     let mut end = 0;
-    while let Some(length) = value::balanced(text.get(end..).unwrap_or_default(), &value::JSON) {
+    while let Some(length) = outline::balanced(text.get(end..).unwrap_or_default(), &value::JSON) {
         end += length;
     }
     let rest = text.get(end..).unwrap_or_default();

@@ -1,12 +1,13 @@
 //! Tool calls as Python writes them: `[f(a=1), g()]`, or a call a line.
 //!
 //! Around the calls may stand a fence of Markdown, and around each `print(…)`, or a variable that it is assigned to; a name
-//! may begin with `default_api.`, and is kept with its dots otherwise. Comments are passed over. Arguments need names.
+//! may begin with `default_api.`, and is kept with its dots otherwise. Comments and variables are text beside the calls.
+//! Arguments need names.
 
 use serde_json::{Map, Value};
 
 use super::value::{self, Reader};
-use super::{Begun, Call};
+use super::{Begun, Call, outline};
 
 /// What a family's templates print around the calls.
 #[derive(Debug, PartialEq)]
@@ -21,20 +22,14 @@ const MODULE: &str = "default_api.";
 impl PythonCalls {
     /// Reads every call of `text`.
     pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
-        let mut reader = Reader::new(without_fence(text), &value::PYTHON);
-        let mut calls = Vec::new();
-        while !reader.is_done() {
-            if !reader.takes("[") {
-                calls.push(statement(&mut reader)?);
-                while reader.takes(";") {}
-                continue;
-            }
-            while !reader.takes("]") {
-                calls.push(call(&mut reader)?);
-                reader.comma("]")?;
-            }
-        }
-        Ok(calls)
+        Ok(statements(text)?.0)
+    }
+
+    /// What stands beside the calls of `text` and is said to whoever reads it: comments, and names of results.
+    pub(crate) fn aside(text: &str) -> String {
+        let names = statements(text).map(|(_, names)| names).unwrap_or_default();
+        let lines = outline::comments(without_fence(text), &value::PYTHON).into_iter().map(str::to_owned);
+        lines.chain(names).map(|line| line + "\n").collect()
     }
 
     /// Finds the calls whose names have come.
@@ -102,9 +97,29 @@ fn without_fence(text: &str) -> &str {
     }
 }
 
-fn statement(reader: &mut Reader<'_>) -> Result<Call, String> {
+/// The calls, and the names that results are given.
+fn statements(text: &str) -> Result<(Vec<Call>, Vec<String>), String> {
+    let mut reader = Reader::new(without_fence(text), &value::PYTHON);
+    let (mut calls, mut names) = (Vec::new(), Vec::new());
+    while !reader.is_done() {
+        if !reader.takes("[") {
+            calls.push(statement(&mut reader, &mut names)?);
+            while reader.takes(";") {}
+            continue;
+        }
+        while !reader.takes("]") {
+            calls.push(call(&mut reader)?);
+            reader.comma("]")?;
+        }
+    }
+    Ok((calls, names))
+}
+
+fn statement(reader: &mut Reader<'_>, names: &mut Vec<String>) -> Result<Call, String> {
     let mut ahead = reader.clone();
-    if !name(&mut ahead).is_empty() && ahead.takes("=") {
+    let result = name(&mut ahead);
+    if !result.is_empty() && ahead.takes("=") {
+        names.push(result + " =");
         *reader = ahead;
     }
     if !reader.takes("print(") {

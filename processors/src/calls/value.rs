@@ -400,61 +400,11 @@ fn number(text: &str) -> Option<Value> {
     Some(Number::from_f64(double).map_or_else(|| plain.into(), Value::Number))
 }
 
-/// Returns where the first bracket of `text` closes, behind it; brackets in strings do not count.
-pub(crate) fn balanced(text: &str, notation: &Notation) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, symbol) in outside_strings(text, notation).0 {
-        match symbol {
-            '{' | '[' | '(' => depth += 1,
-            '}' | ']' | ')' if depth == 1 => return Some(at + symbol.len_utf8()),
-            '}' | ']' | ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    None
-}
-
-/// Says whether `text` ends inside a string.
-pub(crate) fn is_inside_string(text: &str, notation: &Notation) -> bool {
-    outside_strings(text, notation).1
-}
-
-/// Returns the characters outside strings and comments with their places, and whether the text ends inside a string.
-fn outside_strings(text: &str, notation: &Notation) -> (Vec<(usize, char)>, bool) {
-    let (mut outside, mut open, mut at) = (Vec::new(), None::<&str>, 0);
-    while let Some(symbol) = text.get(at..).and_then(|rest| rest.chars().next()) {
-        let rest = text.get(at..).unwrap_or_default();
-        let quote = match open {
-            Some(quote) => Some(quote).filter(|quote| rest.starts_with(*quote)),
-            None => notation.quotes.iter().copied().find(|quote| rest.starts_with(quote)),
-        };
-        at += match (quote, open) {
-            (None, None) if symbol == '#' && notation.escapes == Escapes::Python => {
-                rest.find('\n').unwrap_or(rest.len())
-            }
-            (Some(quote), _) => {
-                open = if open.is_some() { None } else { Some(quote) };
-                quote.len()
-            }
-            (None, Some(_)) if symbol == '\\' && notation.escapes != Escapes::None => {
-                1 + rest.chars().nth(1).map_or(0, char::len_utf8)
-            }
-            (None, _) => {
-                if open.is_none() {
-                    outside.push((at, symbol));
-                }
-                symbol.len_utf8()
-            }
-        };
-    }
-    (outside, open.is_some())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{JSON, PYTHON, Reader, balanced};
+    use super::{JSON, PYTHON, Reader};
 
     #[test]
     fn no_digit_of_a_whole_number_is_lost() {
@@ -479,7 +429,6 @@ mod tests {
     fn pythons_comments_are_passed_over() {
         let text = "{ # it's\n'a': '# no', # and \"\n 1: [2, # two\n]}";
         assert_eq!(Reader::new(text, &PYTHON).value(), Ok(json!({"a": "# no", "1": [2]})));
-        assert_eq!(balanced("[f(a=1) # ] don't\n]", &PYTHON), Some(19));
         assert!(Reader::new("{\"a\": 1 # one\n}", &JSON).value().is_err());
     }
 
@@ -495,11 +444,5 @@ mod tests {
     #[test]
     fn deep_nesting_is_refused() {
         assert!(Reader::new(&"[".repeat(100_000), &JSON).value().is_err());
-    }
-
-    #[test]
-    fn brackets_in_strings_do_not_count() {
-        assert_eq!(balanced(r#"{"a": "}"} x"#, &JSON), Some(10));
-        assert_eq!(balanced("[f(a=']')", &PYTHON), None);
     }
 }

@@ -3,7 +3,7 @@
 use tokio_postgres::Row;
 
 use crate::failure::Failure;
-use crate::stored::{StoredConversation, StoredNode};
+use crate::stored::{ParentColumn, StoredConversation, StoredNode};
 
 /// The columns of a conversation, in the order of [`conversation`].
 pub(super) const CONVERSATION: &str = "c.id, c.record, c.checksum, c.head, c.nodes, c.updated";
@@ -15,7 +15,7 @@ pub(super) fn node(row: &Row) -> Result<StoredNode, Failure> {
     Ok(StoredNode {
         position: row.try_get(0)?,
         id: row.try_get(1)?,
-        parent: row.try_get(2)?,
+        parent: ParentColumn::Name(row.try_get(2)?),
         body: row.try_get(3)?,
         checksum: row.try_get(4)?,
     })

@@ -2,7 +2,7 @@
 
 use rusqlite::Row;
 
-use crate::stored::{StoredConversation, StoredNode};
+use crate::stored::{ParentColumn, StoredConversation, StoredNode};
 
 /// The columns of a conversation, in the order of [`conversation`].
 pub(super) const CONVERSATION: &str = "c.id, c.record, c.checksum, c.head, c.nodes, c.updated";
@@ -14,7 +14,7 @@ pub(super) fn node(row: &Row<'_>) -> rusqlite::Result<StoredNode> {
     Ok(StoredNode {
         position: row.get(0)?,
         id: row.get(1)?,
-        parent: row.get(2)?,
+        parent: ParentColumn::Position(row.get(2)?),
         body: row.get(3)?,
         checksum: row.get(4)?,
     })

@@ -47,17 +47,13 @@ fn killed_writers_of_what_the_environment_names() {
         return eprintln!("skipped: {STORE} names no store");
     };
     let places = Places::new();
-    let missing = || {
-        panic!(
-            "{store:?} needs a server that the environment names, or is none of: file, sqlite, postgres, s3"
-        )
-    };
     let (url, longest) = match store.as_str() {
-        "file" | "sqlite" => (format!("{store}:{}", places.next().display()), 60),
-        "postgres" => (postgres().map_or_else(missing, |fresh| fresh()), 80),
-        "s3" => (buckets().map_or_else(missing, |fresh| fresh()), 300),
-        _ => missing(),
+        "file" | "sqlite" => (Some(format!("{store}:{}", places.next().display())), 60),
+        "postgres" => (postgres().map(|fresh| fresh()), 80),
+        "s3" => (buckets().map(|fresh| fresh()), 300),
+        _ => (None, 0),
     };
+    let url = url.unwrap_or_else(|| panic!("{store:?} is no store, or its server is missing"));
     let kills = std::env::var(KILLS).unwrap().parse().unwrap();
     println!("torture {store}: {}", torture(&url, kills, longest));
 }
