@@ -6,12 +6,14 @@ use alloquy_core::{
     ConversationId, ConversationRecord, ConversationStore, Digest, ErrorKind, Filter, MemoryStore, Message,
     Node, NodeId, Preface, Query, Result, Sort, SortKey,
 };
-use alloquy_storage::{FileStore, SqliteStore};
+use alloquy_storage::{BucketStore, FileStore, PostgresStore, SqliteStore};
+use object_store::memory::InMemory;
 use pollster::block_on;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::servers::postgres;
 use crate::{Places, me, say};
 
 /// A call, with indices into what the test made so far.
@@ -159,6 +161,11 @@ struct Stores {
     model: MemoryStore,
     files: Option<FileStore>,
     sqlite: Option<SqliteStore>,
+    objects: Arc<InMemory>,
+    bucket: Option<BucketStore>,
+    /// A schema on a server, where the environment names one.
+    url: Option<String>,
+    postgres: Option<PostgresStore>,
     nodes: Vec<Node>,
 }
 
@@ -169,6 +176,10 @@ impl Stores {
             model: MemoryStore::default(),
             files: None,
             sqlite: None,
+            objects: Arc::default(),
+            bucket: None,
+            url: postgres().map(|fresh| fresh()),
+            postgres: None,
             nodes: vec![],
         };
         stores.reopen();
@@ -179,8 +190,12 @@ impl Stores {
         let root = self.places.folder.path();
         self.files = None;
         self.sqlite = None;
+        self.bucket = None;
+        self.postgres = None;
         self.files = Some(block_on(FileStore::open(root.join("files"))).unwrap());
         self.sqlite = Some(block_on(SqliteStore::open(root.join("chats.db"))).unwrap());
+        self.bucket = Some(block_on(BucketStore::new(self.objects.clone(), "")).unwrap());
+        self.postgres = self.url.as_deref().map(|url| block_on(PostgresStore::open(url)).unwrap());
     }
 
     /// Makes the call in every store and compares the outcomes; they contain everything that can be seen of it.
@@ -190,6 +205,10 @@ impl Stores {
         let expected: Result<Value, ErrorKind> = outcome(&self.model);
         assert_eq!(outcome(self.files.as_ref().unwrap()), expected, "files");
         assert_eq!(outcome(self.sqlite.as_ref().unwrap()), expected, "SQLite");
+        assert_eq!(outcome(self.bucket.as_ref().unwrap()), expected, "objects");
+        if let Some(postgres) = &self.postgres {
+            assert_eq!(outcome(postgres), expected, "PostgreSQL");
+        }
     }
 
     fn node(&self, index: u8) -> Option<&Node> {

@@ -103,7 +103,7 @@ fn torture(url: &str, kills: u64, longest: u64) -> Figures {
         let chat = format!("chat-{}", kill / WRITERS);
         let said = figures.said.entry(chat.clone()).or_default();
         said.read(url, &chat, kill, longest);
-        if kill % WRITERS == 0 || kill + 1 == kills {
+        if kill.is_multiple_of(WRITERS) || kill + 1 == kills {
             figures.check(url, kill + 1 == kills);
         }
         block_on(figures.check_last(url, &chat));
@@ -126,7 +126,7 @@ impl Said {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let random = RandomState::new().hash_one(kill);
         // Some are killed while they open the store, the others while they write.
-        if kill % 8 != 0 {
+        if !kill.is_multiple_of(8) {
             for line in lines.by_ref() {
                 if self.note(&line.unwrap()) {
                     break;
