@@ -60,7 +60,7 @@ pub use guidance::{Guidance, ParallelCalls, ToolChoice};
 pub use guide::Guide;
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
-pub use message::{Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
+pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
 pub use middleware::{HistoryShift, Middleware, Next, PromptLength, ShiftPolicy, ShiftedRequest};
 pub use preface::{Preface, ToolSpec};
 pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};

@@ -3,13 +3,15 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Result;
 use crate::arguments::ProcessorArguments;
 use crate::chat_model::Degradation;
 use crate::constraint::Grammar;
 use crate::guidance::{ParallelCalls, ToolChoice};
 use crate::media::Media;
-use crate::message::{Malformed, Message, ToolCall};
+use crate::message::{ChannelText, Malformed, Message, ToolCall};
 use crate::preface::Preface;
 use crate::template::{Ending, TemplateInput};
 use crate::tokenizer::TokenId;
@@ -161,9 +163,11 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 /// let channel = Channel::new(Channel::THINKING, "<think>\n", "\n</think>");
 /// assert_eq!(channel.name, "thinking");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Channel {
-    /// What it is called; [`Channel::THINKING`] is the one that every family with thoughts has.
+    /// What it is called; [`Channel::THINKING`] is the one that every family with thoughts has. What is said in
+    /// another becomes [`Part::Channel`](crate::Part::Channel).
     pub name: String,
     /// The text that begins it.
     pub start: String,
@@ -189,6 +193,8 @@ pub enum Delta {
     Text(String),
     /// More thinking.
     Thinking(String),
+    /// More of what is said in another channel.
+    Channel(ChannelText),
     /// More of the arguments of a call that is not whole yet. [`Delta::ToolCall`] with the same id brings it whole;
     /// when it cannot be read in the end, [`Delta::Malformed`] brings its text.
     Arguments(ArgumentsDelta),

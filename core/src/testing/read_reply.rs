@@ -50,14 +50,18 @@ pub fn join_deltas(deltas: &[Delta]) -> Vec<Part> {
         match (parts.last_mut(), delta) {
             (Some(Part::Text(text)), Delta::Text(more))
             | (Some(Part::Thinking(text)), Delta::Thinking(more)) => text.push_str(more),
+            (Some(Part::Channel(said)), Delta::Channel(more)) if said.name == more.name => {
+                said.text.push_str(&more.text);
+            }
             (_, Delta::Text(text)) => parts.push(Part::Text(text.clone())),
             (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
+            (_, Delta::Channel(said)) => parts.push(Part::Channel(said.clone())),
             (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
             (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
             (_, Delta::Arguments(_)) => {}
         }
     }
-    parts.retain(|part| !matches!(part, Part::Text(text) | Part::Thinking(text) if text.is_empty()));
+    parts.retain(|part| !is_without_a_word(part));
     parts
 }
 
@@ -73,10 +77,19 @@ fn arguments(deltas: &[Delta]) -> BTreeMap<String, (String, String)> {
     joined
 }
 
+fn is_without_a_word(part: &Part) -> bool {
+    match part {
+        Part::Text(text) | Part::Thinking(text) => text.is_empty(),
+        Part::Channel(said) => said.text.is_empty(),
+        _ => false,
+    }
+}
+
 /// Everything that a part of a reply says, as text.
 fn said(part: &Part) -> String {
     match part {
         Part::Text(text) | Part::Thinking(text) => text.clone(),
+        Part::Channel(said) => said.text.clone(),
         Part::ToolCall(call) => format!("{}{}{}", call.id, call.name, call.arguments),
         Part::Malformed(malformed) => malformed.raw.clone(),
         other => format!("{other:?}"),
