@@ -26,6 +26,7 @@ fn said(part: &Part) -> String {
     match part {
         Part::Text(text) => text.clone(),
         Part::Thinking(_) => "(thinking)".to_owned(),
+        Part::Channel(said) => format!("({})", said.name),
         Part::Image(_) => "(image)".to_owned(),
         Part::Audio(_) => "(audio)".to_owned(),
         Part::Video(_) => "(video)".to_owned(),
