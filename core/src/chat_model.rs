@@ -197,7 +197,8 @@ pub enum Degradation {
     },
     /// Thinking was switched on or off, and the template has no such switch.
     ThinkingSwitchIgnored,
-    /// Thoughts of earlier replies were to be kept, and the template does not print all of them.
+    /// Thoughts of earlier replies were to be kept, and what they said in other channels; the template does not print all
+    /// of it.
     ThinkingLeftOut {
         /// How many messages have thoughts that the prompt has not.
         messages: usize,

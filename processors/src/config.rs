@@ -36,7 +36,8 @@ use crate::family::{Family, Holds};
 pub struct DataProcessorConfig {
     /// Named stretches of a reply: `thinking` stands in the place of the family's own, any other is a channel more.
     ///
-    /// What is said in a channel other than thinking is kept as it is, with the white space at its ends.
+    /// What is said in a channel other than thinking is kept as it is, with the white space at its ends. A reply in a
+    /// demanded form has no such channel: the form begins behind the thoughts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<Channel>,
     /// What stands around tool calls, in the place of all markers that the family has for them; the calls themselves are
