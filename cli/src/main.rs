@@ -4,7 +4,6 @@ mod arguments;
 mod commands;
 mod condition;
 mod current;
-mod drawing;
 mod failure;
 mod form;
 mod interrupts;
