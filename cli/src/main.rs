@@ -16,6 +16,7 @@ mod printer;
 mod progress;
 mod repl;
 mod settings;
+mod stored;
 mod tools;
 mod visible;
 
