@@ -35,4 +35,4 @@ pub use alloquy_core::MemoryStore;
 pub use file::{FileStore, Finding, Flaw, FolderReport};
 pub use open::open;
 #[cfg(feature = "sqlite")]
-pub use sqlite::SqliteStore;
+pub use sqlite::{Durability, SqliteStore};
