@@ -63,7 +63,7 @@ fn a_branch_goes_unless_the_conversation_stands_there() {
     let program = program();
     let refused = program.run(&["prune", "0.1"]);
     assert!(refused.errors()[0].contains("move it before you prune"), "{refused:?}");
-    assert_eq!(out(&program, &["prune", "0.0", "--compact"]), "1 messages went\n");
+    assert_eq!(out(&program, &["prune", "0.0", "--compact"]), "1 pruned\n");
     assert_eq!(object(&program, &["branches"])["branches"].as_array().unwrap().len(), 1);
 }
 
@@ -80,7 +80,7 @@ fn a_copy_goes_its_own_way_and_comes_back() {
         store.append(&Owner::local(), &"copy".parse().unwrap(), &[more]).await.unwrap();
     });
     let merged = out(&program, &["merge", "copy", "--conversation", "tea"]);
-    assert_eq!(merged, "1 messages came, 0 branches went\n");
+    assert_eq!(merged, "1 added, 0 pruned\n");
     insta::assert_snapshot!(out(&program, &["diff", "0.0.0", "0.1", "--conversation", "tea"]));
     let taken = program.run(&["fork", "--name", "copy", "--conversation", "tea"]);
     assert_eq!(taken.code, Some(1), "{taken:?}");
@@ -118,5 +118,5 @@ fn every_flag_is_a_variable() {
     let remove = program().variable("ALLOQUY_REMOVE", "1");
     assert_eq!(out(&remove, &["bookmark", "nothing"]), "");
     let compact = program().variable("ALLOQUY_COMPACT", "1");
-    assert_eq!(out(&compact, &["prune", "0.0"]), "1 messages went\n");
+    assert_eq!(out(&compact, &["prune", "0.0"]), "1 pruned\n");
 }

@@ -91,6 +91,7 @@ impl Chat {
     }
 
     /// Says something beside `node`, in its stead, and gets an answer; the original stays as a branch.
+    /// Where that is `node` alone says; what the question says of it counts elsewhere.
     pub fn edit(&self, node: impl Into<Address>, ask: impl Into<Ask>) -> Turn {
         self.turn(Place::Beside(node.into()), ask.into())
     }

@@ -250,3 +250,27 @@ fn a_system_prompt_holds_for_one_turn_and_the_reply_remembers_it() {
         assert_eq!(chat.record().await.unwrap().preface, Preface::system("Be brief."));
     });
 }
+
+#[test]
+fn a_conversation_a_hundred_thousand_deep_is_one_like_others() {
+    block_on(async {
+        let chat = chat().await;
+        let deep = 100_000;
+        let last = chat.add(vec![Message::user("x"); deep]).await.unwrap().node;
+        let reply = chat.send("on").finish().await.unwrap();
+        assert_eq!(chat.history().await.unwrap().len(), deep + 2);
+        chat.regenerate(Ask::default()).finish().await.unwrap();
+        let branches = chat.branches().await.unwrap();
+        assert_eq!(branches.iter().map(|branch| branch.nodes).collect::<Vec<_>>(), [deep + 2; 2]);
+        assert_eq!(chat.draw().await.unwrap().lines().count(), deep + 3);
+        let position = chat.tree().await.unwrap().position(last).unwrap();
+        assert_eq!(position.places().len(), deep);
+        assert_eq!(chat.children(position).await.unwrap().len(), 1);
+        let copy = chat.fork().await.unwrap();
+        copy.send("more").finish().await.unwrap();
+        assert_eq!(chat.merge(&copy).await.unwrap().added.len(), 2);
+        assert_eq!(chat.diff(reply.node, copy.head().await.unwrap()).await.unwrap().common.len(), deep + 1);
+        chat.goto(None).await.unwrap();
+        assert_eq!(chat.prune(at("0")).await.unwrap(), deep + 5);
+    });
+}

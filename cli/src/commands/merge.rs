@@ -36,8 +36,7 @@ impl Merge {
                     "node {node} was pruned there and stays: the conversation stands there"
                 ));
             }
-            let text =
-                format!("{} messages came, {} branches went\n", merged.added.len(), merged.pruned.len());
+            let text = format!("{} added, {} pruned\n", merged.added.len(), merged.pruned.len());
             let value = json!({
                 "conversation": chat.id(), "from": other.id(), "added": merged.added, "pruned": merged.pruned,
                 "pruned_here": merged.pruned_here, "held": merged.held,

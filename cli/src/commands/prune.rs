@@ -41,7 +41,7 @@ impl Prune {
                 chat.compact().await?;
             }
             let value = json!({"conversation": chat.id(), "node": node, "nodes": count});
-            context.print(&format!("{count} messages went\n"), &value)
+            context.print(&format!("{count} pruned\n"), &value)
         })
     }
 }

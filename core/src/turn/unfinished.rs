@@ -55,7 +55,13 @@ impl Unfinished {
             // The outcome stays with the work.
             let _ = work.await;
         }
-        self.work().retain(|work| !matches!(work.peek(), Some(Ok(()))));
+        // Of what failed the first is kept until somebody asks.
+        let mut has_failed = false;
+        self.work().retain(|work| match work.peek() {
+            None => true,
+            Some(Ok(())) => false,
+            Some(Err(_)) => !std::mem::replace(&mut has_failed, true),
+        });
     }
 
     /// Waits, and returns the first failure since it was asked last.
