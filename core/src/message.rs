@@ -11,6 +11,7 @@ use crate::{Error, ErrorKind, Result};
 
 pub mod formats;
 mod part;
+mod preview;
 
 pub use part::MessagePart;
 

@@ -46,22 +46,7 @@ impl ReadReply {
 /// Joins deltas to the parts of a message; pieces of arguments are no parts, and texts without a character neither.
 pub fn join_deltas(deltas: &[Delta]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
-    for delta in deltas {
-        match (parts.last_mut(), delta) {
-            (Some(Part::Text(text)), Delta::Text(more))
-            | (Some(Part::Thinking(text)), Delta::Thinking(more)) => text.push_str(more),
-            (Some(Part::Channel(said)), Delta::Channel(more)) if said.name == more.name => {
-                said.text.push_str(&more.text);
-            }
-            (_, Delta::Text(text)) => parts.push(Part::Text(text.clone())),
-            (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
-            (_, Delta::Channel(said)) => parts.push(Part::Channel(said.clone())),
-            (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
-            (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
-            (_, Delta::Arguments(_)) => {}
-        }
-    }
-    parts.retain(|part| !is_without_a_word(part));
+    deltas.iter().for_each(|delta| delta.join_to(&mut parts));
     parts
 }
 
@@ -75,14 +60,6 @@ fn arguments(deltas: &[Delta]) -> BTreeMap<String, (String, String)> {
         }
     }
     joined
-}
-
-fn is_without_a_word(part: &Part) -> bool {
-    match part {
-        Part::Text(text) | Part::Thinking(text) => text.is_empty(),
-        Part::Channel(said) => said.text.is_empty(),
-        _ => false,
-    }
 }
 
 /// Everything that a part of a reply says, as text.
