@@ -1,39 +1,53 @@
-//! Two servers, one conversation: each has a manager of its own over one store, and neither loses a word.
+//! Two servers, one conversation: answers at once are side by side, notes of both are kept, nobody's words are lost.
 //!
 //! `cargo run --example two_servers -- postgres://USER@HOST/DATABASE` takes another store than a SQLite database.
 
 use std::sync::Arc;
+use std::thread;
 
 use alloquy_core::testing::EchoModel;
-use alloquy_core::{ConversationManager, Manager, Preface, Result};
+use alloquy_core::{Ask, Chat, ConversationId, ConversationManager, HeadMove, Manager, Preface, Result};
+
+/// How many answers each server gives.
+const ANSWERS: usize = 20;
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let database = format!("sqlite:{}", folder.path().join("chats.db").display());
     let url = std::env::args().nth(1).unwrap_or(database);
-    Ok(pollster::block_on(converse(&url))?)
-}
-
-/// What each server does when it starts.
-async fn server(url: &str) -> Result<Manager> {
-    let store = alloquy_storage::open(url).await?;
-    Manager::over(Arc::new(EchoModel)).store(store).build()
-}
-
-async fn converse(url: &str) -> Result<()> {
-    let (one, two) = (server(url).await?, server(url).await?);
-    let here = one.create(Preface::default()).await?;
-    let there = two.open(here.id()).await?;
-    here.send("tea?").finish().await?;
-    there.send("with milk?").finish().await?;
-    // Both answer at once: one of them moves the head, the other one's words stay as a branch.
-    let (left, right) = (here.send("from here").finish(), there.send("from there").finish());
-    let (left, right) = futures::future::join(left, right).await;
-    println!("left: {:?}\nright: {:?}", left?.head, right?.head);
-    let (tree, head) = (there.tree().await?, here.head().await?);
-    for (depth, node) in tree.walk() {
-        let mark = if head == Some(node.id) { " ◀" } else { "" };
-        println!("{}{}: {}{mark}", "  ".repeat(depth), node.message.role, node.message.text());
+    let id = ConversationId::new();
+    let chat = pollster::block_on(open(&url, &id))?;
+    let question = pollster::block_on(chat.add("What do you all think?"))?.node;
+    let servers = ["left", "right"].map(|name| {
+        let (url, id) = (url.clone(), id.clone());
+        thread::spawn(move || pollster::block_on(serve(name, &url, &id)))
+    });
+    for server in servers {
+        let (name, branches) = server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        println!("{name} was second {branches} times, and its answers are kept as branches");
     }
-    Ok(())
+    pollster::block_on(async {
+        let (answers, notes) = (chat.children(question).await?, chat.annotations().await?);
+        println!("{} answers to one question, {} bookmarks", answers.len(), notes.bookmarks().count());
+        assert_eq!((answers.len(), notes.bookmarks().count()), (2 * ANSWERS, 2 * ANSWERS));
+        Ok(())
+    })
+}
+
+/// A server has a store and a manager of its own.
+async fn open(url: &str, id: &ConversationId) -> Result<Chat> {
+    let manager = Manager::over(Arc::new(EchoModel)).store(alloquy_storage::open(url).await?).build()?;
+    manager.open_or_create(id, Preface::default()).await
+}
+
+async fn serve(name: &'static str, url: &str, id: &ConversationId) -> Result<(&'static str, usize)> {
+    let chat = open(url, id).await?;
+    let question = "0".parse::<alloquy_core::Address>()?;
+    let mut branches = 0;
+    for number in 0..ANSWERS {
+        let reply = chat.complete(Ask::default().at(question.clone())).finish().await?;
+        branches += usize::from(reply.head != HeadMove::Moved);
+        chat.bookmark(&format!("{name} {number}"), reply.node).await?;
+    }
+    Ok((name, branches))
 }
