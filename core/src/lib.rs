@@ -10,6 +10,7 @@
 //!
 //! The modules are listed in the order in which a message meets them.
 
+pub mod archive;
 mod arguments;
 mod calls;
 mod chat;

@@ -1,11 +1,7 @@
 //! Nodes and the bytes of what they show: stored before the nodes, read behind them. Knows no model.
 
-use std::slice;
-
 use super::Parts;
 use crate::Result;
-use crate::media::Media;
-use crate::message::Part;
 use crate::store::{ConversationId, ConversationStoreExt};
 use crate::tree::{Node, NodeId};
 
@@ -24,7 +20,7 @@ impl Parts {
     pub(crate) async fn path(&self, conversation: &ConversationId, to: NodeId) -> Result<Vec<Node>> {
         let mut path = self.store.load_path(&self.owner, conversation, to).await?;
         let parts = path.iter_mut().flat_map(|node| &mut node.message.parts);
-        for media in parts.flat_map(|part| media(&mut part.content)) {
+        for media in parts.flat_map(|part| part.content.media_mut()) {
             if media.bytes().is_some() {
                 continue;
             }
@@ -35,13 +31,5 @@ impl Parts {
             }
         }
         Ok(path)
-    }
-}
-
-fn media(part: &mut Part) -> &mut [Media] {
-    match part {
-        Part::Image(media) | Part::Audio(media) => slice::from_mut(media),
-        Part::Video(frames) => frames,
-        _ => &mut [],
     }
 }
