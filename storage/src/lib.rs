@@ -21,6 +21,8 @@ mod open;
 #[cfg(feature = "file")]
 mod file;
 #[cfg(feature = "sqlite")]
+mod import;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 #[cfg(any(feature = "file", feature = "sqlite"))]
@@ -33,6 +35,8 @@ mod worker;
 pub use alloquy_core::MemoryStore;
 #[cfg(feature = "file")]
 pub use file::{FileStore, Finding, Flaw, FolderReport};
+#[cfg(feature = "sqlite")]
+pub use import::{is_sqlite, read_dataknobs_database};
 pub use open::open;
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;
