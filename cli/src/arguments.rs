@@ -13,7 +13,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{
-    ask, chat, complete, config, conversations, convert, doctor, models, render, search, tools, tree,
+    ask, chat, complete, config, conversations, convert, doctor, export, import, models, render, search,
+    tools, tree,
 };
 use crate::settings::{Origin, Sources};
 
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Conversations(conversations::Conversations),
     Search(search::Search),
     Convert(convert::Convert),
+    Import(import::Import),
+    Export(export::Export),
     Models(models::Models),
     Tools(tools::Tools),
     Doctor(doctor::Doctor),

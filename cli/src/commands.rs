@@ -7,6 +7,8 @@ pub(crate) mod config;
 pub(crate) mod conversations;
 pub(crate) mod convert;
 pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod models;
 pub(crate) mod render;
 pub(crate) mod search;
@@ -47,6 +49,8 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Conversations(conversations) => conversations.run(&context),
         Command::Search(search) => search.run(&context),
         Command::Convert(convert) => convert.run(&context),
+        Command::Import(import) => import.run(&context),
+        Command::Export(export) => export.run(&context),
         Command::Models(models) => models.run(&context),
         Command::Tools(tools) => tools.run(&context),
         Command::Doctor(doctor) => doctor.run(&context),

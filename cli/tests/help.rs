@@ -19,6 +19,8 @@ fn every_command_explains_itself() {
         "conversations",
         "search",
         "convert",
+        "import",
+        "export",
         "models",
         "tools",
         "doctor",
