@@ -39,4 +39,4 @@ pub use file::{FileStore, Finding, Flaw, FolderReport};
 pub use import::{is_sqlite, read_dataknobs_database};
 pub use open::open;
 #[cfg(feature = "sqlite")]
-pub use sqlite::SqliteStore;
+pub use sqlite::{Durability, SqliteStore};

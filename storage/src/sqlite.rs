@@ -51,6 +51,18 @@ pub struct SqliteStore {
     name: String,
 }
 
+/// What an acknowledged change survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Durability {
+    /// Everything, as the contract of stores says: it is on the disk when the call returns.
+    #[default]
+    PowerLoss,
+    /// The end of this process, however sudden, but no power failure, which may take what was acknowledged last. The
+    /// database stays whole in any case. Saves each change the time of one `fsync`.
+    Crash,
+}
+
 impl SqliteStore {
     /// Opens the database at a path, and creates it where there is none.
     ///
@@ -58,13 +70,32 @@ impl SqliteStore {
     /// [`ErrorKind::Store`] for a path that cannot be opened, [`ErrorKind::Corrupt`] for a file that is no SQLite
     /// database, [`ErrorKind::Unsupported`] for one of a newer version or of another program.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_with(path, Durability::default()).await
+    }
+
+    /// Opens as [`open`](Self::open) does; `durability` says what acknowledged changes survive.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    ///
+    /// ```
+    /// use alloquy_storage::{Durability, SqliteStore};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # pollster::block_on(async {
+    /// let store = SqliteStore::open_with(folder.path().join("scratch.db"), Durability::Crash).await?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn open_with(path: impl AsRef<Path>, durability: Durability) -> Result<Self> {
         let path = path.as_ref().to_owned();
         // Without `SQLITE_OPEN_URI`, so that a path is a path, whatever it begins with.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let name = format!("SQLite database {path:?}");
-        Self::start(name, move || Connection::open_with_flags(path, flags)).await
+        Self::start(name, durability, move || Connection::open_with_flags(path, flags)).await
     }
 
     /// Opens a database in memory, which ends with the store.
@@ -72,16 +103,18 @@ impl SqliteStore {
     /// # Errors
     /// [`ErrorKind::Store`] when SQLite refuses.
     pub async fn in_memory() -> Result<Self> {
-        Self::start("SQLite database in memory".to_owned(), Connection::open_in_memory).await
+        let name = "SQLite database in memory".to_owned();
+        Self::start(name, Durability::default(), Connection::open_in_memory).await
     }
 
     async fn start(
         name: String,
+        durability: Durability,
         connect: impl FnOnce() -> rusqlite::Result<Connection> + Send + 'static,
     ) -> Result<Self> {
         let open = move || {
             let mut connection = connect()?;
-            schema::prepare(&mut connection)?;
+            schema::prepare(&mut connection, durability)?;
             Ok(connection)
         };
         match Worker::start(open).await {

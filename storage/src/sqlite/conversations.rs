@@ -84,7 +84,7 @@ pub(super) fn set_head(
 ) -> Result<(), Failure> {
     let key = key(transaction, owner, id)?;
     if let Some(node) = to {
-        nodes::must_exist(transaction, key, node)?;
+        nodes::position(transaction, key, node)?;
     }
     let text = |node: Option<NodeId>| node.map(|node| node.to_string());
     let sql = "UPDATE conversations SET head = ?3 WHERE key = ?1 AND head IS ?2";

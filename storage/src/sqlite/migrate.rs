@@ -1,6 +1,8 @@
 //! From the tables of older formats to those of this one. Rows that are damaged come along as they are: what they hold
 //! stays readable by hand, and reading them says what is wrong.
 
+use std::collections::HashMap;
+
 use alloquy_core::{ConversationRecord, Node, Owner};
 use rusqlite::{Transaction, params};
 
@@ -56,10 +58,14 @@ fn take_nodes(transaction: &Transaction<'_>, owner: i64) -> Result<(), Failure> 
         "INSERT INTO nodes (position, conversation, id, parent, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     let mut rows = statement.query([])?;
+    // A parent stands before its children.
+    let mut positions = HashMap::new();
     while let Some(row) = rows.next()? {
         let (position, conversation, body): (i64, i64, String) = (row.get(0)?, row.get(1)?, row.get(4)?);
         let (id, parent): (String, Option<String>) = (row.get(2)?, row.get(3)?);
+        let parent = parent.and_then(|parent| positions.get(&(conversation, parent)).copied());
         insert.execute(params![position, conversation, id, parent, body, checksum(&body)])?;
+        positions.insert((conversation, id), position);
         if let Ok(node) = serde_json::from_str::<Node>(&body) {
             words::write(transaction, owner, position, &node)?;
             blobs::refer(transaction, conversation, node.media())?;

@@ -1,6 +1,6 @@
 //! The SQL of nodes: appending, reading, pruning. Inside a transaction that the caller begins and ends.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use alloquy_core::{BLOB_GRACE, ConversationId, ConversationRecord, Node, NodeId, Owner, Tree};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -47,11 +47,9 @@ fn insert(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, 
     if is_tombstone(transaction, key, node.id)? {
         return Err(Failure::Pruned(node.id));
     }
-    if let Some(parent) = node.parent {
-        must_exist(transaction, key, parent)?;
-    }
+    let parent = node.parent.map(|parent| position(transaction, key, parent)).transpose()?;
     let sql = "INSERT INTO nodes (conversation, id, parent, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
-    let (parent, body) = (node.parent.map(|parent| parent.to_string()), encode(node)?);
+    let body = encode(node)?;
     let row = params![key, node.id.to_string(), parent, body, checksum(&body)];
     transaction.prepare_cached(sql)?.execute(row)?;
     Ok(true)
@@ -78,12 +76,12 @@ fn is_tombstone(transaction: &Transaction<'_>, key: i64, id: NodeId) -> Result<b
     Ok(transaction.prepare_cached(sql)?.exists(params![key, id.to_string()])?)
 }
 
-pub(super) fn must_exist(transaction: &Transaction<'_>, key: i64, node: NodeId) -> Result<(), Failure> {
-    let sql = "SELECT 1 FROM nodes WHERE conversation = ?1 AND id = ?2 AND pruned = 0";
-    match transaction.prepare_cached(sql)?.exists(params![key, node.to_string()])? {
-        true => Ok(()),
-        false => Err(Failure::NoNode(node)),
-    }
+/// Where a node stands that is there and not pruned.
+pub(super) fn position(transaction: &Transaction<'_>, key: i64, node: NodeId) -> Result<i64, Failure> {
+    let sql = "SELECT position FROM nodes WHERE conversation = ?1 AND id = ?2 AND pruned = 0";
+    let mut statement = transaction.prepare_cached(sql)?;
+    let found = statement.query_row(params![key, node.to_string()], |row| row.get(0)).optional()?;
+    found.ok_or(Failure::NoNode(node))
 }
 
 pub(super) fn load(
@@ -117,19 +115,19 @@ pub(super) fn path(
     node: NodeId,
 ) -> Result<Vec<Node>, Failure> {
     let key = conversations::key(transaction, owner, id)?;
-    must_exist(transaction, key, node)?;
+    let position = position(transaction, key, node)?;
     // A parent stands before its child, so that even a damaged chain ends.
     let sql = format!(
         "WITH RECURSIVE path (position, parent) AS (
-            SELECT position, parent FROM nodes WHERE conversation = ?1 AND id = ?2
+            SELECT position, parent FROM nodes WHERE position = ?1
             UNION ALL
             SELECT nodes.position, nodes.parent FROM path
-            JOIN nodes ON nodes.conversation = ?1 AND nodes.id = path.parent AND nodes.position < path.position
+            JOIN nodes ON nodes.position = path.parent AND nodes.position < path.position
         )
         SELECT {NODE} FROM path JOIN nodes n ON n.position = path.position ORDER BY n.position"
     );
     let mut statement = transaction.prepare_cached(&sql)?;
-    let rows = statement.query_map(params![key, node.to_string()], StoredNode::read)?;
+    let rows = statement.query_map([position], StoredNode::read)?;
     let path = rows.map(|row| row?.node()).collect::<Result<Vec<_>, _>>()?;
     match path.first() {
         Some(first) if first.parent.is_some() => {
@@ -149,13 +147,14 @@ pub(super) fn prune(
     if is_tombstone(transaction, key, node)? {
         return Ok(());
     }
-    must_exist(transaction, key, node)?;
+    let top = position(transaction, key, node)?;
     let head = conversations::summary(transaction, owner, id)?.record.head;
-    let hidden = below(transaction, key, node)?;
-    if head.is_some_and(|head| hidden.contains_key(&head.to_string())) {
+    let head = head.map(|head| position(transaction, key, head)).transpose()?;
+    let hidden = below(transaction, key, top)?;
+    if head.is_some_and(|head| hidden.contains(&head)) {
         return Err(Failure::PrunesHead(node));
     }
-    for position in hidden.values() {
+    for position in &hidden {
         transaction.prepare_cached("UPDATE nodes SET pruned = 1 WHERE position = ?1")?.execute([position])?;
         transaction.prepare_cached("DELETE FROM words WHERE rowid = ?1")?.execute([position])?;
     }
@@ -167,19 +166,18 @@ pub(super) fn prune(
     Ok(())
 }
 
-/// Returns a node and everything below it that is not hidden yet, with their positions.
-fn below(transaction: &Transaction<'_>, key: i64, node: NodeId) -> Result<HashMap<String, i64>, Failure> {
-    let sql =
-        "SELECT position, id, parent FROM nodes WHERE conversation = ?1 AND pruned = 0 ORDER BY position";
+/// Returns the positions of a node and of everything below it that is not hidden yet.
+fn below(transaction: &Transaction<'_>, key: i64, top: i64) -> Result<HashSet<i64>, Failure> {
+    let sql = "SELECT position, parent FROM nodes
+        WHERE conversation = ?1 AND pruned = 0 AND position >= ?2 ORDER BY position";
     let mut statement = transaction.prepare_cached(sql)?;
-    let mut found = HashMap::new();
-    let mut rows = statement.query([key])?;
-    let top = node.to_string();
+    let mut found = HashSet::new();
+    let mut rows = statement.query([key, top])?;
     // A parent stands before its children, so one walk finds all of them.
     while let Some(row) = rows.next()? {
-        let (position, id, parent): (i64, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        if id == top || parent.is_some_and(|parent| found.contains_key(&parent)) {
-            found.insert(id, position);
+        let (position, parent): (i64, Option<i64>) = (row.get(0)?, row.get(1)?);
+        if position == top || parent.is_some_and(|parent| found.contains(&parent)) {
+            found.insert(position);
         }
     }
     Ok(found)

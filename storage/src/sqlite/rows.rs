@@ -18,7 +18,7 @@ pub(super) const NODE: &str = "n.position, n.id, n.parent, n.body, n.checksum";
 pub(super) struct StoredNode {
     pub(super) position: i64,
     id: String,
-    parent: Option<String>,
+    parent: Option<i64>,
     body: String,
     checksum: i64,
 }
@@ -38,8 +38,7 @@ impl StoredNode {
         let what = || format!("node {:?}", self.id);
         intact(&self.body, self.checksum, what)?;
         let node: Node = decode(self.body.as_bytes(), what)?;
-        let parent = node.parent.map(|parent| parent.to_string());
-        match node.id.to_string() == self.id && parent == self.parent {
+        match node.id.to_string() == self.id && node.parent.is_some() == self.parent.is_some() {
             true => Ok(node),
             false => Err(Failure::damaged(what(), "its columns and its body disagree")),
         }

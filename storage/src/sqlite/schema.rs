@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::migrate;
+use super::{Durability, migrate};
 use crate::failure::Failure;
 
 /// The bytes `Allq`: `file` and other tools tell a conversation store by it.
@@ -27,11 +27,11 @@ enum State {
 
 /// Makes a connection ready: refuses what is not ours, creates the tables in an empty database, and takes one of an
 /// older format to this one, all at once or not at all.
-pub(super) fn prepare(connection: &mut Connection) -> Result<(), Failure> {
+pub(super) fn prepare(connection: &mut Connection, durability: Durability) -> Result<(), Failure> {
     connection.busy_timeout(PATIENCE)?;
     // Before the first pragma that writes, so that a refused database is left as it was.
     state(connection)?;
-    set_pragmas(connection)?;
+    set_pragmas(connection, durability)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     match state(&transaction)? {
         State::Current => return Ok(()),
@@ -63,14 +63,21 @@ fn state(connection: &Connection) -> Result<State, Failure> {
 
 /// * WAL: readers and the writer do not wait for each other.
 /// * `synchronous` FULL: with NORMAL, a WAL loses the last commits when the power fails, and these were
-///   acknowledged. `fullfsync` does the same where `fsync` alone does not reach the disk (macOS).
-fn set_pragmas(connection: &Connection) -> Result<(), Failure> {
+///   acknowledged; it is for those who asked for it. `fullfsync` does the same where `fsync` alone does not reach the
+///   disk (macOS).
+fn set_pragmas(connection: &Connection, durability: Durability) -> Result<(), Failure> {
     // Answers with the mode: a database in memory has no log, and a file system without shared memory keeps the
     // rollback journal, which is as durable.
     connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    let synchronous = match durability {
+        Durability::PowerLoss => "FULL",
+        Durability::Crash => "NORMAL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "checkpoint_fullfsync", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    // 16 MiB: the index of a hundred thousand nodes stays in memory.
+    connection.pragma_update(None, "cache_size", -16_384)?;
     Ok(())
 }

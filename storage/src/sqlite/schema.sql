@@ -35,7 +35,7 @@ CREATE TABLE nodes (
     position INTEGER PRIMARY KEY,
     conversation INTEGER NOT NULL REFERENCES conversations (key) ON DELETE CASCADE,
     id TEXT NOT NULL,
-    parent TEXT,
+    parent INTEGER,
     body TEXT NOT NULL,
     checksum INTEGER NOT NULL,
     pruned INTEGER NOT NULL DEFAULT 0,

@@ -93,9 +93,12 @@ fn add_filters(environment: &mut Environment<'_>, limits: Limits) {
         ("capitalize", Value::from_function(minijinja::filters::capitalize), None),
     ];
     for (name, filter, of_plain) in cases {
-        environment.add_filter(name, move |state: &mut State<'_, '_>, arguments: Rest<ValueOrKwargs>| {
-            cased(state, limits, (&filter, of_plain), &arguments)
-        });
+        environment.add_filter(
+            name,
+            move |state: &mut State<'_, '_>, value: &Value, more: Rest<ValueOrKwargs>| {
+                cased(state, limits, (&filter, of_plain), value, more)
+            },
+        );
     }
 }
 
@@ -107,18 +110,21 @@ fn cased(
     state: &mut State<'_, '_>,
     limits: Limits,
     (filter, of_plain): (&Value, Option<Recase>),
-    arguments: &[ValueOrKwargs],
+    value: &Value,
+    more: Rest<ValueOrKwargs>,
 ) -> Result<Value, Error> {
-    let text = arguments.first().and_then(|value| value.as_str()).unwrap_or_default();
+    let text = value.as_str().unwrap_or_default();
     ledger::room(state, limits, text.len().saturating_mul(2))?;
     if of_plain.is_none() {
         ledger::characters(state, limits, text.len())?;
     }
-    let cased = match (of_plain, arguments) {
-        (Some(of_plain), [value]) if value.kind() == ValueKind::String && !value.is_safe() => {
-            Value::from(of_plain(text))
+    let is_plain = more.is_empty() && value.kind() == ValueKind::String && !value.is_safe();
+    let cased = match of_plain.filter(|_| is_plain) {
+        Some(of_plain) => Value::from(of_plain(text)),
+        None => {
+            let arguments: Vec<_> = std::iter::once(value.clone()).chain(more.into_values()).collect();
+            filter.call(state, &arguments)?
         }
-        _ => filter.call(state, &arguments.iter().map(|value| Value::clone(value)).collect::<Vec<_>>())?,
     };
     ledger::made(state, limits, cased)
 }

@@ -23,7 +23,6 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
         ("min", Value::from_function(filters::min)),
         ("max", Value::from_function(filters::max)),
         ("reverse", Value::from_function(filters::reverse)),
-        ("dictsort", Value::from_function(dictsort)),
         ("first", Value::from_function(first)),
         ("last", Value::from_function(last)),
     ];
@@ -42,6 +41,14 @@ pub(super) fn add_to(environment: &mut Environment<'_>, limits: Limits) {
             bounded(state, limits, name, &filter, &arguments.into_values())
         });
     }
+    environment.add_filter(
+        "dictsort",
+        move |state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>| {
+            enter(state, limits, "dictsort", value)?;
+            let sorted = dictsort(value, Arguments::new(arguments))?;
+            made(state, limits, sorted)
+        },
+    );
     environment.add_filter(
         "sum",
         move |state: &mut State<'_, '_>, value: &Value, arguments: Rest<ValueOrKwargs>| {
@@ -193,8 +200,7 @@ pub(super) fn joined(
 }
 
 /// `dictsort(case_sensitive=false, by="key", reverse=false)`: minijinja takes the arguments by name only.
-fn dictsort(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Error> {
-    let arguments = Arguments::new(arguments);
+fn dictsort(value: &Value, arguments: Arguments) -> Result<Value, Error> {
     let mut by_name = Vec::new();
     for (position, name) in ["case_sensitive", "by", "reverse"].into_iter().enumerate() {
         by_name.extend(arguments.get(position, name)?.map(|value| (name, value)));
