@@ -78,3 +78,37 @@ fn read(id: &str, data: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
     });
     read.map_err(|error| error.context(format_args!("record {id:?}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_is_read_and_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("chats?.db");
+        let state = r#"{"conversation_id": "tea", "nodes": [{"node_id": "", "message": {"role": "user"}}]}"#;
+        let database = Connection::open(&path).unwrap();
+        database
+            .execute_batch("CREATE TABLE records (id TEXT PRIMARY KEY, data TEXT, metadata TEXT)")
+            .unwrap();
+        for (id, data) in [("tea", state), ("torn", "{")] {
+            database.execute("INSERT INTO records (id, data) VALUES (?, ?)", [id, data]).unwrap();
+        }
+        drop(database);
+        let before = std::fs::read(&path).unwrap();
+        let read = read_dataknobs_database(&path, &ArchiveLimits::default()).unwrap();
+        let read: Vec<_> =
+            read.into_iter().map(|read| read.map(|read| read.archive.record.id.to_string())).collect();
+        assert_eq!(read[0].as_deref().unwrap(), "tea");
+        assert_eq!(read[1].as_ref().unwrap_err().to_string(), "record \"torn\": the document is not JSON");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let small = ArchiveLimits { bytes: 10, ..ArchiveLimits::default() };
+        assert_eq!(read_dataknobs_database(&path, &small).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(
+            read_dataknobs_database(&folder.path().join("none"), &small).unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
+    }
+}

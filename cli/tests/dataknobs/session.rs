@@ -283,6 +283,7 @@ impl Session {
     }
 }
 
+#[allow(clippy::needless_pass_by_value)] // as `map_err` passes it
 pub(crate) fn said(error: alloquy_core::Error) -> String {
     format!("{error:#}")
 }

@@ -91,7 +91,7 @@ fn keeps_both(left: &Value) -> Result<()> {
         block_on(alloquy_core::ConversationManager::open(manager, &archive.record.id)).map_err(said)
     };
     let turns = [open(&one)?.send("from A"), open(&other)?.send("from B")];
-    let [a, b] = turns.map(|turn| turn.finish());
+    let [a, b] = turns.map(alloquy_core::Turn::finish);
     let (a, b) = block_on(futures::future::join(a, b));
     a.and(b).map_err(said)?;
     let (_, tree) = block_on(store.load(&owner, &archive.record.id)).map_err(said)?;
