@@ -22,7 +22,8 @@ fn main() -> Result<()> {
     pollster::block_on(async {
         let chat = manager.create(Preface::system("You are a patient gardener.")).await?;
         branch(&chat).await?;
-        draw(&chat).await
+        print!("{}", chat.draw().await?);
+        Ok(())
     })
 }
 
@@ -44,14 +45,4 @@ async fn take(what: &str, turn: Turn) -> Result<TurnReply> {
         println!("{what}: of a prompt of {} only {} computed", cache.prompt, cache.forwarded);
     }
     Ok(reply)
-}
-
-async fn draw(chat: &Chat) -> Result<()> {
-    let (tree, head) = (chat.tree().await?, chat.head().await?);
-    for (depth, node) in tree.walk() {
-        let mark = if head == Some(node.id) { " ◀" } else { "" };
-        let address = tree.address(Some(node.id))?;
-        println!("{}{address} {}: {:?}{mark}", "  ".repeat(depth), node.message.role, node.message.text());
-    }
-    Ok(())
 }

@@ -13,8 +13,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{
-    ask, chat, complete, config, conversations, convert, doctor, export, import, models, render, search,
-    tools, tree,
+    ask, bookmark, branches, chat, complete, config, conversations, convert, cost, diff, doctor, export,
+    fork, goto, import, label, merge, models, prune, render, search, tools, tree,
 };
 use crate::settings::{Origin, Sources};
 
@@ -64,6 +64,15 @@ pub(crate) enum Command {
     Tree(tree::Tree),
     Conversations(conversations::Conversations),
     Search(search::Search),
+    Branches(branches::Branches),
+    Goto(goto::Goto),
+    Fork(fork::Fork),
+    Merge(merge::Merge),
+    Prune(prune::Prune),
+    Label(label::Label),
+    Bookmark(bookmark::Bookmark),
+    Diff(diff::Diff),
+    Cost(cost::Cost),
     Convert(convert::Convert),
     Import(import::Import),
     Export(export::Export),

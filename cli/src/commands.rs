@@ -1,15 +1,24 @@
 //! The commands, a file each. A command reads its settings, opens what it needs, and prints.
 
 pub(crate) mod ask;
+pub(crate) mod bookmark;
+pub(crate) mod branches;
 pub(crate) mod chat;
 pub(crate) mod complete;
 pub(crate) mod config;
 pub(crate) mod conversations;
 pub(crate) mod convert;
+pub(crate) mod cost;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod fork;
+pub(crate) mod goto;
 pub(crate) mod import;
+pub(crate) mod label;
+pub(crate) mod merge;
 pub(crate) mod models;
+pub(crate) mod prune;
 pub(crate) mod render;
 pub(crate) mod search;
 pub(crate) mod tools;
@@ -48,6 +57,15 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Tree(tree) => tree.run(&context),
         Command::Conversations(conversations) => conversations.run(&context),
         Command::Search(search) => search.run(&context),
+        Command::Branches(branches) => branches.run(&context),
+        Command::Goto(goto) => goto.run(&context),
+        Command::Fork(fork) => fork.run(&context),
+        Command::Merge(merge) => merge.run(&context),
+        Command::Prune(prune) => prune.run(&context),
+        Command::Label(label) => label.run(&context),
+        Command::Bookmark(bookmark) => bookmark.run(&context),
+        Command::Diff(diff) => diff.run(&context),
+        Command::Cost(cost) => cost.run(&context),
         Command::Convert(convert) => convert.run(&context),
         Command::Import(import) => import.run(&context),
         Command::Export(export) => export.run(&context),

@@ -4,7 +4,6 @@ mod arguments;
 mod commands;
 mod condition;
 mod current;
-mod drawing;
 mod failure;
 mod form;
 mod interrupts;
@@ -17,6 +16,7 @@ mod printer;
 mod progress;
 mod repl;
 mod settings;
+mod stored;
 mod tools;
 mod visible;
 

@@ -11,6 +11,7 @@ use alloquy_core::{
     ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions, ShiftPolicy,
 };
 use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
+use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
 
@@ -117,10 +118,11 @@ impl Model {
 pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     let engine = engine(arguments, notes)?;
     let template = Template::choose(arguments, engine.model())?;
-    let mut family = family(arguments.family.as_deref(), engine.model())?;
+    let config = arguments.processor();
+    let mut family = family(arguments.family.as_deref(), engine.model(), &config)?;
     if let Some(source) = &template.source {
         let info = template::with_source(engine.model(), source.clone());
-        family.processor = alloquy_processors::named(family.processor.name(), &info)?;
+        family.processor = alloquy_processors::named_with(family.processor.name(), &info, &config)?;
     }
     assemble(engine, template, family)
 }
@@ -145,7 +147,7 @@ fn usual_shift(context: usize) -> ShiftPolicy {
 pub(crate) fn completion_model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     let engine = engine(arguments, notes)?;
     let template = Template::completion(engine.model())?;
-    let family = family(Some(GENERIC), engine.model())?;
+    let family = family(Some(GENERIC), engine.model(), &DataProcessorConfig::default())?;
     assemble(engine, template, family)
 }
 
@@ -208,11 +210,14 @@ fn no_model() -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-fn family(named: Option<&str>, model: &ModelInfo) -> Result<Family> {
+fn family(named: Option<&str>, model: &ModelInfo, config: &DataProcessorConfig) -> Result<Family> {
     match named {
-        Some(name) => Ok(Family { processor: alloquy_processors::named(name, model)?, fallback: false }),
+        Some(name) => {
+            let processor = alloquy_processors::named_with(name, model, config)?;
+            Ok(Family { processor, fallback: false })
+        }
         None => {
-            let detected = alloquy_processors::detect(model);
+            let detected = alloquy_processors::detect_with(model, config)?;
             Ok(Family { processor: detected.processor, fallback: detected.fallback })
         }
     }
@@ -288,7 +293,7 @@ pub(crate) struct Description {
 pub(crate) fn describe(folder: &Path) -> Result<Description> {
     let mut info = alloquy_onnx::describe(folder)?;
     info.sampling = info.sampling.clone().or(&recommended(&info)?);
-    let family = family(None, &info)?.processor.name().to_owned();
+    let family = family(None, &info, &DataProcessorConfig::default())?.processor.name().to_owned();
     let template = origin(&info)?.to_string();
     let context_shift = match shift_policy(None, &info)? {
         Some(_) => Shift::On,

@@ -9,11 +9,9 @@ use alloquy_core::{
 use serde_json::json;
 
 use crate::current::Current;
-use crate::drawing::draw;
 use crate::failure::{self, Failure, finished};
 use crate::interrupts::Interrupts;
 use crate::notes::Notes;
-use crate::preview::preview;
 use crate::printer::{Printer, take};
 
 use command::{Command, Line};
@@ -157,7 +155,7 @@ impl Repl<'_> {
     async fn tree(&mut self, chat: &Chat) -> Result<(), Failure> {
         let (head, tree) = (chat.head().await?, chat.tree().await?);
         let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
-        self.printer.show("tree", &draw(&tree, head)?, json!({"head": head, "nodes": nodes}))?;
+        self.printer.show("tree", &chat.draw().await?, json!({"head": head, "nodes": nodes}))?;
         Ok(())
     }
 
@@ -176,8 +174,8 @@ impl Repl<'_> {
             self.notes.say("now before the first message");
             return Ok(());
         };
-        let (message, address) = (&tree.node(node)?.message, tree.address(Some(node))?);
-        self.notes.say(format_args!("now at [{address}] {}: {}", message.role, preview(message, WIDTH)));
+        let (message, address) = (&tree.node(node)?.message, tree.position(Some(node))?);
+        self.notes.say(format_args!("now at [{address}] {}: {}", message.role, message.preview(WIDTH)));
         Ok(())
     }
 }

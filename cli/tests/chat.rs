@@ -188,3 +188,48 @@ fn an_answer_that_nobody_reads_any_more_is_kept() {
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     assert_eq!(tree(&program)["nodes"][1]["status"], "interrupted");
 }
+
+/// A pretrained model says the same with and without channels, so that what it says tells where one may begin.
+#[test]
+fn what_stands_in_a_channel_is_told_from_the_answer() {
+    let Some(model) = shared::find("models/stories260k") else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    let whole = ask(&program, &["Once upon a time"]).ok().out;
+    let whole = whole.trim_end();
+    let (at, mark) = whole.char_indices().find(|(_, mark)| !mark.is_whitespace() && *mark != ',').unwrap();
+    let channel = format!("joke={mark},</joke>");
+    let (before, said) = (&whole[..at], &whole[at + mark.len_utf8()..]);
+
+    let ran = ask(&program, &["--channel", &channel, "Once upon a time"]).ok();
+    assert_eq!(ran.out.trim_end(), before.trim_end());
+    assert!(ran.err.contains("(joke) "), "{ran:?}");
+
+    let file = program.write("config.toml", &format!("channel = [{}]\n", serde_json::json!(channel)));
+    let events = ask(
+        &program,
+        &["--config", file.to_str().unwrap(), "--conversation", "joke", "--json", "Once upon a time"],
+    )
+    .ok()
+    .events();
+    let joined = |event: &str| -> String {
+        let of_kind = events.iter().filter(|one| one["event"] == event);
+        of_kind.map(|one| one["text"].as_str().unwrap()).collect()
+    };
+    assert_eq!((joined("text").as_str(), joined("channel").trim_end()), (before, said));
+    assert!(events.iter().filter(|one| one["event"] == "channel").all(|one| one["name"] == "joke"));
+    let stored = &tree(&program)["nodes"][1]["message"]["parts"];
+    assert!(stored.as_array().unwrap().iter().any(|part| part["channel"]["name"] == "joke"), "{stored}");
+}
+
+#[test]
+fn a_channel_that_makes_no_sense_is_refused() {
+    let Some(program) = program() else { return };
+    let refused = |channel: &str| {
+        let ran = ask(&program, &["--channel", channel, "Hello"]);
+        assert_ne!(ran.code, Some(0));
+        ran.err
+    };
+    assert!(refused("joke").contains("\"joke\" is no channel: write NAME=START,END"));
+    assert!(refused("joke=,x").contains("the start of channel \"joke\", \"\", is empty or white space"));
+    assert!(refused("joke=<think>,x").contains("is a marker of family \"qwen3\" too"));
+}

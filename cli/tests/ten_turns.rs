@@ -57,7 +57,7 @@ impl Diary {
         let tree = self.chat.tree().await.unwrap();
         let cache = reply.reply.cache.unwrap();
         let usage = reply.reply.usage;
-        let address = tree.address(Some(reply.node)).unwrap();
+        let address = tree.position(Some(reply.node)).unwrap();
         writeln!(self.lines, "## {what} → {address}").unwrap();
         writeln!(
             self.lines,
@@ -82,7 +82,7 @@ impl Diary {
         let (tree, head) = (self.chat.tree().await.unwrap(), self.chat.head().await.unwrap());
         let line = |(depth, node): (usize, &alloquy_core::Node)| {
             let mark = if head == Some(node.id) { " ◀" } else { "" };
-            let address = tree.address(Some(node.id)).unwrap();
+            let address = tree.position(Some(node.id)).unwrap();
             format!(
                 "{}{address} {}: {:?}{mark}\n",
                 "  ".repeat(depth),

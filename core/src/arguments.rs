@@ -138,7 +138,7 @@ pub enum ThinkingSwitch {
     Off,
 }
 
-/// Which of its earlier thoughts a model sees again.
+/// Which of its earlier thoughts a model sees again, and what it said in other channels.
 ///
 /// A message that the reply goes on writing is no history: its thoughts stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

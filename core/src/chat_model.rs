@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::{ProcessorArguments, TextSource};
 use crate::guidance::Guidance;
 use crate::media::Digest;
-use crate::message::Message;
+use crate::message::{Message, Role};
 use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::sampling::{SampledLogprobs, SamplingOptions};
@@ -17,6 +17,7 @@ use crate::stop::StopSignal;
 use crate::stream::Run;
 use crate::template::Ending;
 use crate::tokenizer::TokenId;
+use crate::turn_data::TurnData;
 use crate::{Error, ErrorKind, Result};
 
 /// What a model is asked.
@@ -37,6 +38,8 @@ pub struct Request {
     pub guidance: Guidance,
     /// What the processor is told by the call and the conversation; what is absent the preface decides.
     pub arguments: ProcessorArguments,
+    /// What the host hands to middleware and tools; models leave it aside.
+    pub turn_data: TurnData,
 }
 
 impl Request {
@@ -76,6 +79,17 @@ impl Request {
     /// Returns what the processor is told in the end: by the call and the conversation, then by the preface.
     pub fn joined_arguments(&self) -> ProcessorArguments {
         self.arguments.clone().or(&self.preface.arguments)
+    }
+
+    /// Puts `text` in the place of the first system message, or before all messages where there is none.
+    pub fn replace_system_prompt(&mut self, text: &str) {
+        let is_system = |message: &&mut Message| message.role == Role::System;
+        let is_bare = self.preface.messages.is_empty();
+        let first = self.path.first_mut().filter(|_| is_bare).filter(is_system);
+        match self.preface.messages.iter_mut().find(is_system).or(first) {
+            Some(message) => *message = Message::system(text),
+            None => self.preface.messages.insert(0, Message::system(text)),
+        }
     }
 
     /// Listens to a signal that ends the reply early.
@@ -197,7 +211,8 @@ pub enum Degradation {
     },
     /// Thinking was switched on or off, and the template has no such switch.
     ThinkingSwitchIgnored,
-    /// Thoughts of earlier replies were to be kept, and the template does not print all of them.
+    /// Thoughts of earlier replies were to be kept, and what they said in other channels; the template does not print all
+    /// of it.
     ThinkingLeftOut {
         /// How many messages have thoughts that the prompt has not.
         messages: usize,

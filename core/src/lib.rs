@@ -10,13 +10,17 @@
 //!
 //! The modules are listed in the order in which a message meets them.
 
+mod address;
+mod annotations;
 pub mod archive;
 mod arguments;
+mod branch;
 mod calls;
 mod chat;
 mod chat_model;
 mod constraint;
 mod conversation;
+mod drawing;
 mod engine;
 mod error;
 mod generator;
@@ -29,6 +33,7 @@ mod media;
 mod message;
 mod middleware;
 mod preface;
+mod prices;
 mod processor;
 mod prompt;
 mod query;
@@ -37,6 +42,7 @@ mod sampling;
 mod scoring;
 mod search;
 mod slots;
+mod spending;
 mod stop;
 mod store;
 mod stream;
@@ -47,13 +53,18 @@ mod tokenizer;
 mod tool;
 mod tree;
 mod turn;
+mod turn_data;
 mod vocabulary;
 
+pub use address::{Address, Position};
+pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
-pub use chat::{Ask, Chat};
+pub use branch::{Branch, BranchDiff};
+pub use chat::{Added, Ask, Chat, Merged};
 pub use chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages};
+pub use drawing::Drawing;
 pub use engine::{Cancel, Engine, ModelInfo, Session};
 pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generation, Generator, TokenStream};
@@ -61,9 +72,10 @@ pub use guidance::{Guidance, ParallelCalls, ToolChoice};
 pub use guide::Guide;
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
-pub use message::{Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
+pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
 pub use middleware::{HistoryShift, Middleware, Next, PromptLength, ShiftPolicy, ShiftedRequest};
 pub use preface::{Preface, ToolSpec};
+pub use prices::{Day, Price, PriceTable};
 pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 pub use prompt::{Prompt, Unit, common_prefix};
 pub use query::{
@@ -73,6 +85,7 @@ pub use round::{PreparedPrompt, Round, RoundBuilder};
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};
 pub use scoring::Score;
 pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
+pub use spending::{Spending, TokenCount};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{
     BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
@@ -84,6 +97,7 @@ pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, To
 #[cfg(feature = "schemars")]
 pub use tool::TypedTool;
 pub use tool::{Approval, Timer, Tool, ToolSource, Toolbox, Tools, Verdict};
-pub use tree::{Address, Node, NodeId, NodeStatus, Tree};
-pub use turn::{HeadMove, Turn, TurnEnd, TurnEvent, TurnReply};
+pub use tree::{Node, NodeId, NodeStatus, Tree};
+pub use turn::{HeadMove, PartialReplies, Turn, TurnEnd, TurnEvent, TurnReply};
+pub use turn_data::TurnData;
 pub use vocabulary::{Vocabulary, VocabularyToken};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::chat::Chat;
+use crate::chat::{Chat, must_be_free};
 use crate::chat_model::ChatModel;
 use crate::constraint::Constraints;
 use crate::engine::Engine;
@@ -20,7 +20,7 @@ use crate::store::{
 };
 use crate::template::PromptTemplate;
 use crate::tool::{Tool, Toolbox};
-use crate::turn::Parts;
+use crate::turn::{PartialReplies, Parts, Unfinished};
 use crate::{Error, ErrorKind, Result};
 
 /// How often a model may ask for tools in one turn unless told otherwise.
@@ -95,10 +95,11 @@ pub trait ConversationManager: Send + Sync + std::fmt::Debug {
     /// Creates a conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when its id is taken, [`ErrorKind::Invalid`] for bad sampling options.
+    /// [`ErrorKind::Conflict`] when its id is taken, [`ErrorKind::Invalid`] for bad sampling options and for metadata of
+    /// the name [`ANNOTATIONS`](crate::ANNOTATIONS).
     async fn create(&self, new: NewConversation) -> Result<Chat>;
 
-    /// Opens a conversation.
+    /// Opens a conversation; others call this to resume one.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is none.
@@ -157,6 +158,15 @@ impl Manager {
         &self.parts.owner
     }
 
+    /// Waits until what dropped turns have left is stored. Every call of a [`Chat`] does so first; a host that drops a
+    /// turn last of all, over a store that takes its time, calls this before it ends.
+    ///
+    /// # Errors
+    /// The first failure of the store to keep a dropped reply.
+    pub async fn settle(&self) -> Result<()> {
+        self.parts.unfinished.outcome().await
+    }
+
     fn chat(&self, id: ConversationId) -> Chat {
         Chat::new(Arc::clone(&self.parts), id)
     }
@@ -167,6 +177,7 @@ impl ConversationManager for Manager {
     async fn create(&self, new: NewConversation) -> Result<Chat> {
         let id = new.id.unwrap_or_else(ConversationId::new);
         new.sampling.validate()?;
+        new.metadata.keys().try_for_each(|name| must_be_free(name))?;
         let NewConversation { preface, sampling, metadata, .. } = new;
         let record = ConversationRecord { sampling, metadata, ..ConversationRecord::new(id, preface) };
         self.parts.store.create(&self.parts.owner, &record).await?;
@@ -211,6 +222,7 @@ pub struct ManagerBuilder {
     owner: Owner,
     sampling: SamplingOptions,
     tool_rounds: usize,
+    partial_replies: PartialReplies,
 }
 
 #[derive(Debug)]
@@ -231,6 +243,7 @@ impl ManagerBuilder {
             owner: Owner::local(),
             sampling: SamplingOptions::default(),
             tool_rounds: TOOL_ROUNDS,
+            partial_replies: PartialReplies::default(),
         }
     }
 
@@ -301,6 +314,12 @@ impl ManagerBuilder {
         self
     }
 
+    /// Sets what becomes of replies that are dropped or fail while they are written; they are kept unless set.
+    pub fn partial_replies(mut self, policy: PartialReplies) -> Self {
+        self.partial_replies = policy;
+        self
+    }
+
     /// Builds the manager.
     ///
     /// # Errors
@@ -326,6 +345,8 @@ impl ManagerBuilder {
             owner: self.owner,
             sampling: self.sampling,
             tool_rounds: self.tool_rounds,
+            partial_replies: self.partial_replies,
+            unfinished: Unfinished::default(),
         };
         Ok(Manager { parts: Arc::new(parts) })
     }

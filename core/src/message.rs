@@ -11,6 +11,7 @@ use crate::{Error, ErrorKind, Result};
 
 pub mod formats;
 mod part;
+mod preview;
 
 pub use part::MessagePart;
 
@@ -83,6 +84,8 @@ pub enum Part {
     Text(String),
     /// What the model thought before it answered; templates decide whether it is kept.
     Thinking(String),
+    /// What the model said in a channel with another name, apart from its answer.
+    Channel(ChannelText),
     /// A picture.
     Image(Media),
     /// A sound.
@@ -186,6 +189,32 @@ impl ToolResult {
     }
 }
 
+/// What the model said in one of its [channels](crate::Channel) that is not its thinking.
+///
+/// ```
+/// use alloquy_core::{ChannelText, Message, Part, Role};
+///
+/// let joke = ChannelText::new("joke", "Why did the crab cross the sand?");
+/// let message = Message::new(Role::Assistant, vec![Part::Channel(joke), Part::Text("Here is one.".into())]);
+/// assert_eq!(message.channel("joke").as_deref(), Some("Why did the crab cross the sand?"));
+/// assert_eq!(message.text(), "Here is one.");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelText {
+    /// The channel's name.
+    pub name: String,
+    /// What was said in it.
+    pub text: String,
+}
+
+impl ChannelText {
+    /// Creates what was said in a channel.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into() }
+    }
+}
+
 /// A piece of a reply that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Malformed {
@@ -274,6 +303,21 @@ impl Message {
             _ => None,
         });
         thoughts.map(str::to_owned).reduce(|all, next| all + &next)
+    }
+
+    /// Returns what was said in channels other than thinking, in order.
+    pub fn channels(&self) -> impl Iterator<Item = &ChannelText> {
+        self.parts.iter().filter_map(|part| match &part.content {
+            Part::Channel(said) => Some(said),
+            _ => None,
+        })
+    }
+
+    /// Returns what was said in the channel of this name, joined; `None` when nothing was. What the model thought is
+    /// [`Message::thinking`].
+    pub fn channel(&self, name: &str) -> Option<String> {
+        let said = self.channels().filter(|said| said.name == name);
+        said.map(|said| said.text.clone()).reduce(|all, next| all + &next)
     }
 
     /// Returns the tool calls, in order.

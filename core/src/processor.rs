@@ -3,13 +3,15 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Result;
 use crate::arguments::ProcessorArguments;
 use crate::chat_model::Degradation;
 use crate::constraint::Grammar;
 use crate::guidance::{ParallelCalls, ToolChoice};
 use crate::media::Media;
-use crate::message::{Malformed, Message, ToolCall};
+use crate::message::{ChannelText, Malformed, Message, Part, ToolCall};
 use crate::preface::Preface;
 use crate::template::{Ending, TemplateInput};
 use crate::tokenizer::TokenId;
@@ -161,9 +163,11 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 /// let channel = Channel::new(Channel::THINKING, "<think>\n", "\n</think>");
 /// assert_eq!(channel.name, "thinking");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Channel {
-    /// What it is called; [`Channel::THINKING`] is the one that every family with thoughts has.
+    /// What it is called; [`Channel::THINKING`] is the one that every family with thoughts has. What is said in
+    /// another becomes [`Part::Channel`](crate::Part::Channel).
     pub name: String,
     /// The text that begins it.
     pub start: String,
@@ -189,6 +193,8 @@ pub enum Delta {
     Text(String),
     /// More thinking.
     Thinking(String),
+    /// More of what is said in another channel.
+    Channel(ChannelText),
     /// More of the arguments of a call that is not whole yet. [`Delta::ToolCall`] with the same id brings it whole;
     /// when it cannot be read in the end, [`Delta::Malformed`] brings its text.
     Arguments(ArgumentsDelta),
@@ -196,6 +202,27 @@ pub enum Delta {
     ToolCall(ToolCall),
     /// Something that could not be read.
     Malformed(Malformed),
+}
+
+impl Delta {
+    /// Adds this piece to the parts that the pieces before it made; one of arguments makes none.
+    pub(crate) fn join_to(&self, parts: &mut Vec<Part>) {
+        match (parts.last_mut(), self) {
+            (_, Self::Arguments(_)) => {}
+            (Some(Part::Text(text)), Self::Text(more))
+            | (Some(Part::Thinking(text)), Self::Thinking(more)) => text.push_str(more),
+            (Some(Part::Channel(said)), Self::Channel(more)) if said.name == more.name => {
+                said.text.push_str(&more.text);
+            }
+            (_, Self::Text(text) | Self::Thinking(text)) if text.is_empty() => {}
+            (_, Self::Channel(said)) if said.text.is_empty() => {}
+            (_, Self::Text(text)) => parts.push(Part::Text(text.clone())),
+            (_, Self::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
+            (_, Self::Channel(said)) => parts.push(Part::Channel(said.clone())),
+            (_, Self::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
+            (_, Self::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
+        }
+    }
 }
 
 /// A piece of a call's arguments, for whoever shows a call while the model writes it.

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::preface::ToolSpec;
+use crate::turn_data::TurnData;
 
 pub use approval::{Approval, Verdict};
 pub use timer::Timer;
@@ -59,6 +60,15 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// # Errors
     /// What the model should read about a failure; the conversation goes on.
     async fn call(&self, arguments: &Value) -> Result<Value>;
+
+    /// Runs the tool with what the host handed to the turn; unless it is written, that is left aside.
+    ///
+    /// # Errors
+    /// As [`Tool::call`].
+    async fn call_with(&self, arguments: &Value, data: &TurnData) -> Result<Value> {
+        let _ = data;
+        self.call(arguments).await
+    }
 }
 
 #[async_trait]
@@ -69,6 +79,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     async fn call(&self, arguments: &Value) -> Result<Value> {
         (**self).call(arguments).await
+    }
+
+    async fn call_with(&self, arguments: &Value, data: &TurnData) -> Result<Value> {
+        (**self).call_with(arguments, data).await
     }
 }
 

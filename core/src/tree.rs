@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::address::{Address, Position};
+use crate::chat_model::Usage;
 use crate::media::{Digest, Media};
 use crate::message::Message;
 use crate::tokenizer::TokenId;
@@ -16,6 +18,12 @@ use crate::{Error, ErrorKind, Result};
 
 /// The fact about a reply that says what its prompt was rendered with.
 pub(crate) const TEMPLATE: &str = "template";
+/// The fact about a reply that says which model it is of.
+pub(crate) const MODEL: &str = "model";
+/// The fact about a reply that says how many tokens it took.
+pub(crate) const USAGE: &str = "usage";
+/// The fact about a node that says what it was called when it was made.
+pub(crate) const LABEL: &str = "label";
 
 /// The identity of a node: a UUIDv7, so ids sort by the time they were made.
 ///
@@ -136,54 +144,22 @@ impl Node {
     pub fn template(&self) -> Option<Digest> {
         self.metadata.get(TEMPLATE)?.as_str()?.parse().ok()
     }
-}
 
-/// A place in a tree by position: `""` stands before the first message, `"0"` is the first message, `"0.1"` the
-/// second thing ever said after it. Computed from the tree, never stored.
-///
-/// ```
-/// use alloquy_core::{Message, Node, Tree};
-///
-/// let question = Node::new(None, Message::user("Why?"));
-/// let answer = Node::new(Some(question.id), Message::assistant("Because."));
-/// let tree = Tree::from_nodes([question, answer.clone()])?;
-/// assert_eq!(tree.address(Some(answer.id))?.to_string(), "0.0");
-/// assert_eq!(tree.at(&"0.0".parse()?)?, Some(answer.id));
-/// # Ok::<(), alloquy_core::Error>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Address(Vec<usize>);
-
-impl Address {
-    /// Returns the position at each level, from the first message down.
-    pub fn positions(&self) -> &[usize] {
-        &self.0
+    /// Returns the name of the model that said this; `None` for what no model said here.
+    pub fn model(&self) -> Option<&str> {
+        self.metadata.get(MODEL)?.as_str()
     }
-}
 
-impl fmt::Display for Address {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let positions: Vec<_> = self.0.iter().map(usize::to_string).collect();
-        formatter.write_str(&positions.join("."))
+    /// Returns how many tokens this reply took; `None` for what no model said here, and where it is not known, as of
+    /// replies that were dropped.
+    pub fn usage(&self) -> Option<Usage> {
+        Usage::deserialize(self.metadata.get(USAGE)?).ok()
     }
-}
 
-impl FromStr for Address {
-    type Err = Error;
-
-    /// Reads one spelling only: no sign, no space, no leading zero.
-    fn from_str(text: &str) -> Result<Self> {
-        if text.is_empty() {
-            return Ok(Self::default());
-        }
-        let position = |digits: &str| {
-            let number = digits.parse::<usize>().ok()?;
-            (number.to_string() == digits).then_some(number)
-        };
-        text.split('.').map(position).collect::<Option<_>>().map(Self).ok_or_else(|| {
-            let message = format!("address {text:?} is not a list of positions such as \"0.1.2\"");
-            Error::new(ErrorKind::Invalid, message)
-        })
+    /// Returns what the node was called when it was made; [`Annotations::label`](crate::Annotations::label) knows what
+    /// it is called now.
+    pub fn label(&self) -> Option<&str> {
+        self.metadata.get(LABEL)?.as_str()
     }
 }
 
@@ -300,7 +276,7 @@ impl Tree {
     }
 
     /// Returns a node and everything below it, parents before children.
-    fn below(&self, id: NodeId) -> Vec<NodeId> {
+    pub(crate) fn below(&self, id: NodeId) -> Vec<NodeId> {
         let mut found = vec![id];
         let mut next = 0;
         while let Some(&id) = found.get(next) {
@@ -385,31 +361,35 @@ impl Tree {
         })
     }
 
-    /// Computes where a node stands.
+    /// Computes where a node stands. What was pruned beside or above it does not count.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`].
-    pub fn address(&self, id: Option<NodeId>) -> Result<Address> {
-        let path = self.path(id)?;
-        let position = |node: &&Node| {
-            let siblings = self.children(node.parent);
-            siblings.iter().position(|&sibling| sibling == node.id).unwrap_or_default()
-        };
-        Ok(Address(path.iter().map(position).collect()))
+    pub fn position(&self, id: Option<NodeId>) -> Result<Position> {
+        // Siblings are sorted by id.
+        let among = |node: &&Node| self.children(node.parent).partition_point(|&sibling| sibling < node.id);
+        Ok(self.path(id)?.iter().map(among).collect())
     }
 
-    /// Returns the node at an address, `None` for the empty one.
+    /// Returns the node at an address, `None` for the place before the first message.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`], saying how far the address leads.
+    /// [`ErrorKind::NotFound`] for a node that is not here, saying how many there are where a position ends.
     pub fn at(&self, address: &Address) -> Result<Option<NodeId>> {
+        match address {
+            Address::Node(id) => Ok(Some(self.node(*id)?.id)),
+            Address::Position(position) => self.at_position(position),
+        }
+    }
+
+    fn at_position(&self, position: &Position) -> Result<Option<NodeId>> {
         let mut at = None;
-        for &position in address.positions() {
+        for &place in position.places() {
             let children = self.children(at);
-            let child = children.get(position).ok_or_else(|| {
+            let child = children.get(place).ok_or_else(|| {
                 let found = children.len();
                 let message =
-                    format!("no node at {:?}: there are {found} nodes at that level", address.to_string());
+                    format!("no node at {:?}: there are {found} nodes at that level", position.to_string());
                 Error::new(ErrorKind::NotFound, message)
             })?;
             at = Some(*child);

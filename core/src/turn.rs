@@ -5,28 +5,33 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::{Stream, StreamExt};
-use serde::Serialize;
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use crate::arguments::ProcessorArguments;
+use crate::address::Address;
 use crate::calls::OpenCalls;
+use crate::chat::{Added, Ask};
 use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request};
-use crate::guidance::Guidance;
 use crate::media::Digest;
 use crate::message::{Message, Role, ToolCall, ToolResult};
 use crate::middleware::{Middleware, Next};
 use crate::preface::Preface;
-use crate::processor::Delta;
 use crate::sampling::SamplingOptions;
 use crate::stop::StopSignal;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Owner};
 use crate::stream::{Emit, Run};
 use crate::tool::{Toolbox, Tools};
-use crate::tree::{Node, NodeId, NodeStatus, TEMPLATE};
+use crate::tree::{MODEL, Node, NodeId, NodeStatus, TEMPLATE, USAGE};
 use crate::{Error, ErrorKind, Result};
 
 mod media;
+mod outcome;
+mod unfinished;
+
+pub use outcome::{HeadMove, TurnEnd, TurnEvent, TurnReply};
+use unfinished::Abandoned;
+pub use unfinished::PartialReplies;
+pub(crate) use unfinished::Unfinished;
 
 /// Everything that turns of one manager share.
 #[derive(Debug)]
@@ -38,6 +43,8 @@ pub(crate) struct Parts {
     pub(crate) owner: Owner,
     pub(crate) sampling: SamplingOptions,
     pub(crate) tool_rounds: usize,
+    pub(crate) partial_replies: PartialReplies,
+    pub(crate) unfinished: Unfinished,
 }
 
 impl Parts {
@@ -54,6 +61,42 @@ impl Parts {
         Request::new(preface, path).sampling(self.sampling.clone())
     }
 
+    /// The store, once what dropped turns have left is in it.
+    pub(crate) async fn settled(&self) -> &dyn ConversationStore {
+        self.unfinished.settle().await;
+        &*self.store
+    }
+
+    /// Looks an address up; only a position takes reading the tree.
+    pub(crate) async fn node_at(
+        &self,
+        conversation: &ConversationId,
+        address: &Address,
+    ) -> Result<Option<NodeId>> {
+        match address {
+            Address::Node(id) => Ok(Some(*id)),
+            Address::Position(position) if position.places().is_empty() => Ok(None),
+            Address::Position(_) => self.settled().await.load(&self.owner, conversation).await?.1.at(address),
+        }
+    }
+
+    /// Moves the head from where it was when `record` was read.
+    pub(crate) async fn move_head(
+        &self,
+        record: &ConversationRecord,
+        to: Option<NodeId>,
+    ) -> Result<HeadMove> {
+        match self.store.set_head(&self.owner, &record.id, record.head, to).await {
+            Ok(()) => Ok(HeadMove::Moved),
+            Err(error) if error.is_conflict() => {
+                tracing::debug!("another writer moved the head first: what was added is a branch");
+                let head = self.store.record(&self.owner, &record.id).await?.head;
+                Ok(HeadMove::Branched { head })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// The way to the model.
     pub(crate) fn next(&self) -> Next<'_> {
         Next::new(&self.middleware, &*self.model)
@@ -65,109 +108,27 @@ impl Parts {
 pub(crate) struct Start {
     pub(crate) conversation: ConversationId,
     pub(crate) place: Place,
-    pub(crate) messages: Vec<Message>,
-    pub(crate) sampling: SamplingOptions,
-    pub(crate) arguments: ProcessorArguments,
-    pub(crate) guidance: Guidance,
+    pub(crate) ask: Ask,
 }
 
 /// Below which node a turn goes on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// The head, wherever it is when the turn starts.
+    /// Where the question says, else the head, wherever it is when the turn starts.
     Head,
-    /// The message that the head answers: its next answer is a sibling.
+    /// The message that is answered there: its next answer is a sibling.
     Question,
     /// Beside a node, as its sibling.
-    Beside(NodeId),
-}
-
-/// Something that happens during a turn.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum TurnEvent {
-    /// A piece of the reply.
-    Delta(Delta),
-    /// A tool answered.
-    ToolResult(ToolResult),
-    /// A node was stored.
-    Node(Node),
-}
-
-/// Where the head of the conversation is after a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadMove {
-    /// At the turn's last node.
-    Moved,
-    /// Elsewhere: another writer moved it first, and the reply is kept as a branch.
-    Branched {
-        /// Where it is.
-        head: Option<NodeId>,
-    },
-}
-
-/// Why a turn ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum TurnEnd {
-    /// The model answered, and asks for nothing more.
-    Answered,
-    /// Calls of the last reply are for the host to answer.
-    HostCalls,
-    /// The model asked for tools once more than it may in one turn. Those calls did not run: completing the turn runs
-    /// them, with as many rounds again.
-    ToolRounds,
-    /// [`Turn::stop`] ended it. Tools that were running then answered with an error that says so.
-    Stopped,
-    /// The model failed midway. What it had said is kept as an interrupted node, and [`Reply::error`] says why.
-    Failed,
-}
-
-/// What a turn came to.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct TurnReply {
-    /// Why the turn ended.
-    pub end: TurnEnd,
-    /// The last reply, with its usage, cache report and finish reason.
-    pub reply: Reply,
-    /// The node of that reply.
-    pub node: NodeId,
-    /// The turn's last node: that of the reply, or of the results of its calls.
-    pub last: NodeId,
-    /// The node that the turn answered; `None` when it answered the preface alone.
-    pub answers: Option<NodeId>,
-    /// Whether the head is at [`TurnReply::last`] now.
-    pub head: HeadMove,
-    /// Calls that nothing has answered yet. The results that the next message carries are theirs; calls of tools that
-    /// the manager has run when the turn is completed; the rest is answered by an error when the conversation goes on.
-    pub pending: Vec<ToolCall>,
-    /// How many times the model was called.
-    pub rounds: usize,
-}
-
-impl TurnReply {
-    /// Returns the reply's message.
-    pub fn message(&self) -> &Message {
-        &self.reply.message
-    }
-
-    /// Returns the reply's text.
-    pub fn text(&self) -> String {
-        self.reply.text()
-    }
-
-    /// Returns the node that the turn answered, to go back to.
-    pub fn answers(&self) -> Option<NodeId> {
-        self.answers
-    }
+    Beside(Address),
 }
 
 /// A turn that is being taken.
 ///
-/// It advances while it is polled. Dropping it drops the reply that was being written; what is stored already
-/// stays, the head does not move, and everything goes on working. [`Turn::stop`] ends it gracefully instead.
+/// It is bound to the node it answers: of several turns from one node each adds a reply of its own, side by side,
+/// and the head follows the first that is done.
+///
+/// It advances while it is polled. Dropping it ends the reply that was being written, and what was said until then is
+/// kept as [`PartialReplies`] says; everything goes on working. [`Turn::stop`] ends it gracefully instead.
 #[derive(Debug)]
 #[must_use = "a turn does nothing unless it is polled"]
 pub struct Turn {
@@ -198,8 +159,8 @@ impl Turn {
 
     /// Takes the turn to its end.
     ///
-    /// A model that fails midway is no error here: the reply is kept as an interrupted node, and its `finish` says so
-    /// ([`FinishReason::Error`]).
+    /// A model that fails midway is no error here, unless partial replies are [discarded](PartialReplies::Discard): the
+    /// reply is kept as an interrupted node, and its `finish` says so ([`FinishReason::Error`]).
     ///
     /// # Errors
     /// Those of the store, the template, the model and the middleware, [`ErrorKind::Tool`] for tools whose names clash,
@@ -224,57 +185,63 @@ async fn turn(
     stop: StopSignal,
     mut emit: Emit<TurnEvent>,
 ) -> Result<TurnReply> {
-    let mut line = Line::open(&parts, &start, stop).await?;
-    let open = line.say(&start.messages, &mut emit).await?;
-    let answers = line.question()?;
-    line.resume(open, &mut emit).await?;
-    let (mut last, mut rounds) = (None, 0);
-    let end = loop {
-        let mut reply = line.ask(&start, rounds, &mut emit).await?;
-        reply.degradations.extend(line.template_changed(&reply));
-        if reply.finish == FinishReason::Cancelled && reply.message.is_empty() {
-            break TurnEnd::Stopped;
-        }
-        rounds += 1;
-        let node = line.append(line.reply_node(&reply), &mut emit).await?;
-        let end = line.end(&reply, rounds, &mut emit).await?;
-        last = Some((reply, node));
-        if let Some(end) = end {
-            break end;
-        }
-    };
-    let nothing = || Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word");
-    let (reply, node) = last.ok_or_else(nothing)?;
-    let (head, pending) = (line.move_head().await?, line.open_calls().into_calls());
-    Ok(TurnReply { end, reply, node, last: line.tip.unwrap_or(node), answers, head, pending, rounds })
+    let mut line = Line::open(parts, &start, stop).await?;
+    let outcome = line.take(&start.ask, &mut emit).await;
+    // Whatever came of it, nobody dropped it.
+    line.abandoned.disarm();
+    outcome
 }
 
-/// Adds messages at the head, one below the other, and moves the head to the last one.
-pub(crate) async fn add(
-    parts: &Parts,
-    conversation: &ConversationId,
-    messages: &[Message],
-) -> Result<Option<NodeId>> {
-    let from = parts.store.record(&parts.owner, conversation).await?.head;
-    let path = match from {
-        Some(head) => parts.store.load_path(&parts.owner, conversation, head).await?,
-        None => Vec::new(),
-    };
+/// Adds messages, one below the other, and moves the head to the last one.
+pub(crate) async fn add(parts: &Arc<Parts>, conversation: &ConversationId, ask: &Ask) -> Result<Added> {
+    let place = Place::Head;
+    let (record, path) = open_path(parts, conversation, &place, ask).await?;
+    let from = path.last().map(|node| node.id);
     let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
     let mut nodes: Vec<Node> = Vec::new();
-    for message in open.followed_by(messages)? {
+    for message in open.followed_by(&ask.messages)? {
         let tip = nodes.last().map_or(from, |node| Some(node.id));
         nodes.push(Node::new(tip, message));
     }
+    if let Some(last) = nodes.last_mut() {
+        last.metadata = ask.facts();
+    }
     let to = nodes.last().map_or(from, |node| Some(node.id));
     parts.store(conversation, &nodes).await?;
-    parts.store.set_head(&parts.owner, conversation, from, to).await?;
-    Ok(to)
+    Ok(Added { node: to, head: parts.move_head(&record, to).await? })
+}
+
+/// Reads a conversation, and the path to the node below which a turn goes on.
+async fn open_path(
+    parts: &Parts,
+    conversation: &ConversationId,
+    place: &Place,
+    ask: &Ask,
+) -> Result<(ConversationRecord, Vec<Node>)> {
+    let record = parts.settled().await.record(&parts.owner, conversation).await?;
+    let from = match (place, &ask.at) {
+        (Place::Beside(node), _) | (_, Some(node)) => parts.node_at(conversation, node).await?,
+        (Place::Head | Place::Question, None) => record.head,
+    };
+    let mut path = match from {
+        Some(node) => parts.path(conversation, node).await?,
+        None => Vec::new(),
+    };
+    match place {
+        Place::Head => {}
+        Place::Question => path.truncate(question_length(&path)),
+        Place::Beside(_) => drop(path.pop().ok_or_else(nothing_beside)?),
+    }
+    Ok((record, path))
+}
+
+fn nothing_beside() -> Error {
+    Error::new(ErrorKind::Invalid, "nothing stands before the first message that could be edited")
 }
 
 /// The line of nodes that a turn makes longer.
-struct Line<'a> {
-    parts: &'a Parts,
+struct Line {
+    parts: Arc<Parts>,
     tools: Tools,
     stop: StopSignal,
     record: ConversationRecord,
@@ -282,28 +249,44 @@ struct Line<'a> {
     tip: Option<NodeId>,
     /// What the last reply before this turn was rendered with, of those of which it is known.
     template: Option<Digest>,
+    /// What is left when the turn is dropped.
+    abandoned: Abandoned,
 }
 
-impl<'a> Line<'a> {
-    async fn open(parts: &'a Parts, start: &Start, stop: StopSignal) -> Result<Self> {
-        let tools = parts.toolbox.now()?;
-        let record = parts.store.record(&parts.owner, &start.conversation).await?;
-        let from = match start.place {
-            Place::Head | Place::Question => record.head,
-            Place::Beside(node) => Some(node),
-        };
-        let mut path = match from {
-            Some(node) => parts.path(&record.id, node).await?,
-            None => Vec::new(),
-        };
-        match start.place {
-            Place::Head => {}
-            Place::Beside(_) => drop(path.pop()),
-            Place::Question => path.truncate(question_length(&path)),
-        }
+impl Line {
+    async fn open(parts: Arc<Parts>, start: &Start, stop: StopSignal) -> Result<Self> {
+        let tools = parts.toolbox.now()?.with_data(start.ask.turn_data.clone());
+        let (record, path) = open_path(&parts, &start.conversation, &start.place, &start.ask).await?;
         let tip = path.last().map(|node| node.id);
         let template = path.iter().rev().find_map(Node::template);
-        Ok(Self { parts, tools, stop, record, path, tip, template })
+        let abandoned = Abandoned::new(Arc::clone(&parts), &record, start.ask.facts());
+        Ok(Self { parts, tools, stop, record, path, tip, template, abandoned })
+    }
+
+    async fn take(&mut self, ask: &Ask, emit: &mut Emit<TurnEvent>) -> Result<TurnReply> {
+        let open = self.say(&ask.messages, emit).await?;
+        let answers = self.question()?;
+        self.resume(open, emit).await?;
+        let (mut last, mut rounds) = (None, 0);
+        let end = loop {
+            let mut reply = self.reply(ask, rounds, emit).await?;
+            reply.degradations.extend(self.template_changed(&reply));
+            if reply.finish == FinishReason::Cancelled && reply.message.is_empty() {
+                break TurnEnd::Stopped;
+            }
+            rounds += 1;
+            let node = self.append(self.reply_node(&reply, ask), emit).await?;
+            let end = self.end(&reply, rounds, emit).await?;
+            last = Some((reply, node));
+            if let Some(end) = end {
+                break end;
+            }
+        };
+        let nothing = || Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word");
+        let (reply, node) = last.ok_or_else(nothing)?;
+        let head = self.parts.move_head(&self.record, self.tip).await?;
+        let pending = self.open_calls().into_calls();
+        Ok(TurnReply { end, reply, node, last: self.tip.unwrap_or(node), answers, head, pending, rounds })
     }
 
     /// Adds what is said, and returns the calls that it leaves open.
@@ -337,23 +320,34 @@ impl<'a> Line<'a> {
         self.run(&calls, emit).await
     }
 
-    async fn ask(&self, start: &Start, rounds: usize, emit: &mut Emit<TurnEvent>) -> Result<Reply> {
-        let mut request = self.request(start);
+    async fn reply(&mut self, ask: &Ask, rounds: usize, emit: &mut Emit<TurnEvent>) -> Result<Reply> {
+        let mut request = self.request(ask);
         if rounds > 0 {
             request.guidance.after_calls();
         }
+        self.abandoned.begin(self.tip);
         let mut stream = self.parts.next().call(request).await?;
         while let Some(delta) = stream.next().await {
+            self.abandoned.said(&delta);
             emit.send(TurnEvent::Delta(delta)).await;
         }
-        stream.finish().await
+        let outcome = stream.finish().await;
+        match (self.parts.partial_replies, outcome) {
+            (PartialReplies::Keep, Err(error)) => failed(self.abandoned.message(), error),
+            (PartialReplies::Discard, Ok(reply)) => reply.complete(),
+            (_, outcome) => outcome,
+        }
     }
 
-    fn request(&self, start: &Start) -> Request {
+    fn request(&self, ask: &Ask) -> Request {
         let mut request = self.parts.request(&self.tools, &self.record.preface, &self.path);
-        request.arguments = start.arguments.clone();
-        request.sampling = start.sampling.clone().or(&self.record.sampling).or(&request.sampling);
-        request.guidance(start.guidance.clone()).stop(self.stop.clone())
+        request.sampling = ask.sampling.clone().or(&self.record.sampling).or(&request.sampling);
+        request.arguments = ask.arguments.clone();
+        request.turn_data = ask.turn_data.clone();
+        if let Some(text) = &ask.system_prompt {
+            request.replace_system_prompt(text);
+        }
+        request.guidance(ask.guidance.clone()).stop(self.stop.clone())
     }
 
     /// Runs what `reply` calls for; `None` says that the model is to be asked again.
@@ -419,39 +413,44 @@ impl<'a> Line<'a> {
         (before != now).then_some(Degradation::TemplateChanged { before, now })
     }
 
-    fn reply_node(&self, reply: &Reply) -> Node {
+    fn reply_node(&self, reply: &Reply, ask: &Ask) -> Node {
         let mut node = Node::new(self.tip, reply.message.clone());
         if reply.finish.is_interrupted() {
             node.status = NodeStatus::Interrupted;
         }
         node.tokens.clone_from(&reply.tokens);
-        node.metadata = facts(self.parts.model.name(), reply);
+        node.metadata = ask.facts();
+        node.metadata.extend(facts(self.parts.model.name(), reply));
         node
     }
 
     async fn append(&mut self, node: Node, emit: &mut Emit<TurnEvent>) -> Result<NodeId> {
+        self.abandoned.storing(&node);
         self.parts.store(&self.record.id, std::slice::from_ref(&node)).await?;
         self.tip = Some(node.id);
         self.path.push(node.clone());
+        self.abandoned.stored();
         let id = node.id;
         emit.send(TurnEvent::Node(node)).await;
         Ok(id)
     }
+}
 
-    async fn move_head(&self) -> Result<HeadMove> {
-        let moved =
-            self.parts.store.set_head(&self.parts.owner, &self.record.id, self.record.head, self.tip).await;
-        match moved {
-            Ok(()) => Ok(HeadMove::Moved),
-            Err(error) if error.is_conflict() => {
-                tracing::debug!("another writer moved the head first: the reply is a branch");
-                Ok(HeadMove::Branched {
-                    head: self.parts.store.record(&self.parts.owner, &self.record.id).await?.head,
-                })
-            }
-            Err(error) => Err(error),
-        }
+/// Keeps what a model had said when it failed; before the first word there is nothing to keep.
+fn failed(said: Message, error: Error) -> Result<Reply> {
+    if said.is_empty() {
+        return Err(error);
     }
+    let finish = if error.is_cancelled() { FinishReason::Cancelled } else { FinishReason::Error };
+    Ok(Reply { finish, error: Some(format!("{error:#}")), ..Reply::new(said) })
+}
+
+/// A node of a reply that nobody waited for.
+pub(crate) fn abandoned_node(parent: Option<NodeId>, said: Message, facts: Map<String, Value>) -> Node {
+    let mut node = Node::new(parent, said);
+    node.status = NodeStatus::Interrupted;
+    node.metadata = facts;
+    node
 }
 
 /// How much of a path is left when the last answer, with its tool calls and results, is taken off.
@@ -463,7 +462,7 @@ fn question_length(path: &[Node]) -> usize {
 /// What a node remembers of its reply, for people and statistics.
 fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
     let mut facts = Map::new();
-    facts.insert("model".to_owned(), model.into());
+    facts.insert(MODEL.to_owned(), model.into());
     let mut remember = |name: &str, value: serde_json::Result<Value>| {
         // These types are plain structs of numbers and names, which always serialise.
         facts.extend(value.ok().filter(|value| !value.is_null()).map(|value| (name.to_owned(), value)));
@@ -471,7 +470,7 @@ fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
     remember("finish", serde_json::to_value(reply.finish));
     remember("stop_string", serde_json::to_value(&reply.stop_string));
     remember("error", serde_json::to_value(&reply.error));
-    remember("usage", serde_json::to_value(reply.usage));
+    remember(USAGE, serde_json::to_value(reply.usage));
     remember("cache", serde_json::to_value(reply.cache));
     remember("seed", serde_json::to_value(reply.seed));
     remember(TEMPLATE, serde_json::to_value(reply.template));

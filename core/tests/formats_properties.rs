@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use alloquy_core::formats::{self, Dialect, MediaRules, Transcript};
-use alloquy_core::{Malformed, Media, Message, MessagePart, Part, Role, ToolCall, ToolResult, ToolSpec};
-use proptest::collection::vec;
+use alloquy_core::{
+    ChannelText, Malformed, Media, Message, MessagePart, Part, Role, ToolCall, ToolResult, ToolSpec,
+};
+use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::{option, sample};
 use serde_json::{Map, Value, json};
@@ -192,6 +194,21 @@ fn thinking() -> impl Strategy<Value = Part> {
     word().prop_map(Part::Thinking)
 }
 
+/// Channels, each of a name of its own.
+fn channels() -> impl Strategy<Value = Vec<Part>> {
+    btree_map("[k-m]{1,2}", word(), 0..3).prop_map(|channels| {
+        channels.into_iter().map(|(name, text)| Part::Channel(ChannelText { name, text })).collect()
+    })
+}
+
+/// Puts channels behind the thought.
+fn with_channels((mut parts, channels): (Vec<MessagePart>, Vec<Part>)) -> Vec<MessagePart> {
+    let thought = matches!(parts.first(), Some(MessagePart { content: Part::Thinking(_), .. }));
+    let start = usize::from(thought);
+    parts.splice(start..start, channels.into_iter().map(MessagePart::from));
+    parts
+}
+
 fn call(arguments: impl Strategy<Value = Value>) -> impl Strategy<Value = Part> {
     ("[a-c]", "[f-h]", arguments)
         .prop_map(|(id, name, arguments)| Part::ToolCall(ToolCall::new(id, name, arguments)))
@@ -294,7 +311,8 @@ fn transcript(message: impl Strategy<Value = Message>) -> impl Strategy<Value = 
 fn litert() -> impl Strategy<Value = Transcript> {
     let content = prop_oneof![text(), image(), audio(), malformed(), result(json())];
     let answers = vec(with_further(prop_oneof![result(json()), image()], inner_of_litert), 0..4);
-    let said = message(spoken(), laid_out(content, call(json()), inner_of_litert));
+    let laid_out = (laid_out(content, call(json()), inner_of_litert), channels()).prop_map(with_channels);
+    let said = message(spoken(), laid_out);
     transcript(prop_oneof![said, message(Just(Role::Tool), answers)])
 }
 

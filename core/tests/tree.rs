@@ -51,9 +51,11 @@ proptest! {
         let nodes = nodes(&shape);
         let tree = Tree::from_nodes(nodes.clone()).unwrap();
         for node in &nodes {
-            let address = tree.address(Some(node.id)).unwrap();
-            let read: Address = address.to_string().parse().unwrap();
+            let position = tree.position(Some(node.id)).unwrap();
+            let read: Address = position.to_string().parse().unwrap();
+            prop_assert_eq!(&read, &Address::from(position));
             prop_assert_eq!(tree.at(&read).unwrap(), Some(node.id));
+            prop_assert_eq!(tree.at(&node.id.to_string().parse().unwrap()).unwrap(), Some(node.id));
         }
     }
 
@@ -97,7 +99,7 @@ fn a_hundred_thousand_nodes_deep_is_no_limit() {
     let leaf = tree.leaves()[0];
     assert_eq!(tree.path(Some(leaf)).unwrap().len(), 100_000);
     assert_eq!(tree.walk().count(), 100_000);
-    assert_eq!(tree.at(&tree.address(Some(leaf)).unwrap()).unwrap(), Some(leaf));
+    assert_eq!(tree.at(&tree.position(Some(leaf)).unwrap().into()).unwrap(), Some(leaf));
 }
 
 #[test]

@@ -40,7 +40,7 @@ async fn drawn(chat: &Chat) -> String {
     let (tree, head) = (chat.tree().await.unwrap(), chat.head().await.unwrap());
     let line = |(depth, node): (usize, &alloquy_core::Node)| {
         let mark = if head == Some(node.id) { " *" } else { "" };
-        let address = tree.address(Some(node.id)).unwrap();
+        let address = tree.position(Some(node.id)).unwrap();
         let what = match node.message.tool_calls().next() {
             Some(call) => format!("{}({})", call.name, call.arguments),
             None => {
@@ -88,7 +88,7 @@ fn editing_regenerating_switching_and_undoing_make_a_tree() {
         let unknown = chat.resolve("0.7").await.unwrap_err();
         assert_eq!(unknown.to_string(), "no node at \"0.7\": there are 2 nodes at that level");
         assert_eq!(chat.resolve("nowhere").await.unwrap_err().kind(), ErrorKind::Invalid);
-        assert_eq!(chat.branches(first.answers()).await.unwrap().len(), 2);
+        assert_eq!(chat.children(first.answers()).await.unwrap().len(), 2);
     });
 }
 
@@ -99,7 +99,7 @@ fn going_back_to_the_question_makes_the_next_answer_a_sibling() {
         let first = chat.send("Hi").finish().await.unwrap();
         chat.goto(first.answers()).await.unwrap();
         let second = chat.complete(Ask::default()).finish().await.unwrap();
-        assert_eq!(chat.branches(first.answers()).await.unwrap().len(), 2);
+        assert_eq!(chat.children(first.answers()).await.unwrap().len(), 2);
         assert_ne!(first.node, second.node);
     });
 }

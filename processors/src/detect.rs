@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use alloquy_core::{DataProcessor, Error, ErrorKind, ModelInfo, Result};
 
+use crate::config::DataProcessorConfig;
+use crate::configured::Configured;
 use crate::families::{FALLBACK, FAMILIES};
 use crate::family::Family;
 use crate::processor::FamilyProcessor;
@@ -35,9 +37,35 @@ pub struct Detected {
 /// assert_eq!((unknown.processor.name(), unknown.fallback), ("generic", true));
 /// ```
 pub fn detect(model: &ModelInfo) -> Detected {
+    let (family, fallback) = claiming(model);
+    Detected { processor: processor(Configured::of(family), model), fallback }
+}
+
+/// Finds the family that claims `model`, and sets what `config` says otherwise.
+///
+/// # Errors
+/// As [`named_with`].
+///
+/// ```
+/// use alloquy_core::{Channel, ModelInfo};
+/// use alloquy_processors::{DataProcessorConfig, detect_with};
+///
+/// let mut model = ModelInfo::default();
+/// model.model_type = Some("qwen3".to_owned());
+/// let plan = Channel::new("plan", "<plan>", "</plan>");
+/// let detected = detect_with(&model, &DataProcessorConfig::default().channel(plan))?;
+/// assert_eq!(detected.processor.channels()[1].name, "plan");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+pub fn detect_with(model: &ModelInfo, config: &DataProcessorConfig) -> Result<Detected> {
+    let (family, fallback) = claiming(model);
+    Ok(Detected { processor: processor(configured(family, model, config)?, model), fallback })
+}
+
+/// The family that claims a model, and whether none does.
+fn claiming(model: &ModelInfo) -> (&'static Family, bool) {
     let claiming = FAMILIES.iter().copied().find(|family| (family.detect)(model));
-    let family = claiming.unwrap_or(&FALLBACK);
-    Detected { processor: processor(family, model), fallback: claiming.is_none() }
+    (claiming.unwrap_or(&FALLBACK), claiming.is_none())
 }
 
 /// Takes a family by its name, whatever the model says of itself.
@@ -59,7 +87,43 @@ pub fn detect(model: &ModelInfo) -> Detected {
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub fn named(name: &str, model: &ModelInfo) -> Result<Arc<dyn DataProcessor>> {
-    Ok(processor(family_named(name)?, model))
+    Ok(processor(Configured::of(family_named(name)?), model))
+}
+
+/// Takes a family by its name, and sets what `config` says otherwise.
+///
+/// # Errors
+/// As [`named`]; [`ErrorKind::Invalid`] for an empty name or marker, for two channels of one name, and for a text that
+/// begins one thing and is a marker of another; [`ErrorKind::Unsupported`] for fences of a family without calls between
+/// two markers.
+///
+/// ```
+/// use alloquy_core::{Channel, ModelInfo};
+/// use alloquy_processors::{DataProcessorConfig, named_with};
+///
+/// let joke = Channel::new("joke", "<think>", "</joke>");
+/// let config = DataProcessorConfig::default().channel(joke);
+/// let error = named_with("qwen3", &ModelInfo::default(), &config).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     r#"the start of channel "joke", "<think>", is a marker of family "qwen3" too"#
+/// );
+/// ```
+pub fn named_with(
+    name: &str,
+    model: &ModelInfo,
+    config: &DataProcessorConfig,
+) -> Result<Arc<dyn DataProcessor>> {
+    Ok(processor(configured(family_named(name)?, model, config)?, model))
+}
+
+fn configured(
+    family: &'static Family,
+    model: &ModelInfo,
+    config: &DataProcessorConfig,
+) -> Result<Configured> {
+    config.check(family)?;
+    Configured::new(family, config, model)
 }
 
 pub(crate) fn family_named(name: &str) -> Result<&'static Family> {
@@ -80,6 +144,6 @@ pub fn families() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.name)
 }
 
-fn processor(family: &'static Family, model: &ModelInfo) -> Arc<dyn DataProcessor> {
+fn processor(family: Configured, model: &ModelInfo) -> Arc<dyn DataProcessor> {
     Arc::new(FamilyProcessor::new(family, model))
 }

@@ -49,12 +49,6 @@ impl Family {
         ordinary: &[],
         stops: &[],
     };
-
-    /// Returns every text that means something in a reply.
-    pub(crate) fn markers(&self) -> impl Iterator<Item = &'static str> {
-        let ends = self.spans.iter().flat_map(|span| [span.open, span.close]);
-        ends.filter(|marker| !marker.is_empty()).chain(self.silent.iter().copied())
-    }
 }
 
 /// The heads of the messages that a reply consists of.

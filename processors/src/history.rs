@@ -1,4 +1,4 @@
-//! Which of its earlier thoughts a model sees again. Knows the names that templates have for that, and no family.
+//! Which of its earlier thoughts, and of what it said in other channels, a model sees again. Knows the names that templates have for that, and no family.
 
 use std::borrow::Cow;
 
@@ -17,12 +17,12 @@ const KEEPING: [(&str, bool); 4] = [
     ("drop_thinking", false),
 ];
 
-/// Returns the messages of a source, without the thoughts that are not to be seen.
+/// Returns the messages of a source, without the thoughts and channels that are not to be seen.
 pub(crate) fn messages(source: PromptSource<'_>) -> impl Iterator<Item = Cow<'_, Message>> {
     let hidden = hidden(source);
     let messages = source.preface.messages.iter().chain(source.path).enumerate();
-    messages.map(move |(index, message)| match index < hidden && thoughts(message).is_some() {
-        true => Cow::Owned(without_thoughts(message)),
+    messages.map(move |(index, message)| match index < hidden && !asides(message).is_empty() {
+        true => Cow::Owned(without_asides(message)),
         false => Cow::Borrowed(message),
     })
 }
@@ -38,18 +38,18 @@ pub(crate) fn variables(source: PromptSource<'_>) -> Map<String, Value> {
     variables
 }
 
-/// Returns how many messages have thoughts that `prompt` has not.
+/// Returns how many messages have thoughts or channels that `prompt` has not.
 pub(crate) fn left_out(prompt: &str, source: PromptSource<'_>) -> usize {
     let messages = source.preface.messages.iter().chain(source.path);
     let mut rest = prompt;
-    let missing = messages.filter_map(thoughts).filter(|thoughts| {
-        // In their order, so that one that is printed does not count for two.
-        let thoughts = thoughts.trim();
-        let behind = rest.find(thoughts).and_then(|start| rest.get(start + thoughts.len()..));
+    // In their order, so that one that is printed does not count for two.
+    let mut is_printed = |aside: &String| {
+        let aside = aside.trim();
+        let behind = rest.find(aside).and_then(|start| rest.get(start + aside.len()..));
         rest = behind.unwrap_or(rest);
-        behind.is_none()
-    });
-    missing.count()
+        behind.is_some()
+    };
+    messages.filter(|message| !asides(message).iter().all(&mut is_printed)).count()
 }
 
 /// How many messages from the first on show no thoughts.
@@ -69,6 +69,12 @@ fn hidden(source: PromptSource<'_>) -> usize {
     }
 }
 
+/// What the model said beside this message: its thoughts, and what stands in other channels.
+fn asides(message: &Message) -> Vec<String> {
+    let channels = message.channels().filter(|_| message.role == Role::Assistant);
+    thoughts(message).into_iter().chain(channels.map(|said| said.text.clone())).collect()
+}
+
 /// What the model thought for this message.
 fn thoughts(message: &Message) -> Option<String> {
     let field = || THOUGHTS.iter().find_map(|name| message.extra.get(*name)?.as_str().map(str::to_owned));
@@ -78,9 +84,9 @@ fn thoughts(message: &Message) -> Option<String> {
     }
 }
 
-fn without_thoughts(message: &Message) -> Message {
+fn without_asides(message: &Message) -> Message {
     let mut message = message.clone();
-    message.parts.retain(|part| !matches!(part.content, Part::Thinking(_)));
+    message.parts.retain(|part| !matches!(part.content, Part::Thinking(_) | Part::Channel(_)));
     message.extra.retain(|name, _| !THOUGHTS.contains(&name.as_str()));
     message
 }

@@ -11,7 +11,8 @@ use crate::history;
 
 /// Puts a conversation into the shape that templates read.
 ///
-/// Thoughts go in as `reasoning_content`, joined, where they are to be seen; what could not be read of a reply stays in
+/// Thoughts go in as `reasoning_content`, joined, where they are to be seen; so do other channels in `channels`, an object
+/// of texts by name; what could not be read of a reply stays in
 /// its text; a message of several tool results becomes one message each. The host's template variables pass through.
 /// Further fields of a part stand in its object; where a template takes one text, or a thought or an answer is one, there
 /// is none.
@@ -50,7 +51,9 @@ fn template_messages(message: &Message) -> Result<Vec<Value>> {
 fn may_have(role: Role, part: &Part) -> bool {
     match part {
         Part::Text(_) | Part::Image(_) | Part::Audio(_) | Part::Video(_) => true,
-        Part::Thinking(_) | Part::ToolCall(_) | Part::Malformed(_) => role == Role::Assistant,
+        Part::Thinking(_) | Part::Channel(_) | Part::ToolCall(_) | Part::Malformed(_) => {
+            role == Role::Assistant
+        }
         Part::ToolResult(_) => role == Role::Tool,
         _ => false,
     }
@@ -65,6 +68,7 @@ fn kind(part: &Part) -> &'static str {
     match part {
         Part::Text(_) => "text",
         Part::Thinking(_) => "thinking",
+        Part::Channel(_) => "a channel",
         Part::Image(_) => "a picture",
         Part::Audio(_) => "a sound",
         Part::Video(_) => "a film",
@@ -82,11 +86,21 @@ fn spoken(message: &Message) -> Result<Value> {
     fields.extend(message.name.clone().map(|name| ("name".to_owned(), name.into())));
     fields.insert("content".to_owned(), content(message)?);
     fields.extend(message.thinking().map(|thoughts| ("reasoning_content".to_owned(), thoughts.into())));
+    let channels = channels(message);
+    if !channels.is_empty() {
+        fields.insert("channels".to_owned(), channels.into());
+    }
     let calls: Vec<_> = message.parts.iter().filter_map(call).collect::<Result<_>>()?;
     if !calls.is_empty() {
         fields.insert("tool_calls".to_owned(), calls.into());
     }
     with_extra(fields, &message.extra)
+}
+
+/// What was said in each channel, joined. Most templates read none of it.
+fn channels(message: &Message) -> Map<String, Value> {
+    let text = |name: &str| Some((name.to_owned(), message.channel(name)?.into()));
+    message.channels().filter_map(|said| text(&said.name)).collect()
 }
 
 /// Text alone is a string, as most templates take it; with media it is a list of parts in their order.

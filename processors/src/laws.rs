@@ -3,6 +3,7 @@
 use alloquy_core::{ModelInfo, Result, ToolCall};
 
 use crate::calls::Call;
+use crate::configured::Configured;
 use crate::detect::family_named;
 use crate::family::chat_template;
 use crate::tool_grammar::{Writer, written};
@@ -26,7 +27,8 @@ use crate::tool_grammar::{Writer, written};
 pub fn written_calls(family: &str, model: &ModelInfo, calls: &[ToolCall]) -> Result<Option<String>> {
     let template = chat_template(model);
     let (specials, stop_tokens) = (&model.specials, &model.stop_tokens);
-    let writer = Writer { family: family_named(family)?, specials, stop_tokens, template: &template };
+    let family = Configured::of(family_named(family)?);
+    let writer = Writer { family: &family, specials, stop_tokens, template: &template };
     let call = |call: &ToolCall| Call {
         name: call.name.clone(),
         arguments: call.arguments.as_object().cloned().unwrap_or_default(),

@@ -2,7 +2,8 @@
 //!
 //! A processor turns messages and tools into what templates read, keeps people's text from becoming control
 //! tokens, and reads replies piece by piece: thoughts, text, tool calls. It does no I/O and does not render,
-//! encode or sample. [`detect`] finds the family of a model, [`named`] takes one by name.
+//! encode or sample. [`detect`] finds the family of a model, [`named`] takes one by name; [`DataProcessorConfig`] sets what a family has
+//! otherwise.
 //!
 //! ```
 //! use alloquy_core::{Ending, Message, ModelInfo, Preface, PromptPart, PromptSource, SpecialToken};
@@ -32,6 +33,8 @@
 //! The modules are listed in the order in which a request meets them: choosing a family, what the template is
 //! given, what the prompt is cut into, what the reply becomes.
 
+mod config;
+mod configured;
 mod detect;
 mod families;
 mod family;
@@ -56,4 +59,5 @@ mod tool_grammar;
 #[cfg(feature = "laws")]
 pub mod laws;
 
-pub use detect::{Detected, detect, families, named};
+pub use config::{DataProcessorConfig, Fences};
+pub use detect::{Detected, detect, detect_with, families, named, named_with};

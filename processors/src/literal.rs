@@ -26,9 +26,9 @@ use alloquy_core::{
     Error, ErrorKind, InjectionPolicy, ModelInfo, PromptPart, Result, SpecialToken, TemplateInput,
 };
 
+use crate::configured::Configured;
 use crate::disguises::Disguises;
 use crate::edges::Edges;
-use crate::family::Family;
 use crate::mark::{self, MARKS, Mark, marked_in};
 use crate::rewrites;
 use crate::specials::Specials;
@@ -42,14 +42,14 @@ pub(crate) struct Literals {
     /// Other spellings that the tokenizer makes control tokens of, where it does.
     disguises: Option<Disguises>,
     /// What the model itself may write: its replies keep these as the tokens they were.
-    spoken: BTreeSet<&'static str>,
+    spoken: BTreeSet<String>,
 }
 
 impl Literals {
     /// Takes the control tokens from what the model says of itself.
-    pub(crate) fn new(family: &Family, model: &ModelInfo) -> Self {
+    pub(crate) fn new(family: &Configured, model: &ModelInfo) -> Self {
         let ordinary = |special: &SpecialToken| {
-            family.ordinary.contains(&special.text.as_str()) && !model.stop_tokens.contains(&special.id)
+            family.ordinary.contains(&special.text) && !model.stop_tokens.contains(&special.id)
         };
         let control = |special: &&SpecialToken| !ordinary(special) || model.bos.as_ref() == Some(special);
         let specials = model.specials.iter().filter(control).chain(&model.bos);
@@ -59,7 +59,7 @@ impl Literals {
             edges: Edges::new(specials.texts()),
             specials,
             disguises: model.normalizer.clone().and_then(|normalizer| Disguises::new(normalizer, &ids)),
-            spoken: family.markers().chain(family.tags.iter().copied()).collect(),
+            spoken: family.markers().chain(family.data.tags.iter().copied()).map(str::to_owned).collect(),
         }
     }
 
@@ -228,7 +228,7 @@ impl Literals {
         let (mut pieces, mut start) = (Vec::new(), 0);
         for (place, _) in text.char_indices() {
             let rest = text.get(place..).unwrap_or_default();
-            let tag = self.spoken.iter().find(|tag| place >= start && rest.starts_with(**tag));
+            let tag = self.spoken.iter().find(|tag| place >= start && rest.starts_with(tag.as_str()));
             if let Some(tag) = tag {
                 pieces.push((start, text.get(start..place).unwrap_or_default()));
                 start = place + tag.len();
@@ -277,6 +277,7 @@ mod tests {
     use serde_json::json;
 
     use super::{Literals, MARKS};
+    use crate::configured::Configured;
     use crate::families::FALLBACK;
     use crate::family::Family;
     use crate::mark::{json_escape, python_escape};
@@ -311,7 +312,7 @@ mod tests {
 
     #[test]
     fn escaped_marks_are_understood() {
-        let literals = Literals::new(&FALLBACK, &model(&["<end>"]));
+        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<end>"]));
         for escape in [python_escape, json_escape] {
             let print = |text: &str| format!("['{}']", text.replace(MARKS.1, &escape(MARKS.1)));
             assert_eq!(parts(&literals, "a<end>b", print), [text("['a"), literal("<end>"), text("b']")]);
@@ -324,7 +325,7 @@ mod tests {
 
     #[test]
     fn what_a_template_breaks_up_is_no_control_token() {
-        let literals = Literals::new(&FALLBACK, &model(&["<end>"]));
+        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<end>"]));
         let first_four = |text: &str| text.chars().take(4).collect();
         assert_eq!(parts(&literals, "<end>", first_four), [text("<en")]);
         assert_eq!(parts(&literals, "<end>", str::to_uppercase), [text("<END>")]);
@@ -333,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_control_token_of_one_character_stays_text_alone() {
-        let literals = Literals::new(&FALLBACK, &model(&["★", "#", "<end>"]));
+        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["★", "#", "<end>"]));
         let listed = |text: &str| text.chars().map(|symbol| format!("{symbol},")).collect();
         assert_eq!(parts(&literals, "★#", listed), [literal("★"), text(","), literal("#"), text(",")]);
         let json = |text: &str| text.chars().map(json_escape).collect();
@@ -342,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_a_template_completes_is_no_control_token() {
-        let literals = Literals::new(&FALLBACK, &model(&["<|end|>"]));
+        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<|end|>"]));
         let angled = |text: &str| format!("<{text}>");
         assert_eq!(parts(&literals, "|end|", angled), [literal("<|end|>")]);
         assert_eq!(parts(&literals, "a <|e", |text| format!("{text}nd|>")), [text("a "), literal("<|end|>")]);
@@ -350,17 +351,17 @@ mod tests {
         assert_eq!(parts(&literals, "<|END|>", str::to_lowercase), [literal("<|end|>")]);
         let without_switch = |text: &str| text.replace("/no_think", "");
         assert_eq!(parts(&literals, "<|en/no_thinkd|>", without_switch), [literal("<|end|>")]);
-        let literals = Literals::new(&FALLBACK, &model(&["[e~["]));
+        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["[e~["]));
         let closed = |text: &str| format!("{text}[e~[");
         assert_eq!(parts(&literals, "a [e~", closed), [text("a "), literal("[e~"), text("[e~[")]);
-        let literals = Literals::new(&FALLBACK, &model(&["<|end|>"]));
+        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<|end|>"]));
         // What nobody completes is text.
         assert_eq!(parts(&literals, "a <|e", str::to_owned), [text("a <|e")]);
     }
 
     #[test]
     fn a_parameter_that_is_required_stays_required() {
-        let literals = Literals::new(&FALLBACK, &model(&["<|end|>"]));
+        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<|end|>"]));
         for name in ["end", "nd|> x", "<|end|>", "x"] {
             let tool = json!({"parameters": {"properties": {name: {}}, "required": [name]}});
             let mut input = TemplateInput { tools: Some(vec![tool]), ..input("<|end|>") };
@@ -374,7 +375,7 @@ mod tests {
     #[test]
     fn tags_of_the_model_stay_tags_at_the_edge_of_its_text() {
         static FAMILY: Family = Family { tags: &["<think>"], ..Family::PLAIN };
-        let literals = Literals::new(&FAMILY, &model(&["<think>", ">>END<<"]));
+        let literals = Literals::new(&Configured::of(&FAMILY), &model(&["<think>", ">>END<<"]));
         let mut input = input("Well <think>");
         input.messages[0]["role"] = "assistant".into();
         let unmarked = input.clone();
@@ -387,7 +388,7 @@ mod tests {
 
     #[test]
     fn an_escape_that_somebody_writes_is_no_mark() {
-        let literals = Literals::new(&FALLBACK, &model(&["<end>"]));
+        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<end>"]));
         for escape in [python_escape(MARKS.1), json_escape(MARKS.1)] {
             let said = format!("<end>{escape}");
             assert_eq!(parts(&literals, &said, str::to_owned), [literal("<end>"), text(&escape)]);
@@ -396,7 +397,7 @@ mod tests {
 
     #[test]
     fn the_longest_of_nested_tokens_is_one_part() {
-        let literals = Literals::new(&FALLBACK, &model(&["<e>", "x<e>", "<e>y", "é"]));
+        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<e>", "x<e>", "<e>y", "é"]));
         assert_eq!(parts(&literals, "x<e>y", str::to_owned), [literal("x<e>"), text("y")]);
         assert_eq!(parts(&literals, "<e>y<e>", str::to_owned), [literal("<e>y"), literal("<e>")]);
         assert_eq!(parts(&literals, " é", |text| text.trim().to_owned()), [literal("é")]);
@@ -408,7 +409,7 @@ mod tests {
         let mut model = model(&["<b>", "<s>", "</s>"]);
         model.bos = model.specials.get(1).cloned();
         model.stop_tokens = vec![2];
-        let literals = Literals::new(&FAMILY, &model);
+        let literals = Literals::new(&Configured::of(&FAMILY), &model);
         assert_eq!(
             parts(&literals, "<b><s></s>", str::to_owned),
             [text("<b>"), literal("<s>"), literal("</s>")]
@@ -417,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_conversation_that_leaves_no_mark_is_refused() {
-        let literals = Literals::new(&FALLBACK, &model(&["<end>"]));
+        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<end>"]));
         let every: String = (MARKS.0..=MARKS.1).collect();
         assert!(literals.protect(&mut input(&every)).is_ok());
         let error = literals.protect(&mut input(&(every + "<end>"))).unwrap_err();

@@ -8,12 +8,14 @@ mod call_ids;
 mod markers;
 mod transcript;
 
+use std::sync::Arc;
+
 use alloquy_core::{
     ArgumentsDelta, Delta, Ending, Malformed, Message, PromptSource, ReplyParser, ToolCall, ToolSpec,
 };
 
 use crate::calls::{Call, Guess, Syntax};
-use crate::family::{Family, Holds, Span};
+use crate::configured::{Configured, Content, Stretch};
 use call_ids::CallIds;
 use markers::first_marker;
 pub(crate) use markers::hold_from;
@@ -22,9 +24,9 @@ use transcript::Transcript;
 /// Reads the replies of a family that is data.
 #[derive(Debug)]
 pub(crate) struct FamilyParser {
-    family: &'static Family,
-    /// The spans to look for.
-    spans: Vec<&'static Span>,
+    family: Arc<Configured>,
+    /// The stretches to look for.
+    stretches: Vec<Arc<Stretch>>,
     /// The tools that are offered.
     tools: Vec<ToolSpec>,
     state: State,
@@ -40,7 +42,8 @@ pub(crate) struct FamilyParser {
 #[derive(Clone, Debug)]
 enum State {
     Text(Before),
-    Thinking { close: &'static str, begun: bool },
+    Thinking { stretch: Arc<Stretch>, begun: bool },
+    Channel { stretch: Arc<Stretch> },
     Call(OpenCall),
 }
 
@@ -60,9 +63,8 @@ enum Before {
 /// A call whose end has not come.
 #[derive(Clone, Debug)]
 struct OpenCall {
-    /// The markers around it; both are empty for a call without one, the latter for one that ends by itself.
-    open: &'static str,
-    close: &'static str,
+    /// What it stands in: both markers are empty for a call without one, the latter for one that ends by itself.
+    stretch: Arc<Stretch>,
     syntax: &'static Syntax,
     /// The line breaks before it, for the case that it cannot be read.
     separator: String,
@@ -75,9 +77,9 @@ struct OpenCall {
 }
 
 impl OpenCall {
-    fn new(open: &'static str, close: &'static str, syntax: &'static Syntax, separator: &str) -> Self {
+    fn new(stretch: Arc<Stretch>, syntax: &'static Syntax, separator: &str) -> Self {
         let separator = separator.to_owned();
-        Self { open, close, syntax, separator, searched: 0, shown: 0, begun: Vec::new() }
+        Self { stretch, syntax, separator, searched: 0, shown: 0, begun: Vec::new() }
     }
 }
 
@@ -87,18 +89,18 @@ const SHOWN_AT_ONCE: usize = 32;
 
 impl FamilyParser {
     /// Starts reading the reply to `rendered`, which may have opened or closed a thought already.
-    pub(crate) fn new(family: &'static Family, rendered: &str, source: PromptSource<'_>) -> Self {
+    pub(crate) fn new(family: Arc<Configured>, rendered: &str, source: PromptSource<'_>) -> Self {
         let tools = source.preface.tools.clone();
-        let counts = |span: &&Span| !tools.is_empty() || matches!(span.holds, Holds::Thinking);
+        let counts = |stretch: &&Arc<Stretch>| !tools.is_empty() || stretch.channel().is_some();
         Self {
-            family,
-            state: opening_state(family.spans, rendered, source),
-            spans: family.spans.iter().filter(counts).collect(),
+            state: opening_state(&family.stretches, rendered, source),
+            stretches: family.stretches.iter().filter(counts).cloned().collect(),
             tools,
             held: String::new(),
             ended: false,
             transcript: Transcript::default(),
-            ids: CallIds::after(source, family.call_id),
+            ids: CallIds::after(source, family.data.call_id),
+            family,
         }
     }
 
@@ -106,12 +108,13 @@ impl FamilyParser {
     fn read(&mut self) {
         while match self.state.clone() {
             State::Text(before) => self.read_text(before),
-            State::Thinking { close, begun } => self.read_thought(close, begun),
+            State::Thinking { stretch, begun } => self.read_thought(stretch, begun),
+            State::Channel { stretch } => self.read_channel(&stretch),
             State::Call(call) => self.read_call(call),
         } {}
     }
 
-    /// Reads text up to the next span. Like its siblings, says whether there is more to read.
+    /// Reads text up to the next stretch. Like its siblings, says whether there is more to read.
     fn read_text(&mut self, before: Before) -> bool {
         if self.drops_breaks(before) {
             self.drop_leading_breaks();
@@ -120,13 +123,14 @@ impl FamilyParser {
             match self.unmarked_call() {
                 (Guess::Maybe, _) if !self.ended => return false,
                 (Guess::Yes, Some(syntax)) => {
-                    self.state = State::Call(OpenCall::new("", "", syntax, ""));
+                    self.state = State::Call(OpenCall::new(Arc::new(Stretch::unmarked(syntax)), syntax, ""));
                     return true;
                 }
                 _ => {}
             }
         }
-        let markers = || self.spans.iter().map(|span| span.open).chain(self.family.silent.iter().copied());
+        let opens = || self.stretches.iter().map(|stretch| stretch.open.as_str());
+        let markers = || opens().chain(self.family.data.silent.iter().copied());
         let hold = self.hold_from(markers());
         // A marker that another, longer one may still swallow has to wait for it.
         let found = first_marker(&self.held, markers()).filter(|(at, _)| *at < hold);
@@ -136,11 +140,12 @@ impl FamilyParser {
             self.settle_text(&text, before);
             return false;
         };
+        let stretch = self.stretches.iter().find(|stretch| stretch.open == open).cloned();
+        let marker = stretch.as_ref().map_or(open, |stretch| stretch.opening()).len();
         let text = self.take(at);
-        let span = self.spans.iter().copied().find(|span| span.open == open);
-        self.held.drain(..open.len() - span.map_or(0, |span| span.kept));
-        match span {
-            Some(span) => self.open(span, &text, before),
+        self.held.drain(..marker);
+        match stretch {
+            Some(stretch) => self.open(stretch, &text, before),
             None if text.is_empty() => {}
             None => self.settle_text(&text, before),
         }
@@ -168,7 +173,7 @@ impl FamilyParser {
     fn text_before_breaks(&self, before: Before, hold: usize) -> usize {
         let text = self.held.get(..hold).unwrap_or_default();
         let words = text.trim_end_matches('\n').len();
-        let calls = self.spans.iter().any(|span| matches!(span.holds, Holds::Calls(_)));
+        let calls = self.stretches.iter().any(|stretch| matches!(stretch.holds, Content::Calls(_)));
         match (calls, self.ended) {
             (true, false) => words,
             (true, true) if before == Before::Call && words == 0 => 0,
@@ -185,37 +190,40 @@ impl FamilyParser {
         }
     }
 
-    /// Begins `span`, with what stands between the last one and this.
-    fn open(&mut self, span: &'static Span, text: &str, before: Before) {
-        self.state = match span.holds {
-            Holds::Thinking => {
+    /// Begins `stretch`, with what stands between the last one and this.
+    fn open(&mut self, stretch: Arc<Stretch>, text: &str, before: Before) {
+        self.state = match stretch.holds {
+            Content::Thinking => {
                 self.transcript.text(text);
-                State::Thinking { close: span.close, begun: false }
+                State::Thinking { stretch, begun: false }
             }
-            Holds::Calls(syntax) => {
+            Content::Channel(_) => {
+                self.transcript.text(text);
+                State::Channel { stretch }
+            }
+            Content::Calls(syntax) => {
                 let breaks_only = before == Before::Call && text.trim_matches('\n').is_empty();
                 let words = if breaks_only { "" } else { text.strip_suffix('\n').unwrap_or(text) };
                 self.transcript.text(words);
                 let separator = text.get(words.len()..).unwrap_or_default().to_owned();
-                let open = span.open.get(..span.open.len() - span.kept).unwrap_or_default();
-                State::Call(OpenCall::new(open, span.close, syntax, &separator))
+                State::Call(OpenCall::new(stretch, syntax, &separator))
             }
         };
     }
 
-    fn read_thought(&mut self, close: &'static str, begun: bool) -> bool {
+    fn read_thought(&mut self, stretch: Arc<Stretch>, begun: bool) -> bool {
         if !begun {
             self.drop_leading_breaks();
         }
-        self.state = State::Thinking { close, begun: begun || !self.held.is_empty() };
-        if let Some(at) = self.held.find(close) {
+        if let Some(at) = self.held.find(&stretch.close) {
             let thought = self.take(at);
             self.transcript.thinking(thought.trim_end_matches('\n'));
-            self.held.drain(..close.len());
+            self.held.drain(..stretch.close.len());
             self.state = State::Text(Before::Thought);
             return true;
         }
-        let hold = self.hold_from([close]);
+        let hold = self.hold_from([stretch.close.as_str()]);
+        self.state = State::Thinking { stretch, begun: begun || !self.held.is_empty() };
         let settled = match self.ended {
             true => hold,
             false => self.held.get(..hold).unwrap_or_default().trim_end_matches('\n').len(),
@@ -225,12 +233,24 @@ impl FamilyParser {
         false
     }
 
+    /// What a host's channel holds is the host's: nothing of it is taken off.
+    fn read_channel(&mut self, stretch: &Stretch) -> bool {
+        let end = self.held.find(&stretch.close);
+        let said = self.take(end.unwrap_or_else(|| self.hold_from([stretch.close.as_str()])));
+        self.transcript.channel(stretch.channel().unwrap_or_default(), &said);
+        if end.is_some() {
+            self.held.drain(..stretch.close.len());
+            self.state = State::Text(Before::Nothing);
+        }
+        end.is_some()
+    }
+
     fn read_call(&mut self, mut call: OpenCall) -> bool {
         match self.end_of_call(&mut call) {
             Some(end) => self.close(call, end),
             None if self.ended => return self.end_inside(call),
             None => {
-                let settled = call.syntax.settled(&self.held, call.close);
+                let settled = call.syntax.settled(&self.held, &call.stretch.close);
                 if settled > call.shown + call.shown / SHOWN_AT_ONCE {
                     self.show_arguments(&mut call, settled);
                 }
@@ -243,17 +263,18 @@ impl FamilyParser {
 
     /// Finds where the body of an open call ends.
     fn end_of_call(&self, call: &mut OpenCall) -> Option<usize> {
-        if call.close.is_empty() {
+        if call.stretch.close.is_empty() {
             return call.syntax.end(&self.held);
         }
-        while let Some(at) = self.held.get(call.searched..).and_then(|rest| rest.find(call.close)) {
+        while let Some(at) = self.held.get(call.searched..).and_then(|rest| rest.find(&call.stretch.close)) {
             let end = call.searched + at;
-            call.searched = end + call.close.len();
+            call.searched = end + call.stretch.close.len();
             if !call.syntax.quotes(self.held.get(..end).unwrap_or_default()) {
                 return Some(end);
             }
         }
-        let searched = self.held.floor_char_boundary((self.held.len() + 1).saturating_sub(call.close.len()));
+        let searched =
+            self.held.floor_char_boundary((self.held.len() + 1).saturating_sub(call.stretch.close.len()));
         call.searched = call.searched.max(searched);
         None
     }
@@ -286,20 +307,23 @@ impl FamilyParser {
             Ok(calls) => (end, Ok(calls)),
             // Unreadable, so what looked like a quotation was none: the first closing marker was meant.
             Err(_) => {
-                let first =
-                    if call.close.is_empty() { end } else { self.held.find(call.close).unwrap_or(end) };
+                let first = if call.stretch.close.is_empty() {
+                    end
+                } else {
+                    self.held.find(&call.stretch.close).unwrap_or(end)
+                };
                 (first, call.syntax.read(body(first), &self.tools))
             }
         };
         let body = self.take(end);
-        self.held.drain(..call.close.len());
+        self.held.drain(..call.stretch.close.len());
         match read {
             Ok(calls) => {
                 self.add_calls(calls, call.begun);
                 self.transcript.text(&call.syntax.aside(&body));
             }
             Err(reason) => {
-                let raw = format!("{}{}{body}{}", call.separator, call.open, call.close);
+                let raw = format!("{}{}{body}{}", call.separator, call.stretch.opening(), call.stretch.close);
                 self.transcript.malformed(Malformed { raw, reason });
             }
         }
@@ -309,10 +333,11 @@ impl FamilyParser {
     /// The reply ended inside a call: it may be whole, or a quotation that never ended hid its closing marker.
     fn end_inside(&mut self, mut call: OpenCall) -> bool {
         // As far as any chunking would have handed them out.
-        let settled = call.syntax.settled(&self.held, call.close);
+        let settled = call.syntax.settled(&self.held, &call.stretch.close);
         self.show_arguments(&mut call, settled);
         let read = call.syntax.read(&self.held, &self.tools);
-        let end = self.held.find(call.close).filter(|_| read.is_err() && !call.close.is_empty());
+        let end =
+            self.held.find(&call.stretch.close).filter(|_| read.is_err() && !call.stretch.close.is_empty());
         if let Some(end) = end {
             self.close(call, end);
             return true;
@@ -322,7 +347,7 @@ impl FamilyParser {
             self.add_calls(calls, call.begun);
             self.transcript.text(&call.syntax.aside(&self.held));
         } else {
-            let raw = format!("{}{}{}", call.separator, call.open, self.held);
+            let raw = format!("{}{}{}", call.separator, call.stretch.opening(), self.held);
             self.transcript.malformed(Malformed { raw, reason: "the reply ended inside a call".to_owned() });
         }
         self.held.clear();
@@ -340,7 +365,7 @@ impl FamilyParser {
     }
 
     /// Where the end of the held text begins that may become one of `markers`.
-    fn hold_from(&self, markers: impl IntoIterator<Item = &'static str>) -> usize {
+    fn hold_from<'m>(&self, markers: impl IntoIterator<Item = &'m str>) -> usize {
         match self.ended {
             true => self.held.len(),
             false => hold_from(&self.held, markers),
@@ -367,18 +392,21 @@ impl ReplyParser for FamilyParser {
     }
 }
 
-/// What a reply begins in: templates open a thought for the model, or close one for it. A message that is to be
-/// continued may have opened one itself.
-fn opening_state(spans: &[Span], rendered: &str, source: PromptSource<'_>) -> State {
+/// What a reply begins in: templates open a thought or a channel for the model, or close a thought for it. A message that
+/// is to be continued may have opened one itself.
+fn opening_state(stretches: &[Arc<Stretch>], rendered: &str, source: PromptSource<'_>) -> State {
     let prompt = rendered.trim_end();
     let said = source.path.last().filter(|_| source.ending == Ending::Continue).map(Message::text);
-    let thoughts = spans.iter().filter(|span| matches!(span.holds, Holds::Thinking));
-    for span in thoughts {
-        let unclosed = |text: &String| text.rfind(span.open) > text.rfind(span.close);
-        if prompt.ends_with(span.open) || said.as_ref().is_some_and(unclosed) {
-            return State::Thinking { close: span.close, begun: false };
+    for stretch in stretches.iter().filter(|stretch| stretch.channel().is_some()) {
+        let unclosed = |text: &String| text.rfind(&stretch.open) > text.rfind(&stretch.close);
+        if prompt.ends_with(stretch.open.trim_end()) || said.as_ref().is_some_and(unclosed) {
+            let stretch = Arc::clone(stretch);
+            return match stretch.holds {
+                Content::Thinking => State::Thinking { stretch, begun: false },
+                _ => State::Channel { stretch },
+            };
         }
-        if prompt.ends_with(span.close) {
+        if matches!(stretch.holds, Content::Thinking) && prompt.ends_with(stretch.close.trim_end()) {
             return State::Text(Before::Thought);
         }
     }
@@ -390,15 +418,15 @@ fn opening_state(spans: &[Span], rendered: &str, source: PromptSource<'_>) -> St
 mod tests {
     use alloquy_core::{Message, Preface};
 
-    use super::{Ending, Family, FamilyParser, PromptSource, ReplyParser};
-    use crate::family::thinking;
+    use super::{Arc, Configured, Ending, FamilyParser, PromptSource, ReplyParser};
+    use crate::family::{Family, thinking};
 
     static FAMILY: Family = Family { spans: &[thinking("<t", "/"), thinking("<t>x", "/")], ..Family::PLAIN };
 
     fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Message {
         let preface = Preface::default();
         let source = PromptSource::new(&preface, &[], Ending::Answer);
-        let mut parser = Box::new(FamilyParser::new(&FAMILY, "", source));
+        let mut parser = Box::new(FamilyParser::new(Arc::new(Configured::of(&FAMILY)), "", source));
         for piece in pieces {
             let _ = parser.push(piece);
         }

@@ -1,11 +1,14 @@
 //! A family at work: the data of a family and the control tokens of a model, as a data processor.
 
+use std::sync::Arc;
+
 use alloquy_core::{
     Channel, DataProcessor, Degradation, Error, ErrorKind, Grammar, ModelInfo, ParallelCalls, PromptPart,
     PromptSource, ReplyParser, Result, SpecialToken, TemplateInput, ThinkingHistory, TokenId, ToolChoice,
 };
 
-use crate::family::{Family, Holds, Span, chat_template};
+use crate::configured::Configured;
+use crate::family::chat_template;
 use crate::history;
 use crate::input;
 use crate::literal::Literals;
@@ -16,7 +19,7 @@ use crate::tool_grammar;
 /// The processor of every family that is data.
 #[derive(Debug)]
 pub(crate) struct FamilyProcessor {
-    family: &'static Family,
+    family: Arc<Configured>,
     literals: Literals,
     channels: Vec<Channel>,
     specials: Vec<SpecialToken>,
@@ -26,13 +29,11 @@ pub(crate) struct FamilyProcessor {
 }
 
 impl FamilyProcessor {
-    pub(crate) fn new(family: &'static Family, model: &ModelInfo) -> Self {
-        let thoughts = family.spans.iter().filter(|span| matches!(span.holds, Holds::Thinking));
-        let channels = thoughts.map(channel).collect();
+    pub(crate) fn new(family: Configured, model: &ModelInfo) -> Self {
         Self {
-            family,
-            literals: Literals::new(family, model),
-            channels,
+            literals: Literals::new(&family, model),
+            channels: family.channels(),
+            family: Arc::new(family),
             specials: model.specials.clone(),
             stop_tokens: model.stop_tokens.clone(),
             template: chat_template(model),
@@ -47,7 +48,7 @@ impl FamilyProcessor {
     /// The template's input before anything in it is marked.
     fn unmarked_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
         let mut input = input::template_input(source)?;
-        (self.family.shape)(&self.template, &mut input);
+        (self.family.data.shape)(&self.template, &mut input);
         Ok(input)
     }
 
@@ -80,17 +81,9 @@ impl FamilyProcessor {
     }
 }
 
-/// Templates print line breaks at both ends of a thought in `<think>`, and an empty line behind it.
-fn channel(span: &Span) -> Channel {
-    match span.open {
-        "<think>" => Channel::new(Channel::THINKING, "<think>\n", format!("\n{}\n\n", span.close)),
-        open => Channel::new(Channel::THINKING, open, span.close),
-    }
-}
-
 impl DataProcessor for FamilyProcessor {
     fn name(&self) -> &str {
-        self.family.name
+        self.family.data.name
     }
 
     fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
@@ -102,18 +95,18 @@ impl DataProcessor for FamilyProcessor {
     fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
         let mut messages = source.preface.messages.iter().chain(source.path);
         if messages.any(|message| message.media().next().is_some()) {
-            let message = format!("family {:?} reads text, not pictures or sounds", self.family.name);
+            let message = format!("family {:?} reads text, not pictures or sounds", self.family.data.name);
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         self.cut(rendered, source)
     }
 
     fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
-        Box::new(FamilyParser::new(self.family, rendered, source))
+        Box::new(FamilyParser::new(Arc::clone(&self.family), rendered, source))
     }
 
     fn stop_strings(&self) -> Vec<String> {
-        self.family.stops.iter().map(|stop| (*stop).to_owned()).collect()
+        self.family.stops.clone()
     }
 
     fn tool_grammar(

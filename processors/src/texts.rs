@@ -116,9 +116,9 @@ impl Place {
 }
 
 #[rustfmt::skip]
-const FIELD_KEYS: [&str; 15] = [
+const FIELD_KEYS: [&str; 16] = [
     "content", "text", "title", "reasoning_content", "reasoning", "thinking", "tool_calls", "tool_call_id", "function",
-    "id", "arguments", "parameters", "image", "audio", "video",
+    "id", "arguments", "parameters", "image", "audio", "video", "channels",
 ];
 #[rustfmt::skip]
 const SCHEMA_KEYS: [&str; 10] = [

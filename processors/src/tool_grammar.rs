@@ -19,7 +19,8 @@ use alloquy_core::{
 use serde_json::{Map, Value};
 
 use crate::calls::{Call, JsonCalls, Syntax};
-use crate::family::{Announced, Family, Holds};
+use crate::configured::{Configured, Content};
+use crate::family::Announced;
 use lark::{Rules, Text};
 #[cfg(feature = "laws")]
 pub(crate) use written::written;
@@ -27,7 +28,7 @@ pub(crate) use written::written;
 /// What is known of a model whose calls are to be put into a grammar.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writer<'a> {
-    pub(crate) family: &'static Family,
+    pub(crate) family: &'a Configured,
     pub(crate) specials: &'a [SpecialToken],
     pub(crate) stop_tokens: &'a [TokenId],
     /// The model's own template; empty if it has none.
@@ -36,9 +37,9 @@ pub(crate) struct Writer<'a> {
 
 /// How a family's models write calls, as far as it can be put into a grammar.
 #[derive(Clone, Copy, Debug)]
-struct Style {
-    open: &'static str,
-    close: &'static str,
+struct Style<'a> {
+    open: &'a str,
+    close: &'a str,
     syntax: &'static Syntax,
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn of(
 
 /// Puts what announces an answer before a grammar, where a family's models write that.
 pub(crate) fn answer(writer: Writer<'_>, grammar: Grammar) -> Grammar {
-    if writer.family.answer.is_none() {
+    if writer.family.data.answer.is_none() {
         return grammar;
     }
     let mut rules = Rules::new(writer.specials);
@@ -104,8 +105,8 @@ pub(crate) fn answer(writer: Writer<'_>, grammar: Grammar) -> Grammar {
 }
 
 /// Writes an answer behind what announces it.
-fn announced(family: &Family, answer: &str, rules: &Rules<'_>) -> String {
-    let Some(Announced { message, answers, .. }) = &family.answer else {
+fn announced(family: &Configured, answer: &str, rules: &Rules<'_>) -> String {
+    let Some(Announced { message, answers, .. }) = &family.data.answer else {
         return answer.to_owned();
     };
     let heads: Vec<_> = answers.iter().map(|head| rules.marker(head)).collect();
@@ -113,30 +114,35 @@ fn announced(family: &Family, answer: &str, rules: &Rules<'_>) -> String {
 }
 
 /// The way to write calls that the model's template shows, or the first whose marks the model has.
-fn style(writer: Writer<'_>) -> Option<Style> {
+fn style(writer: Writer<'_>) -> Option<Style<'_>> {
     let known = |syntax: &Syntax| *syntax != Syntax::Llama;
-    let marked = writer.family.spans.iter().filter(|span| span.kept == 0);
-    let marked = marked.filter_map(|span| match span.holds {
-        Holds::Calls(syntax) => Some(Style { open: span.open, close: span.close, syntax }),
-        Holds::Thinking => None,
+    let marked = writer.family.stretches.iter().filter(|stretch| stretch.kept == 0);
+    let marked = marked.filter_map(|stretch| match stretch.holds {
+        Content::Calls(syntax) => Some(Style { open: &stretch.open, close: &stretch.close, syntax }),
+        Content::Thinking | Content::Channel(_) => None,
     });
     let unmarked = writer.family.unmarked.iter().map(|syntax| Style { open: "", close: "", syntax });
     let styles: Vec<_> = marked.chain(unmarked).filter(|style| known(style.syntax)).collect();
     let holds = |open: &str, special: &SpecialToken| open.contains(&special.text);
-    let shown = |style: &&Style| {
+    let shown = |style: &&Style<'_>| {
         let mut parts = writer.specials.iter().filter(|special| holds(style.open, special));
         let is_shown = |text: &str| !text.is_empty() && writer.template.contains(text);
         is_shown(style.open) || parts.any(|special| is_shown(&special.text))
     };
-    let has = |style: &&Style| {
+    let has = |style: &&Style<'_>| {
         !style.open.starts_with("<|") || writer.specials.iter().any(|special| holds(style.open, special))
     };
     let mut in_order = styles.iter();
     in_order.clone().find(shown).or_else(|| in_order.clone().find(has)).or(in_order.next()).copied()
 }
 
+/// Returns how calls are written, as far as the model's template tells.
+pub(crate) fn syntax(writer: Writer<'_>) -> Option<&'static Syntax> {
+    style(writer).map(|style| style.syntax)
+}
+
 /// Writes one call of a tool and returns its rule.
-fn call(writer: Writer<'_>, style: Style, tool: &ToolSpec, rules: &mut Rules<'_>) -> Result<String> {
+fn call(writer: Writer<'_>, style: Style<'_>, tool: &ToolSpec, rules: &mut Rules<'_>) -> Result<String> {
     can_be_written(style.syntax, tool)?;
     match style.syntax {
         Syntax::Json(syntax) => Ok(json::call(syntax, tool, "", rules)),
@@ -158,7 +164,7 @@ fn call(writer: Writer<'_>, style: Style, tool: &ToolSpec, rules: &mut Rules<'_>
 /// Mistral's models write `name[ARGS]{…}` since the second half of 2024, and lists before. Ministral always did.
 fn has_names_before_arguments(writer: Writer<'_>) -> bool {
     match writer.template {
-        "" => writer.family.name == "ministral" || !Rules::new(writer.specials).is_spelled("[ARGS]"),
+        "" => writer.family.data.name == "ministral" || !Rules::new(writer.specials).is_spelled("[ARGS]"),
         template => template.contains("[ARGS]"),
     }
 }
@@ -180,7 +186,7 @@ fn can_be_written(syntax: &Syntax, tool: &ToolSpec) -> Result<()> {
 }
 
 /// Writes the rule `body`: what stands behind the mark that begins the first call.
-fn body(writer: Writer<'_>, style: Style, parallel: ParallelCalls, rules: &mut Rules<'_>) {
+fn body(writer: Writer<'_>, style: Style<'_>, parallel: ParallelCalls, rules: &mut Rules<'_>) {
     // A token that ends the reply ends a call without being said.
     let is_stop =
         |special: &SpecialToken| special.text == style.close && writer.stop_tokens.contains(&special.id);
@@ -205,7 +211,7 @@ fn body(writer: Writer<'_>, style: Style, parallel: ParallelCalls, rules: &mut R
     rules.add("body", &body);
 }
 
-fn layout(style: Style, writer: Writer<'_>) -> Layout {
+fn layout(style: Style<'_>, writer: Writer<'_>) -> Layout {
     match style.syntax {
         Syntax::Json(syntax) if syntax.list => Layout::List,
         // Without marks of its own, a second call would be text; and a message to a tool ends the reply.
@@ -231,16 +237,16 @@ fn margin(syntax: &Syntax, writer: Writer<'_>) -> &'static str {
     }
 }
 
-fn calls_alone(family: &Family, style: Style, rules: &mut Rules<'_>) {
-    let open = if family.answer.is_some() { String::new() } else { rules.marker(style.open) };
-    let message = family.answer.as_ref().map(|answer| format!("({})?", rules.marker(answer.message)));
+fn calls_alone(family: &Configured, style: Style<'_>, rules: &mut Rules<'_>) {
+    let open = if family.data.answer.is_some() { String::new() } else { rules.marker(style.open) };
+    let message = family.data.answer.as_ref().map(|answer| format!("({})?", rules.marker(answer.message)));
     rules.add("start", &format!("{} {open} body", message.unwrap_or_default()));
 }
 
 /// Text up to the first call. A mark that is a token cannot be text; one that is spelled is looked for.
-fn auto(family: &Family, style: Style, rules: &mut Rules<'_>) {
+fn auto(family: &Configured, style: Style<'_>, rules: &mut Rules<'_>) {
     let words = text(family, rules);
-    if let Some(Announced { message, aside, end, .. }) = &family.answer {
+    if let Some(Announced { message, aside, end, .. }) = &family.data.answer {
         let [message, aside, end] = [message, aside, end].map(|mark| rules.marker(mark));
         let answer = announced(family, "TEXT?", rules);
         rules.add("start", &format!("({message})? ({aside} TEXT? {end} {message})? body | {answer}"));
@@ -256,9 +262,10 @@ fn auto(family: &Family, style: Style, rules: &mut Rules<'_>) {
 }
 
 /// Writes the rule `TEXT`: a text in which no call begins.
-fn text(family: &Family, rules: &mut Rules<'_>) -> Text<'static> {
-    let marks = family.spans.iter().filter(|span| matches!(span.holds, Holds::Calls(_)));
-    let never: Vec<_> = marks.map(|span| span.open).filter(|mark| rules.is_spelled(mark)).collect();
+fn text<'a>(family: &'a Configured, rules: &mut Rules<'_>) -> Text<'a> {
+    let marks = family.stretches.iter().filter(|stretch| matches!(stretch.holds, Content::Calls(_)));
+    let never: Vec<_> =
+        marks.map(|stretch| stretch.open.as_str()).filter(|mark| rules.is_spelled(mark)).collect();
     let mut text = "/(?s:.+)/".to_owned();
     for mark in &never {
         text += &format!(" & ~/(?s:.*){}(?s:.*)/", lark::escaped(mark));

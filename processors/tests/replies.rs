@@ -9,7 +9,8 @@ use std::path::Path;
 use std::{env, fs};
 
 use alloquy_core::testing::{Draws, ReadReply};
-use alloquy_core::{DataProcessor, Ending, Message, ModelInfo, Preface, PromptSource, ToolSpec};
+use alloquy_core::{Channel, DataProcessor, Ending, Message, ModelInfo, Preface, PromptSource, ToolSpec};
+use alloquy_processors::DataProcessorConfig;
 use serde_json::{Value, json};
 
 /// How many mutated replies a plain test run reads.
@@ -35,6 +36,12 @@ impl Corpus {
         let kept = cases.iter().filter(|case| !text(case, "about").contains("an id"));
         Self { family, replies: kept.map(|case| (text(case, "reply"), text(case, "rendered"))).collect() }
     }
+}
+
+/// Channels that a host has set.
+fn two_channels() -> DataProcessorConfig {
+    let joke = Channel::new("joke", "<joke>", "</joke>");
+    DataProcessorConfig::default().channel(joke).channel(Channel::new("plan", "[[plan:", "]]"))
 }
 
 fn preface() -> Preface {
@@ -101,6 +108,10 @@ const FRAGMENTS: &[&str] = &[
     "</function>",
     "<![CDATA[",
     "]]>",
+    "<joke>",
+    "</joke>",
+    "[[plan:",
+    "]]",
 ];
 
 fn mutated(corpus: &Corpus, draws: &mut Draws) -> (String, String) {
@@ -163,13 +174,16 @@ fn mutated_replies_lose_nothing() {
     let mut draws = Draws::default();
     let total = asked.unwrap_or(PLAIN_RUN);
     for corpus in &corpora {
-        let processor = alloquy_processors::named(corpus.family, &ModelInfo::default()).unwrap();
-        for _ in 0..total / u64::try_from(corpora.len()).unwrap() {
+        let model = ModelInfo::default();
+        let processor = alloquy_processors::named(corpus.family, &model).unwrap();
+        let configured = alloquy_processors::named_with(corpus.family, &model, &two_channels()).unwrap();
+        for number in 0..total / u64::try_from(corpora.len()).unwrap() {
             let (reply, rendered) = mutated(corpus, &mut draws);
-            check(&*processor, &reply, &rendered, &mut draws);
+            let processor = if number % 2 == 0 { &processor } else { &configured };
+            check(&**processor, &reply, &rendered, &mut draws);
         }
         if asked.is_some() {
-            let cuts = every_two_cuts(&*processor, corpus);
+            let cuts = every_two_cuts(&*processor, corpus) + every_two_cuts(&*configured, corpus);
             println!("{}: {} recorded replies, {cuts} ways to cut them", corpus.family, corpus.replies.len());
         }
     }

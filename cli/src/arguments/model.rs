@@ -1,7 +1,10 @@
 //! Which model answers. Loads none.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use alloquy_core::Channel;
+use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::Dialect;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -34,6 +37,12 @@ pub(crate) struct ModelArguments {
     #[arg(long, value_name = "NAME", env = "ALLOQUY_FAMILY")]
     pub(crate) family: Option<String>,
 
+    /// Tell what stands between START and END in a reply from its answer, under this name; may be repeated. The name
+    /// `thinking` stands for the model's thoughts
+    #[arg(long, value_name = "NAME=START,END", env = "ALLOQUY_CHANNEL")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) channel: Vec<ChannelArgument>,
+
     /// What computes: cpu, cuda, coreml, …
     #[arg(long, value_name = "NAME", env = "ALLOQUY_PROVIDER")]
     pub(crate) provider: Option<String>,
@@ -41,6 +50,44 @@ pub(crate) struct ModelArguments {
     /// How many threads compute
     #[arg(long, value_name = "N", env = "ALLOQUY_THREADS")]
     pub(crate) threads: Option<usize>,
+}
+
+impl ModelArguments {
+    /// Returns what is set otherwise than the model's family has it.
+    pub(crate) fn processor(&self) -> DataProcessorConfig {
+        let channels = self.channel.iter().map(|channel| channel.0.clone());
+        channels.fold(DataProcessorConfig::default(), DataProcessorConfig::channel)
+    }
+}
+
+/// A channel, written `NAME=START,END`: a name has no equals sign, a start no comma.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) struct ChannelArgument(Channel);
+
+impl FromStr for ChannelArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('=').and_then(|(name, markers)| Some((name, markers.split_once(',')?)));
+        let (name, (start, end)) =
+            parts.ok_or_else(|| format!("{text:?} is no channel: write NAME=START,END"))?;
+        Ok(Self(Channel::new(name, start, end)))
+    }
+}
+
+impl TryFrom<String> for ChannelArgument {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<ChannelArgument> for String {
+    fn from(ChannelArgument(Channel { name, start, end }): ChannelArgument) -> Self {
+        format!("{name}={start},{end}")
+    }
 }
 
 /// Whose prompts a Jinja template's are to be equal to.

@@ -1,11 +1,11 @@
 //! `alloquy tree`: everything that was said in a conversation.
 
+use alloquy_core::{Annotations, Drawing};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::arguments::{StoreArguments, WhichConversation};
-use crate::drawing::draw;
 use crate::failure::Failure;
 use crate::open;
 
@@ -39,7 +39,9 @@ impl Tree {
         let (record, tree) = kept.store.load(&kept.owner, &id).await?;
         let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();
         let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
-        let text = format!("conversation {id}: {title}\n{}", draw(&tree, record.head)?);
+        let annotations = Annotations::of(&record)?;
+        let drawing = Drawing::new(&tree).head(record.head).annotations(&annotations);
+        let text = format!("conversation {id}: {title}\n{drawing}");
         context.print(&text, &json!({"conversation": record, "nodes": nodes}))
     }
 }

@@ -30,6 +30,7 @@ impl<O: Write> Printer for Events<O> {
         self.write(&match delta {
             Delta::Text(text) => json!({"event": "text", "text": text}),
             Delta::Thinking(text) => json!({"event": "thinking", "text": text}),
+            Delta::Channel(said) => json!({"event": "channel", "name": said.name, "text": said.text}),
             Delta::Arguments(piece) => {
                 json!({"event": "arguments", "id": piece.id, "name": piece.name, "text": piece.text})
             }

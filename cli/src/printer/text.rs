@@ -1,9 +1,10 @@
-//! Answers on standard output as they are written; thoughts, tools and everything else on standard error.
+//! Answers on standard output as they are written; thoughts, other channels, tools and everything else on standard error.
 
 use std::io::{self, Write};
 
 use alloquy_core::{
-    CacheReport, Degradation, Delta, Error, FinishReason, HeadMove, Reply, TurnEnd, TurnEvent, TurnReply,
+    CacheReport, Channel, Degradation, Delta, Error, FinishReason, HeadMove, Reply, TurnEnd, TurnEvent,
+    TurnReply,
 };
 use serde_json::Value;
 
@@ -35,6 +36,8 @@ pub(crate) struct Text<O, E> {
     notes: Notes,
     end: LineEnd,
     column: Column,
+    /// The channel that the last line beside the answer is of.
+    channel: String,
 }
 
 /// Where the cursor is, as far as this printer moved it.
@@ -44,36 +47,42 @@ enum Column {
     Start,
     /// In a line of the answer.
     Answer,
-    /// In a line of a thought.
-    Thought,
+    /// In a line beside the answer: a thought, or what is said in another channel.
+    Aside,
 }
 
 impl<O: Write, E: Write> Text<O, E> {
     pub(crate) fn new(out: O, err: E, notes: Notes, end: LineEnd) -> Self {
-        Self { out, err, notes, end, column: Column::Start }
+        Self { out, err, notes, end, column: Column::Start, channel: String::new() }
     }
 
     fn answer(&mut self, text: &str) -> io::Result<()> {
-        self.end_thought();
+        self.end_aside();
         self.out.write_all(text.as_bytes())?;
         self.column = column(text, Column::Answer, self.column);
         self.out.flush()
     }
 
-    fn think(&mut self, text: &str) {
+    /// Shows a thought, or what is said in another channel, behind the channel's name.
+    fn say_aside(&mut self, channel: &str, text: &str) {
         if self.notes.loudness() == Loudness::Quiet {
             return;
         }
+        if self.channel != channel {
+            self.end_aside();
+        }
         let style = self.notes.style();
-        let opening = if self.column == Column::Thought { "" } else { "(thinking) " };
+        let goes_on = self.column == Column::Aside;
+        let opening = if goes_on { String::new() } else { format!("({}) ", visible(channel)) };
         // Nobody may be listening there, which is not worth an error, here and below.
         let _ = write!(self.err, "{}{opening}{}{}", style.start(), visible(text), style.end());
         let _ = self.err.flush();
-        self.column = Column::Thought;
+        self.column = Column::Aside;
+        channel.clone_into(&mut self.channel);
     }
 
-    fn end_thought(&mut self) {
-        if self.column == Column::Thought {
+    fn end_aside(&mut self) {
+        if self.column == Column::Aside {
             let _ = writeln!(self.err);
             self.column = Column::Start;
         }
@@ -87,7 +96,7 @@ impl<O: Write, E: Write> Text<O, E> {
     }
 
     fn end_line(&mut self) -> io::Result<()> {
-        self.end_thought();
+        self.end_aside();
         if self.column == Column::Answer && self.end == LineEnd::Always {
             self.out.write_all(b"\n")?;
             self.column = Column::Start;
@@ -115,7 +124,11 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
         match delta {
             Delta::Text(text) => self.answer(text),
             Delta::Thinking(text) => {
-                self.think(text);
+                self.say_aside(Channel::THINKING, text);
+                Ok(())
+            }
+            Delta::Channel(said) => {
+                self.say_aside(&said.name, &said.text);
                 Ok(())
             }
             // The whole call follows.
@@ -252,7 +265,7 @@ fn cached(report: CacheReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::Message;
+    use alloquy_core::{ChannelText, Message};
 
     use super::*;
     use crate::arguments::Output;
@@ -276,6 +289,22 @@ mod tests {
         assert_eq!((out.as_str(), err.as_str()), ("Yes\n", "(thinking) Hm.\n"));
         let (out, _) = printed(&Output::default(), LineEnd::Never, &deltas(), &reply);
         assert_eq!(out, "Yes");
+    }
+
+    #[test]
+    fn channels_are_told_apart_beside_the_answer() {
+        let said = |name: &str, text: &str| Delta::Channel(ChannelText::new(name, text));
+        let deltas = [
+            Delta::Thinking("Hm".into()),
+            said("joke", "A crab"),
+            said("joke", " walks."),
+            said("plan", "None."),
+            Delta::Text("Yes".into()),
+        ];
+        let reply = Reply::new(Message::assistant("Yes"));
+        let (out, err) = printed(&Output::default(), LineEnd::Always, &deltas, &reply);
+        assert_eq!(out, "Yes\n");
+        assert_eq!(err, "(thinking) Hm\n(joke) A crab walks.\n(plan) None.\n");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{DataProcessor, Ending, Message, ModelInfo, Part, Preface, PromptSource, ToolSpec};
-use alloquy_processors as processors;
-use serde_json::json;
+use alloquy_core::{Channel, DataProcessor, Ending, Message, ModelInfo, Preface, PromptSource, ToolSpec};
+use alloquy_processors::{self as processors, DataProcessorConfig};
+use serde_json::{Value, json};
 
 /// A family, chosen at run time.
 pub(crate) type Family = Arc<dyn DataProcessor>;
@@ -15,11 +15,15 @@ pub(crate) fn all() -> impl Iterator<Item = Family> {
 }
 
 fn of_model(name: &str, template: &str) -> Family {
+    processors::named(name, &model_with(template)).unwrap()
+}
+
+fn model_with(template: &str) -> ModelInfo {
     let mut model = ModelInfo::default();
     if !template.is_empty() {
         model.files.insert("chat_template.jinja".to_owned(), template.to_owned());
     }
-    processors::named(name, &model).unwrap()
+    model
 }
 
 /// What tells a family that a template prints tools and calls as the texts that they come as.
@@ -43,12 +47,6 @@ pub(crate) fn named(kind: &str) -> Result<Family, String> {
 /// That family, of a model with this template.
 pub(crate) fn with_template(kind: &str, template: &str) -> Result<Family, String> {
     Ok(of_model(name_of(kind)?, template))
-}
-
-/// That family, of a model whose own template is LiteRT-LM's and this one.
-pub(crate) fn with_own_template(kind: &str, template: &str) -> Result<Family, String> {
-    let name = name_of(kind)?;
-    Ok(of_model(name, &format!("{}{template}", own_template(name))))
 }
 
 fn name_of(kind: &str) -> Result<&'static str, String> {
@@ -91,11 +89,34 @@ pub(crate) fn with_syntax(syntax: &str, text: &str) -> Result<(Family, &'static 
     Ok((with_fence(start, end, syntax)?, start, end))
 }
 
-/// Says whether a family reads what stands between two markers as a thought.
-pub(crate) fn thinks(family: &Family, start: &str, end: &str) -> bool {
-    let reply = format!("{start}probe{end}");
-    let message = read(family, "", &Preface::default(), [reply.as_str()]);
-    message.parts == [Part::Thinking("probe".to_owned())]
+/// The names that LiteRT-LM's models have for what they think.
+const THOUGHTS: [&str; 3] = ["thought", "thinking", "reasoning_content"];
+
+/// A channel as rows write it, an object or a list: name, start and end.
+pub(crate) fn channel(value: &Value) -> (&str, &str, &str) {
+    let field = |index: usize, name: &str| value.get(index).or(value.get(name)).and_then(Value::as_str);
+    let [name, start, end] = [(0, "channel_name"), (1, "start"), (2, "end")];
+    let text = |(index, name)| field(index, name).unwrap_or_default();
+    (text(name), text(start), text(end))
+}
+
+/// What a row calls the channel that is thinking here.
+pub(crate) fn name_of_thinking(channels: &[Value]) -> String {
+    let mut names = channels.iter().map(|value| channel(value).0);
+    names.find(|name| THOUGHTS.contains(name)).unwrap_or(Channel::THINKING).to_owned()
+}
+
+/// A family of a model whose own template is LiteRT-LM's and this one, with the channels of a row.
+pub(crate) fn configured(kind: &str, template: &str, channels: &[Value]) -> Result<Family, String> {
+    let named = |value: &Value| {
+        let (name, start, end) = channel(value);
+        Channel::new(if THOUGHTS.contains(&name) { Channel::THINKING } else { name }, start, end)
+    };
+    let config =
+        channels.iter().map(named).fold(DataProcessorConfig::default(), DataProcessorConfig::channel);
+    let name = name_of(kind)?;
+    let model = model_with(&format!("{}{template}", own_template(name)));
+    processors::named_with(name, &model, &config).map_err(|error| error.to_string())
 }
 
 /// A preface that offers a tool: without one, no family looks for calls.

@@ -56,11 +56,11 @@ fn named_files(document: &Value) -> Value {
 }
 
 /// Writes a reply as LiteRT-LM does: content in items, then the channels, then the calls, which have no ids. A thought
-/// does not part the text around it.
+/// or another channel does not part the text around it.
 pub(crate) fn reply(message: &Message) -> Value {
-    let said =
-        message.parts.iter().map(|part| &part.content).filter(|part| !matches!(part, Part::Thinking(_)));
-    let said: Vec<&Part> = said.collect();
+    let is_channel = |part: &&Part| matches!(part, Part::Thinking(_) | Part::Channel(_));
+    let said: Vec<&Part> =
+        message.parts.iter().map(|part| &part.content).filter(|part| !is_channel(part)).collect();
     let joins = |left: &&Part, right: &&Part| matches!((left, right), (Part::Text(_), Part::Text(_)));
     let content: Vec<Value> = said.chunk_by(joins).filter_map(item).collect();
     let mut fields = Map::new();
@@ -68,8 +68,12 @@ pub(crate) fn reply(message: &Message) -> Value {
     if !content.is_empty() {
         fields.insert("content".to_owned(), content.into());
     }
-    if let Some(thought) = message.thinking() {
-        fields.insert("channels".to_owned(), json!({"thought": thought}));
+    let thought = message.thinking().map(|thought| ("thought".to_owned(), thought.into()));
+    let others =
+        message.channels().filter_map(|said| Some((said.name.clone(), message.channel(&said.name)?.into())));
+    let channels: Map<String, Value> = thought.into_iter().chain(others).collect();
+    if !channels.is_empty() {
+        fields.insert("channels".to_owned(), channels.into());
     }
     let calls: Vec<Value> = message.tool_calls().map(call).collect();
     if !calls.is_empty() {

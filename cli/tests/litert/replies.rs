@@ -127,7 +127,7 @@ pub(crate) fn stream(row: &Row) -> Outcome {
         return failures::stream(row, events);
     }
     let pieces: Vec<&str> = events.iter().flat_map(texts).collect();
-    let family = match streaming_family(setup, &pieces.concat()) {
+    let family = match streaming_family(setup) {
         Ok(family) => family,
         Err(reason) => return Outcome::Skipped(reason),
     };
@@ -143,23 +143,10 @@ pub(crate) fn texts(event: &Value) -> impl Iterator<Item = &str> {
     event["texts"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The family that has the channels of the setup, and the fence where one is written.
-fn streaming_family(setup: &Value, reply: &str) -> Result<Family, String> {
+/// The family that has the setup's fence, with the setup's channels.
+fn streaming_family(setup: &Value) -> Result<Family, String> {
     let channels = setup["channels"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let (start, end) = ("```tool_code\n", "\n```");
-    let fenced = families::with_fence(start, end, "python")?;
-    let mut candidates: Vec<Family> = vec![fenced];
-    if !reply.contains(start) {
-        candidates.extend(families::all());
-    }
-    let has = |family: &Family| {
-        channels.iter().all(|channel| {
-            let text = |name: &str| channel[name].as_str().unwrap_or_default();
-            families::thinks(family, text("start"), text("end"))
-        })
-    };
-    let found = candidates.into_iter().find(has);
-    found.ok_or_else(|| format!("no family has the channels {}", setup["channels"]))
+    families::configured("gemma3", "", channels)
 }
 
 /// The end of a prompt that has opened a channel already.
@@ -238,6 +225,7 @@ pub(crate) fn handed_on(delta: &Delta) -> Option<Value> {
     let part = match delta.clone() {
         Delta::Text(text) => Part::Text(text),
         Delta::Thinking(text) => Part::Thinking(text),
+        Delta::Channel(said) => Part::Channel(said),
         Delta::ToolCall(call) => Part::ToolCall(call),
         Delta::Malformed(malformed) => Part::Malformed(malformed),
         _ => return None,

@@ -124,8 +124,8 @@ fn with_thinking(row: &Row, steps: &[Value]) -> Option<Outcome> {
 fn unplayable(steps: &[Value]) -> Option<&'static str> {
     let does = |name: &str| steps.iter().any(|step| step["do"] == name);
     let expects = |name: &str| steps.iter().any(|step| step["expect_session_call"] == name);
-    if steps.iter().all(|step| step.get("do").is_none()) {
-        return Some("asserts fields of LiteRT-LM's configuration object");
+    if steps.iter().all(|step| step.get("do").is_none() && configured(text(step, "check")).is_none()) {
+        return Some("asserts of a configuration that it keeps a switch for what is told with a call here");
     }
     if does("GetTokenCount") || steps.iter().any(|step| text(step, "check").contains("GetBenchmarkInfo")) {
         return Some("counts tokens and turns of a model that is not among the cases");
@@ -145,19 +145,35 @@ fn is_pending(step: &Value) -> bool {
     step["optional_args"]["has_pending_message"] == true
 }
 
+/// What of a configuration can be seen in a conversation that was made with it.
+#[derive(Clone, Copy)]
+enum Configured {
+    /// The template: here it holds nothing but text, so that what it renders is its source.
+    Template,
+    /// The messages of the preface.
+    Preface,
+}
+
+fn configured(check: &str) -> Option<Configured> {
+    match check {
+        check if check.ends_with("GetPromptTemplate.GetTemplateSource") => Some(Configured::Template),
+        "std::get<JsonPreface>.messages" => Some(Configured::Preface),
+        _ => None,
+    }
+}
+
+fn does_something(row: &Row) -> bool {
+    row.expected.as_array().into_iter().flatten().any(|step| step.get("do").is_some())
+}
+
 /// Sets the stage: the family of the model or of its channels, the template, the preface.
 fn staged(row: &Row) -> std::result::Result<Stage, String> {
     let config = &row.input["config"];
-    let template = templates::source(row, &config["overwrite_prompt_template"])?;
-    let family = match config["channels"].as_array().map(Vec::as_slice) {
-        None | Some([]) => families::with_own_template(text(&row.input, "model_type"), &template)?,
-        Some([channel]) => {
-            let (start, end) = (text(channel, "start"), text(channel, "end"));
-            let found = families::all().find(|family| families::thinks(family, start, end));
-            found.ok_or_else(|| format!("no family has a channel between {start:?} and {end:?}"))?
-        }
-        Some(_) => return Err("has several channels, and a family has one: what the model thinks".to_owned()),
-    };
+    let template = templates::source(row, &config["overwrite_prompt_template"]);
+    // Where nothing is said, nothing has to be rendered.
+    let template = if does_something(row) { template? } else { template.unwrap_or_default() };
+    let channels = config["channels"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let family = families::configured(text(&row.input, "model_type"), &template, channels)?;
     let mut preface = messages::preface(&config["preface"]).map_err(|error| error.to_string())?;
     if let Some(thinks) = config.pointer("/thinking_config/args/0") {
         let switch = if *thinks == true { ThinkingSwitch::On } else { ThinkingSwitch::Off };
@@ -183,6 +199,8 @@ fn play(mut stage: Stage, steps: &[Value]) -> Result<Vec<Compared>> {
             expected.push(step);
         } else if step.get("do").is_some() {
             compared.extend(stage.act(step, &std::mem::take(&mut expected))?);
+        } else if let Some(asked) = configured(text(step, "check")) {
+            compared.push(stage.check_configured(asked, &step["expected"])?);
         } else {
             compared.extend(stage.check(step));
         }
@@ -299,6 +317,19 @@ impl Stage {
         let found = if pending && whole.starts_with(&expected) { expected.clone() } else { whole };
         self.pending = pending.then(|| expected.clone());
         vec![(expected.into(), found.into())]
+    }
+
+    fn check_configured(&mut self, asked: Configured, expected: &Value) -> Result<Compared> {
+        match asked {
+            Configured::Template => {
+                self.render(&json!([]), Ending::Closed)?;
+                Ok((expected.clone(), self.rendered.clone()))
+            }
+            Configured::Preface => {
+                let messages: Value = self.preface.messages.iter().map(messages::reply).collect();
+                Ok((spoken(expected), messages))
+            }
+        }
     }
 
     fn check(&self, step: &Value) -> Option<Compared> {

@@ -296,7 +296,11 @@ fn read<'a>(
 }
 
 fn is_empty(part: &Part) -> bool {
-    matches!(part, Part::Text(text) | Part::Thinking(text) if text.is_empty())
+    match part {
+        Part::Text(text) | Part::Thinking(text) => text.is_empty(),
+        Part::Channel(said) => said.text.is_empty(),
+        _ => false,
+    }
 }
 
 /// Returns where `text` can be cut, both ends included.

@@ -46,18 +46,7 @@ impl ReadReply {
 /// Joins deltas to the parts of a message; pieces of arguments are no parts, and texts without a character neither.
 pub fn join_deltas(deltas: &[Delta]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
-    for delta in deltas {
-        match (parts.last_mut(), delta) {
-            (Some(Part::Text(text)), Delta::Text(more))
-            | (Some(Part::Thinking(text)), Delta::Thinking(more)) => text.push_str(more),
-            (_, Delta::Text(text)) => parts.push(Part::Text(text.clone())),
-            (_, Delta::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
-            (_, Delta::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
-            (_, Delta::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
-            (_, Delta::Arguments(_)) => {}
-        }
-    }
-    parts.retain(|part| !matches!(part, Part::Text(text) | Part::Thinking(text) if text.is_empty()));
+    deltas.iter().for_each(|delta| delta.join_to(&mut parts));
     parts
 }
 
@@ -77,6 +66,7 @@ fn arguments(deltas: &[Delta]) -> BTreeMap<String, (String, String)> {
 fn said(part: &Part) -> String {
     match part {
         Part::Text(text) | Part::Thinking(text) => text.clone(),
+        Part::Channel(said) => said.text.clone(),
         Part::ToolCall(call) => format!("{}{}{}", call.id, call.name, call.arguments),
         Part::Malformed(malformed) => malformed.raw.clone(),
         other => format!("{other:?}"),

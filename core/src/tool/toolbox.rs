@@ -9,6 +9,7 @@ use futures::{Stream, StreamExt, stream};
 use super::{Approval, Timer, Tool, ToolSource, Verdict};
 use crate::message::{ToolCall, ToolResult};
 use crate::preface::ToolSpec;
+use crate::turn_data::TurnData;
 use crate::{Error, ErrorKind, Result};
 
 /// How many calls of one reply run at once unless told otherwise.
@@ -81,7 +82,7 @@ impl Toolbox {
     /// # Errors
     /// [`ErrorKind::Tool`] when a name is empty or taken.
     pub fn now(&self) -> Result<Tools> {
-        let mut tools = Tools { tools: Vec::new(), rules: self.rules.clone() };
+        let mut tools = Tools { tools: Vec::new(), rules: self.rules.clone(), data: TurnData::default() };
         self.sources.iter().flat_map(ToolSource::tools).try_for_each(|tool| tools.add(tool))?;
         Ok(tools)
     }
@@ -102,9 +103,17 @@ impl ToolSource for One {
 pub struct Tools {
     tools: Vec<(ToolSpec, Arc<dyn Tool>)>,
     rules: Rules,
+    data: TurnData,
 }
 
 impl Tools {
+    /// Sets what the host hands to the tools.
+    #[must_use]
+    pub fn with_data(mut self, data: TurnData) -> Self {
+        self.data = data;
+        self
+    }
+
     fn add(&mut self, tool: Arc<dyn Tool>) -> Result<()> {
         let spec = tool.spec();
         if spec.name.is_empty() || self.has(&spec.name) {
@@ -132,7 +141,7 @@ impl Tools {
     pub fn answer(&self, calls: &[ToolCall], offered: &[ToolSpec]) -> impl Stream<Item = ToolResult> {
         let approved = stream::iter(calls.to_vec()).then(|call| self.approved(call, offered));
         let approved = async move { approved.collect::<Vec<_>>().await };
-        let running = stream::once(approved).flat_map(stream::iter).map(|call| call.run(&self.rules));
+        let running = stream::once(approved).flat_map(stream::iter).map(|call| call.run(self));
         running.buffered(self.rules.parallel)
     }
 
@@ -179,12 +188,12 @@ enum Decided<'a> {
 }
 
 impl Decided<'_> {
-    async fn run(self, rules: &Rules) -> ToolResult {
+    async fn run(self, tools: &Tools) -> ToolResult {
         let (call, tool) = match self {
             Self::Allowed(call, tool) => (call, tool),
             Self::Answered(result) => return result,
         };
-        match rules.in_time(tool.call(&call.arguments)).await {
+        match tools.rules.in_time(tool.call_with(&call.arguments, &tools.data)).await {
             Ok(content) => ToolResult::ok(&call, content),
             Err(error) => ToolResult::error(&call, format!("{error:#}")),
         }

@@ -18,8 +18,12 @@ impl Parts {
     /// Reads the nodes from the first message to `to` as a model is shown them: with the bytes of media, where the
     /// store has them. What is not there is the model's to refuse.
     pub(crate) async fn path(&self, conversation: &ConversationId, to: NodeId) -> Result<Vec<Node>> {
-        let mut path = self.store.load_path(&self.owner, conversation, to).await?;
-        let parts = path.iter_mut().flat_map(|node| &mut node.message.parts);
+        self.with_media(self.store.load_path(&self.owner, conversation, to).await?).await
+    }
+
+    /// Returns nodes with the bytes of their media, where the store has them.
+    pub(crate) async fn with_media(&self, mut nodes: Vec<Node>) -> Result<Vec<Node>> {
+        let parts = nodes.iter_mut().flat_map(|node| &mut node.message.parts);
         for media in parts.flat_map(|part| part.content.media_mut()) {
             if media.bytes().is_some() {
                 continue;
@@ -30,6 +34,6 @@ impl Parts {
                 Err(error) => return Err(error),
             }
         }
-        Ok(path)
+        Ok(nodes)
     }
 }

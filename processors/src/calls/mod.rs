@@ -89,6 +89,17 @@ pub(crate) enum Guess {
 }
 
 impl Syntax {
+    /// Says whether calls may stand between any two markers; some make sense behind their own alone.
+    pub(crate) fn can_be_fenced(&self) -> bool {
+        match self {
+            Syntax::Harmony | Syntax::Llama => false,
+            Syntax::Xml(xml) => !xml.function[0].is_empty(),
+            Syntax::Json(_) | Syntax::Python(_) | Syntax::Gemma(_) | Syntax::DeepSeek | Syntax::Mistral => {
+                true
+            }
+        }
+    }
+
     /// Reads everything between two markers: the calls in order, or why they cannot be read.
     pub(crate) fn read(&self, text: &str, tools: &[ToolSpec]) -> Result<Vec<Call>, String> {
         let calls = match self {

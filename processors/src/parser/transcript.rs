@@ -1,6 +1,6 @@
 //! What a reply has become so far: deltas to hand out, and the parts that they join to.
 
-use alloquy_core::{ArgumentsDelta, Delta, Malformed, Message, Part, Role, ToolCall};
+use alloquy_core::{ArgumentsDelta, ChannelText, Delta, Malformed, Message, Part, Role, ToolCall};
 
 /// Deltas and parts of one reply. Empty text leaves no trace.
 #[derive(Debug, Default)]
@@ -35,6 +35,20 @@ impl Transcript {
         match self.parts.last_mut() {
             Some(Part::Thinking(last)) => last.push_str(text),
             _ => self.parts.push(Part::Thinking(text.to_owned())),
+        }
+    }
+
+    pub(super) fn channel(&mut self, name: &str, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match self.deltas.last_mut() {
+            Some(Delta::Channel(last)) if last.name == name => last.text.push_str(text),
+            _ => self.deltas.push(Delta::Channel(ChannelText::new(name, text))),
+        }
+        match self.parts.last_mut() {
+            Some(Part::Channel(last)) if last.name == name => last.text.push_str(text),
+            _ => self.parts.push(Part::Channel(ChannelText::new(name, text))),
         }
     }
 

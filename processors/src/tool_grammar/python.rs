@@ -5,7 +5,7 @@ use alloquy_core::{Result, ToolSpec};
 use super::lark::{Rules, quoted};
 use super::values::{Notation, Strings, Values, object};
 
-static VALUES: Notation =
+static VALUES: Notation<'_> =
     Notation { words: ["True", "False", "None"], comma: ", ", colon: ": ", strings: Strings::Json };
 
 /// A call with keyword arguments.

@@ -11,7 +11,7 @@ use super::strings;
 
 /// How values are written.
 #[derive(Debug)]
-pub(crate) struct Notation {
+pub(crate) struct Notation<'a> {
     /// True, false and nothing.
     pub(crate) words: [&'static str; 3],
     /// What stands between two values.
@@ -19,16 +19,16 @@ pub(crate) struct Notation {
     /// What stands between a key and its value.
     pub(crate) colon: &'static str,
     /// What strings are.
-    pub(crate) strings: Strings,
+    pub(crate) strings: Strings<'a>,
 }
 
 /// What strings are.
 #[derive(Debug)]
-pub(crate) enum Strings {
+pub(crate) enum Strings<'a> {
     /// JSON's, and the keys of objects too.
     Json,
     /// JSON's, in which none of these is spelled; and so the keys of objects.
-    JsonWithout(Vec<&'static str>),
+    JsonWithout(Vec<&'a str>),
     /// Text between two of these, without escapes; keys stand as they are.
     Between(&'static str),
 }
@@ -64,7 +64,7 @@ const REFERENCES: usize = 32;
 /// Writes the values of one tool's arguments.
 #[derive(Debug)]
 pub(crate) struct Values<'n, 's, 'r, 'a> {
-    notation: &'n Notation,
+    notation: &'n Notation<'n>,
     /// What references point into.
     root: &'s Value,
     pub(crate) rules: &'r mut Rules<'a>,
@@ -73,7 +73,7 @@ pub(crate) struct Values<'n, 's, 'r, 'a> {
 }
 
 impl<'n, 's, 'r, 'a> Values<'n, 's, 'r, 'a> {
-    pub(crate) fn new(notation: &'n Notation, root: &'s Value, rules: &'r mut Rules<'a>) -> Self {
+    pub(crate) fn new(notation: &'n Notation<'n>, root: &'s Value, rules: &'r mut Rules<'a>) -> Self {
         Self { notation, root, rules, known: BTreeMap::new() }
     }
 

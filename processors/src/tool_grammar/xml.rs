@@ -11,18 +11,13 @@ use crate::calls::{CDATA, ValueKind, XmlCalls, read_value};
 struct Tags<'s> {
     syntax: &'s XmlCalls,
     /// What must not be spelled in a value besides the end of a parameter.
-    never: Vec<&'static str>,
+    never: Vec<&'s str>,
     /// What stands around a value.
     line: &'static str,
 }
 
 /// A call from its name to the end of its last parameter or its closing tag.
-pub(crate) fn call(
-    syntax: &XmlCalls,
-    close: &'static str,
-    tool: &ToolSpec,
-    rules: &mut Rules<'_>,
-) -> Result<String> {
+pub(crate) fn call(syntax: &XmlCalls, close: &str, tool: &ToolSpec, rules: &mut Rules<'_>) -> Result<String> {
     let [before, behind, end] = syntax.function;
     let never = [end, close, CDATA[0]].into_iter().filter(|mark| !mark.is_empty()).collect();
     let (gap, line) = if syntax.lines { ("\"\\n\"", "\n") } else { ("\"\\n\"?", "") };
@@ -92,7 +87,7 @@ impl Tags<'_> {
         Ok(format!("{value} {}", rules.marker(&self.end())))
     }
 
-    fn marks(&self) -> Vec<&'static str> {
+    fn marks(&self) -> Vec<&str> {
         self.never.iter().copied().chain([self.syntax.end]).collect()
     }
 }

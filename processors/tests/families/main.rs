@@ -3,6 +3,7 @@
 // Helpers of tests are tests to clippy only where they are compiled for tests alone.
 #![cfg(test)]
 
+mod configured;
 mod fixtures;
 mod laws;
 mod loosened;

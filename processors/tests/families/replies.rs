@@ -32,7 +32,7 @@ pub(crate) fn of(family: &str) -> Vec<Recorded> {
 }
 
 impl Recorded {
-    fn of(case: &Value) -> Self {
+    pub(crate) fn of(case: &Value) -> Self {
         let text = |key: &str| case.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let offered = case.get("tools").is_none();
         let tools = if offered { tools() } else { Vec::new() };
@@ -96,13 +96,23 @@ fn no_two_cuts_change_a_recorded_reply() {
     assert!(total >= 400, "only {total} replies are recorded");
 }
 
+/// Each of the two cuts anywhere.
+pub(crate) fn every_two_cuts(processor: &dyn DataProcessor, recorded: &Recorded) {
+    cut_twice(processor, recorded, |_, _| true);
+}
+
 fn two_cuts(processor: &dyn DataProcessor, recorded: &Recorded) {
+    cut_twice(processor, recorded, |left, right| right <= left + 1 || (right - left) % 16 == 7);
+}
+
+/// Cuts a reply twice, where the numbers of the borders are to be tried.
+fn cut_twice(processor: &dyn DataProcessor, recorded: &Recorded, is_tried: impl Fn(usize, usize) -> bool) {
     let reply = recorded.reply.as_str();
     let whole = recorded.read(processor, [reply]);
     let borders: Vec<_> = reply.char_indices().map(|(border, _)| border).chain([reply.len()]).collect();
     for (index, &left) in borders.iter().enumerate() {
-        let near = |&(place, _): &(usize, &usize)| place <= index + 1 || (place - index) % 16 == 7;
-        for (_, &right) in borders.iter().enumerate().skip(index).filter(near) {
+        let tried = |&(place, _): &(usize, &usize)| is_tried(index, place);
+        for (_, &right) in borders.iter().enumerate().skip(index).filter(tried) {
             let pieces = [&reply[..left], &reply[left..right], &reply[right..]];
             assert_eq!(recorded.read(processor, pieces), whole, "{pieces:?} of {}", processor.name());
         }

@@ -6,6 +6,39 @@ const PAGE: &str = "docs/families.md";
 
 const FAMILIES: &str = "processors/src/families/";
 
+/// What a host may set, which no family's file says.
+const SET_OTHERWISE: &str = "
+## Set otherwise
+
+A model that was tuned to write something of its own keeps its family, and its host says what differs: a
+`DataProcessorConfig`, given to `detect_with` or `named_with`. What it leaves out is as the family has it.
+
+```json
+{
+  \"channels\": [{\"name\": \"joke\", \"start\": \"<joke>\", \"end\": \"</joke>\"}],
+  \"calls\": {\"start\": \"<call>\", \"end\": \"</call>\"},
+  \"ordinary\": [\"<b>\"],
+  \"stops\": [\"###\"]
+}
+```
+
+| field | sets |
+|---|---|
+| `channels` | named stretches of a reply. `thinking` stands in the place of the family's own, any other is a channel more |
+| `calls` | what stands around tool calls, in the place of every marker that the family has for them; the calls are written as \
+the model's template shows them. Harmony's calls, and those of families without any, have no such fences |
+| `ordinary` | added tokens that are text, in the place of the family's |
+| `stops` | texts that end a reply, in the place of the family's |
+
+An empty name or marker is an error, and so are two channels of one name and a text that begins one thing and is a marker
+of another. Two channels may end alike.
+
+What a model says in a channel other than thinking is a part of its message, `{\"channel\": {\"name\": …, \"text\": …}}`, and
+arrives as `Delta::Channel`; it is kept as it is, white space and all. Templates find it in `channels`, an object of texts by
+name, and most read none of it. It is history as thoughts are: `ThinkingHistory` strips or keeps both, and is told where
+a template leaves out what was to be kept.
+";
+
 /// Makes the page of model families from the headers of their files.
 ///
 /// # Errors
@@ -23,6 +56,7 @@ pub fn families_page(tree: &Tree) -> Result<File> {
     page += "Each is one file of [processors](../processors).\n\n";
     page += "| family | models | replies |\n|---|---|---|\n";
     page.extend(rows);
+    page += SET_OTHERWISE;
     Ok(File { path: PAGE.to_owned(), text: page })
 }
 

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{must, name};
 use crate::{
-    ConversationRecord, Malformed, Media, Message, MessagePart, Node, NodeId, NodeStatus, Part, Preface,
-    Role, ToolCall, ToolResult, ToolSpec,
+    ChannelText, ConversationRecord, Malformed, Media, Message, MessagePart, Node, NodeId, NodeStatus, Part,
+    Preface, Role, ToolCall, ToolResult, ToolSpec,
 };
 
 pub(super) fn chain(parent: Option<NodeId>, length: usize) -> Vec<Node> {
@@ -64,6 +64,7 @@ pub(super) fn rich_nodes() -> Vec<Node> {
     question.message.extra = object(json!({"zebra": 1, "apple": {"d": [], "c": ""}, "": null}));
     let parts = vec![
         Part::Thinking(String::new()),
+        Part::Channel(ChannelText::new("joke", "A crab\nand a shell.")),
         Part::Text(String::new()),
         Part::ToolCall(call.clone()),
         Part::Malformed(Malformed { raw: "<tool_call>{".to_owned(), reason: "ends early".to_owned() }),

@@ -105,7 +105,11 @@ fn write_item(MessagePart { content, extra }: &MessagePart, place: &Place<'_>) -
         Part::Image(media) => json!({"image": Outgoing::of(MediaKind::Image, media, place)?.data_uri()}),
         Part::Audio(media) => json!({"audio": Outgoing::of(MediaKind::Audio, media, place)?.data_uri()}),
         Part::Video(frames) => json!({"video": Outgoing::film(frames, place)?.data_uri()}),
-        Part::Thinking(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Malformed(_) => {
+        Part::Thinking(_)
+        | Part::Channel(_)
+        | Part::ToolCall(_)
+        | Part::ToolResult(_)
+        | Part::Malformed(_) => {
             return Err(layout::inexpressible(content, place));
         }
     };

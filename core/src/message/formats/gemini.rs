@@ -258,7 +258,7 @@ fn write_part(MessagePart { content, extra }: &MessagePart, place: &Place<'_>) -
         Part::Video(frames) => (write_inline(&Outgoing::film(frames, place)?), INLINE_PART),
         Part::ToolCall(call) => (write_call(call, place)?, CALL_PART),
         Part::ToolResult(result) => (write_response(result), RESPONSE_PART),
-        Part::Malformed(_) => return Err(layout::inexpressible(content, place)),
+        Part::Channel(_) | Part::Malformed(_) => return Err(layout::inexpressible(content, place)),
     };
     shape.add(written, extra, place)
 }

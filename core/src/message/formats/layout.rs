@@ -95,6 +95,7 @@ fn name(part: &Part) -> &'static str {
     match part {
         Part::Text(_) => "text",
         Part::Thinking(_) => "a thought",
+        Part::Channel(_) => "a channel",
         Part::Image(_) => "an image",
         Part::Audio(_) => "audio",
         Part::Video(_) => "a film",

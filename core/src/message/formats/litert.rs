@@ -1,14 +1,14 @@
-//! The messages of LiteRT-LM: `content` as a string or items, thoughts in `channels`, answers as items.
+//! The messages of LiteRT-LM: `content` as a string or items, thoughts and other channels in `channels`, answers as items.
 
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list, string};
 use super::further::{self, Shape};
-use super::layout::{self, Layout};
+use super::layout::{self, Layout, Placed};
 use super::media::{MediaKind, MediaReference, Outgoing};
 use super::place::Place;
 use super::{Reader, Transcript, calls, gemini, tools};
-use crate::{Malformed, Media, Message, MessagePart, Part, Result, Role};
+use crate::{ChannelText, Malformed, Media, Message, MessagePart, Part, Result, Role};
 
 mod answer;
 
@@ -72,8 +72,8 @@ fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
         "tool" => Role::Tool,
         other => return Err(place.field("role").unknown("role", other, &ROLES)),
     };
-    let (thought, channels) = read_channels(&mut fields, place)?;
-    let mut message = Message::new(role, Vec::from_iter(thought));
+    let (said, channels) = read_channels(&mut fields, place)?;
+    let mut message = Message::new(role, said);
     if let Some(content) = fields.take("content") {
         message.parts.extend(read_content(content, role, &place.field("content"), reader)?);
     }
@@ -93,16 +93,22 @@ fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
     Ok(message)
 }
 
-/// Reads the thought, and returns the other channels as they are.
-fn read_channels(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<(Option<Part>, Map<String, Value>)> {
-    let Some(value) = fields.take("channels") else { return Ok((None, Map::new())) };
+/// Reads the thought and then the other channels, and returns as they are those that hold no text.
+fn read_channels(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<(Vec<Part>, Map<String, Value>)> {
+    let Some(value) = fields.take("channels") else { return Ok((Vec::new(), Map::new())) };
     let place = place.field("channels");
     let mut channels = Fields::of(value, &place)?;
     let thought = match channels.take_any(&THOUGHTS)? {
         Some((name, text)) => Some(Part::Thinking(string(text, &place.field(name))?.to_owned())),
         None => None,
     };
-    Ok((thought, channels.rest()))
+    let (texts, others): (Vec<_>, Vec<_>) =
+        channels.rest().into_iter().partition(|(_, said)| said.is_string());
+    let said = texts.into_iter().filter_map(|(name, text)| {
+        let text = text.as_str()?.to_owned();
+        Some(Part::Channel(ChannelText { name, text }))
+    });
+    Ok((thought.into_iter().chain(said).collect(), Map::from_iter(others)))
 }
 
 fn read_content(
@@ -186,14 +192,17 @@ pub(super) fn write(transcript: &Transcript) -> Result<Value> {
 }
 
 fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
-    let layout = Layout::of(message, place)?;
+    let mut layout = Layout::of(message, place)?;
+    let channels = take_channels(&mut layout);
     let mut extra = message.extra.clone();
     let mut object = Map::from_iter([("role".to_owned(), message.role.as_str().into())]);
     if let Some(content) = write_content(message.role, &layout, place)? {
         object.insert("content".into(), content);
     }
-    if let Some(channels) = write_channels(layout.thought, extra.shift_remove("channels").as_ref(), place)? {
-        object.insert("channels".into(), channels);
+    let mut written = write_said(layout.thought, &channels, place)?;
+    add_others(&mut written, extra.shift_remove("channels").as_ref(), place)?;
+    if !written.is_empty() {
+        object.insert("channels".into(), Value::Object(written));
     }
     if !layout.calls.is_empty() {
         let calls = layout.calls.iter().map(|call| calls::write(call, &call.said.arguments, place));
@@ -206,19 +215,52 @@ fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
     Ok(Value::Object(object))
 }
 
-fn write_channels(thought: Option<&str>, others: Option<&Value>, place: &Place<'_>) -> Result<Option<Value>> {
+/// Takes the channels that stand between the thought and the content: those have a place.
+fn take_channels<'a>(layout: &mut Layout<'a>) -> Vec<Placed<'a, ChannelText>> {
+    let channel = |(index, part): (usize, &'a MessagePart)| match &part.content {
+        Part::Channel(said) => Some(Placed { index, said, extra: &part.extra }),
+        _ => None,
+    };
+    let channels: Vec<_> = (layout.start..).zip(layout.content).map_while(channel).collect();
+    layout.content = layout.content.get(channels.len()..).unwrap_or_default();
+    layout.start += channels.len();
+    channels
+}
+
+fn write_said(
+    thought: Option<&str>,
+    channels: &[Placed<'_, ChannelText>],
+    place: &Place<'_>,
+) -> Result<Map<String, Value>> {
+    let parts = place.field("parts");
+    let mut written: Map<String, Value> =
+        thought.map(|thought| (THOUGHT.to_owned(), thought.into())).into_iter().collect();
+    for channel in channels {
+        let (place, name) = (parts.index(channel.index), &channel.said.name);
+        further::none(channel.extra, &place)?;
+        if THOUGHTS.contains(&name.as_str()) {
+            return Err(place.unsupported(format_args!("the channel {name:?} is the dialect's for thoughts")));
+        }
+        if written.contains_key(name) {
+            return Err(place.unsupported(format_args!("the dialect has one channel {name:?} a message")));
+        }
+        written.insert(name.clone(), channel.said.text.clone().into());
+    }
+    Ok(written)
+}
+
+/// Adds the channels that hold something other than text; they stay as they came.
+fn add_others(channels: &mut Map<String, Value>, others: Option<&Value>, place: &Place<'_>) -> Result<()> {
     let extra = place.field("extra");
     let place = extra.field("channels");
-    let thought = thought.map(|thought| (THOUGHT.to_owned(), Value::from(thought)));
-    let mut channels: Map<String, Value> = thought.into_iter().collect();
     match others {
-        Some(Value::Object(others)) if !others.is_empty() => {
-            append(&mut channels, others, &THOUGHTS, &place)?;
+        Some(Value::Object(others)) if others.values().any(Value::is_string) => {
+            Err(place.unsupported("channels of text are parts"))
         }
-        Some(_) => return Err(place.unsupported("channels are an object of one or more")),
-        None => {}
+        Some(Value::Object(others)) if !others.is_empty() => append(channels, others, &THOUGHTS, &place),
+        Some(_) => Err(place.unsupported("channels are an object of one or more")),
+        None => Ok(()),
     }
-    Ok((!channels.is_empty()).then_some(Value::Object(channels)))
 }
 
 /// Writes no content as no field, one text as a string, anything else as items.
@@ -245,7 +287,7 @@ fn write_item(MessagePart { content, extra }: &MessagePart, role: Role, place: &
         Part::Image(media) => MEDIA.add(write_media(MediaKind::Image, media, place)?, extra, place),
         Part::Audio(media) => MEDIA.add(write_media(MediaKind::Audio, media, place)?, extra, place),
         Part::ToolResult(result) => answer::write(result, extra, place),
-        Part::Text(_) | Part::Video(_) | Part::Thinking(_) | Part::ToolCall(_) => {
+        Part::Text(_) | Part::Video(_) | Part::Thinking(_) | Part::Channel(_) | Part::ToolCall(_) => {
             Err(layout::inexpressible(content, place))
         }
     }

@@ -217,9 +217,11 @@ fn write_part(MessagePart { content, extra }: &MessagePart, place: &Place<'_>) -
             let url = Outgoing::film(frames, place)?.data_uri();
             VIDEO.add(json!({"type": "video_url", "video_url": {"url": url}}), extra, place)
         }
-        Part::Thinking(_) | Part::ToolCall(_) | Part::ToolResult(_) | Part::Malformed(_) => {
-            Err(layout::inexpressible(content, place))
-        }
+        Part::Thinking(_)
+        | Part::Channel(_)
+        | Part::ToolCall(_)
+        | Part::ToolResult(_)
+        | Part::Malformed(_) => Err(layout::inexpressible(content, place)),
     }
 }
 

@@ -1,0 +1,64 @@
+//! `alloquy bookmark`: names for places in a conversation.
+
+use alloquy_core::{Chat, Result};
+use clap::Args;
+use clap::builder::BoolishValueParser as Switch;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::stored::Stored;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy bookmark draft                    where the conversation stands
+  alloquy bookmark draft 0.1.0
+  alloquy bookmark draft --remove
+  alloquy bookmark                          list them
+
+Whatever takes an address takes a bookmark: `alloquy goto draft`.";
+
+/// Put a bookmark at a message, or list the bookmarks
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Bookmark {
+    /// The bookmark; one of this name moves
+    name: Option<String>,
+    /// An address such as 0.1.0, a node's id, or a bookmark; where the conversation stands unless set
+    #[arg(value_name = "ADDRESS", conflicts_with = "remove")]
+    at: Option<String>,
+    /// Remove the bookmark
+    #[arg(long, requires = "name", env = "ALLOQUY_REMOVE", value_parser = Switch::new())]
+    remove: bool,
+    #[command(flatten)]
+    stored: Stored,
+}
+
+impl Bookmark {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(async {
+            let chat = self.stored.open(context).await?;
+            match (&self.name, self.remove) {
+                (None, _) => return list(&chat, context).await,
+                (Some(name), true) => chat.remove_bookmark(name).await?,
+                (Some(name), false) => chat.bookmark(name, self.place(&chat).await?).await?,
+            }
+            context.print("", &json!({"conversation": chat.id(), "bookmark": self.name}))
+        })
+    }
+
+    async fn place(&self, chat: &Chat) -> Result<Option<alloquy_core::NodeId>> {
+        match &self.at {
+            Some(at) => chat.resolve(at).await,
+            None => chat.head().await,
+        }
+    }
+}
+
+async fn list(chat: &Chat, context: &Context) -> Result<(), Failure> {
+    let notes = chat.annotations().await?;
+    let text: String = notes.bookmarks().map(|(name, node)| format!("{node}  {name}\n")).collect();
+    let bookmarks = notes.bookmarks().map(|(name, node)| json!({"name": name, "node": node}));
+    let bookmarks: Vec<_> = bookmarks.collect();
+    context.print(&text, &json!({"conversation": chat.id(), "bookmarks": bookmarks}))
+}

@@ -1,0 +1,52 @@
+//! `alloquy branches`: where a conversation leads.
+
+use alloquy_core::{Branch, Result};
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::stored::Stored;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy branches
+  alloquy goto \"$(alloquy branches --json | jq -r '.branches[0].leaf')\"
+
+A line is a branch: its last message, how many lead to it, that one's beginning, and the label. A * marks where the \
+conversation stands.";
+
+/// List the branches of a conversation
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Branches {
+    #[command(flatten)]
+    stored: Stored,
+}
+
+impl Branches {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(async {
+            let chat = self.stored.open(context).await?;
+            let (branches, tree) = (chat.branches().await?, chat.tree().await?);
+            let mut text = String::new();
+            for branch in &branches {
+                let said = tree.node(branch.leaf)?.message.preview(40);
+                text += &line(branch, &said);
+            }
+            let values: Vec<_> = branches.iter().map(value).collect();
+            context.print(&text, &json!({"conversation": chat.id(), "branches": values}))
+        })
+    }
+}
+
+fn line(branch: &Branch, said: &str) -> String {
+    let mark = if branch.has_head { '*' } else { ' ' };
+    let label = branch.label.as_deref().map(|label| format!("  “{label}”")).unwrap_or_default();
+    format!("{mark} {}  {:>4} messages  {said}{label}\n", branch.leaf, branch.nodes)
+}
+
+fn value(branch: &Branch) -> serde_json::Value {
+    let Branch { leaf, begins, nodes, label, has_head, .. } = branch;
+    json!({"leaf": leaf, "begins": begins, "nodes": nodes, "label": label, "has_head": has_head})
+}

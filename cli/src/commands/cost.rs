@@ -1,0 +1,90 @@
+//! `alloquy cost`: what the replies of a conversation took, and what that cost.
+
+use std::path::{Path, PathBuf};
+
+use alloquy_core::{Error, ErrorKind, PriceTable, Result, Spending};
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::stored::Stored;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy cost --prices prices.toml
+  alloquy cost --prices prices.toml --at 0.1     what leads to this message, and nothing else
+
+A table of prices, for a million tokens each, in TOML or JSON; the longest name that fits counts, and of several prices \
+the last that held on the day of the reply:
+
+  currency = \"USD\"
+  [[prices]]
+  models = [\"gpt-4o\", \"gpt-4o-2024*\"]
+  from = \"2024-10-02\"
+  input = \"2.50\"
+  cached = \"1.25\"
+  output = \"10\"
+  reasoning = \"10\"
+
+A reply whose price or whose tokens nobody knows makes the sum unknown, not smaller.";
+
+/// Say what the replies of a conversation took and cost
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Cost {
+    /// The table of prices; an example with a few list prices unless set
+    #[arg(long, value_name = "FILE", env = "ALLOQUY_PRICES")]
+    prices: Option<PathBuf>,
+    /// Count what leads to this message alone: an address, a node's id or a bookmark
+    #[arg(long, value_name = "ADDRESS", env = "ALLOQUY_AT")]
+    at: Option<String>,
+    #[command(flatten)]
+    stored: Stored,
+}
+
+impl Cost {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let prices = self.prices.as_deref().map_or_else(|| Ok(PriceTable::example()), read)?;
+        pollster::block_on(async {
+            let chat = self.stored.open(context).await?;
+            let spent = match &self.at {
+                Some(at) => Spending::of(&chat.path(chat.resolve(at).await?).await?, &prices),
+                None => chat.spending(&prices).await?,
+            };
+            let value = json!({"conversation": chat.id(), "spending": spent, "total": spent.total()});
+            context.print(&text(&spent), &value)
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<PriceTable> {
+    let failed = |source| {
+        Error::new(ErrorKind::Invalid, format!("table of prices {path:?} cannot be read")).with_source(source)
+    };
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let table = match path.extension().is_some_and(|extension| extension == "json") {
+        true => PriceTable::from_json(&text),
+        false => toml::from_str(&text).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string())),
+    };
+    table.map_err(|error| error.context(format_args!("table of prices {path:?}")))
+}
+
+fn text(spent: &Spending) -> String {
+    let Spending { currency, replies, tokens, known, uncounted, unpriced, .. } = spent;
+    let total = spent.total().map_or("unknown".to_owned(), |total| format!("{total} {currency}"));
+    let mut text = format!(
+        "{replies} replies: {} tokens of prompts, {} cached, {} of replies, {} of thoughts\ntotal {total}\n",
+        tokens.input, tokens.cached, tokens.output, tokens.reasoning
+    );
+    if spent.total().is_none() {
+        text += &format!("known {known} {currency}\n");
+    }
+    if *uncounted > 0 {
+        text += &format!("{uncounted} replies do not say what they took\n");
+    }
+    for model in unpriced {
+        text += &format!("no price for {model:?}\n");
+    }
+    text
+}

@@ -1,0 +1,53 @@
+//! `alloquy diff`: what two branches do not share.
+
+use alloquy_core::{BranchDiff, Node, Result};
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::stored::Stored;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy diff 0.0 0.1                      two answers to one question
+  alloquy diff draft final                  two bookmarks
+  alloquy diff --json 0.0 0.1 | jq '.right[].message'
+
+A line that begins with - is on the first branch alone, one with + on the second.";
+
+/// Show what two branches do not share
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Diff {
+    /// A message on one branch: an address such as 0.1.0, a node's id, or a bookmark
+    #[arg(value_name = "ADDRESS")]
+    left: String,
+    /// A message on the other
+    #[arg(value_name = "ADDRESS")]
+    right: String,
+    #[command(flatten)]
+    stored: Stored,
+}
+
+impl Diff {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(async {
+            let chat = self.stored.open(context).await?;
+            let (left, right) = (chat.resolve(&self.left).await?, chat.resolve(&self.right).await?);
+            let BranchDiff { common, left, right, .. } = chat.diff(left, right).await?;
+            let text =
+                format!("{} messages in common\n{}{}", common.len(), lines('-', &left), lines('+', &right));
+            let common: Vec<_> = common.iter().map(|node| node.id).collect();
+            let value = json!({"conversation": chat.id(), "common": common, "left": left, "right": right});
+            context.print(&text, &value)
+        })
+    }
+}
+
+/// The whole text of each message, each of its lines marked.
+fn lines(mark: char, nodes: &[Node]) -> String {
+    let said = |node: &Node| format!("{}: {}", node.message.role, node.message.text());
+    let texts: Vec<_> = nodes.iter().map(said).collect();
+    texts.iter().flat_map(|text| text.lines()).map(|line| format!("{mark} {line}\n")).collect()
+}

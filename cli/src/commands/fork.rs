@@ -1,0 +1,46 @@
+//! `alloquy fork`: a copy of a conversation that goes its own way.
+
+use alloquy_core::{ConversationId, Result};
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::stored::Stored;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy fork                              copy the last conversation, up to where it stands
+  alloquy fork --at 0.1 --name work/plan-b
+  alloquy chat --conversation \"$(alloquy fork)\"
+
+The name of the copy is printed. `alloquy merge` brings back what is said in it.";
+
+/// Copy a conversation, up to a message, into a new one
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Fork {
+    /// Copy what leads to this message: an address, a node's id or a bookmark; where the conversation stands unless set
+    #[arg(long, value_name = "ADDRESS", env = "ALLOQUY_AT")]
+    at: Option<String>,
+    /// Call the copy this; a new name unless set
+    #[arg(long, value_name = "ID", env = "ALLOQUY_NAME")]
+    name: Option<ConversationId>,
+    #[command(flatten)]
+    stored: Stored,
+}
+
+impl Fork {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(async {
+            let chat = self.stored.open(context).await?;
+            let at = match &self.at {
+                Some(at) => chat.resolve(at).await?,
+                None => chat.head().await?,
+            };
+            let copy = chat.fork_at(at, self.name.unwrap_or_else(ConversationId::new)).await?;
+            let value = json!({"conversation": copy.id(), "from": chat.id(), "head": at});
+            context.print(&format!("{}\n", copy.id()), &value)
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! `alloquy goto`: where a conversation stands.
+
+use alloquy_core::Result;
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::stored::Stored;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy goto 0.1.0                        what is said next follows this message
+  alloquy goto draft                        a bookmark
+  alloquy goto \"\"                           before the first message";
+
+/// Go to a message of a conversation: what is said next follows it
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Goto {
+    /// An address such as 0.1.0, a node's id, or a bookmark
+    #[arg(value_name = "ADDRESS")]
+    to: String,
+    #[command(flatten)]
+    stored: Stored,
+}
+
+impl Goto {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(async {
+            let chat = self.stored.open(context).await?;
+            let node = chat.resolve(&self.to).await?;
+            chat.goto(node).await?;
+            context.print("", &json!({"conversation": chat.id(), "head": node}))
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! `alloquy label`: what a branch is called.
+
+use alloquy_core::Result;
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::stored::Stored;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy label 0.1 \"the formal one\"        `tree` and `branches` show it
+  alloquy label 0.1                         take the label off";
+
+/// Label a message, and with it the branch below it
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Label {
+    /// An address such as 0.1.0, a node's id, or a bookmark
+    #[arg(value_name = "ADDRESS")]
+    at: String,
+    /// The label; without it, the one that is there goes
+    label: Option<String>,
+    #[command(flatten)]
+    stored: Stored,
+}
+
+impl Label {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(async {
+            let chat = self.stored.open(context).await?;
+            let node = chat.resolve(&self.at).await?;
+            chat.label(node, self.label.as_deref()).await?;
+            context.print("", &json!({"conversation": chat.id(), "node": node, "label": self.label}))
+        })
+    }
+}

@@ -1,0 +1,47 @@
+//! `alloquy merge`: what another copy of a conversation has.
+
+use alloquy_core::{ConversationId, Result};
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::stored::Stored;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy merge plan-b --conversation plan
+
+What the other one has is added as branches; what was pruned there goes here, unless the conversation stands there. The \
+other one stays as it is. Two conversations that are no copies of each other are refused.";
+
+/// Add what another copy of a conversation has, such as one that `fork` made
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Merge {
+    /// The other copy
+    #[arg(value_name = "ID")]
+    other: ConversationId,
+    #[command(flatten)]
+    stored: Stored,
+}
+
+impl Merge {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        pollster::block_on(async {
+            let (chat, other) = self.stored.open_two(context, &self.other).await?;
+            let merged = chat.merge(&other).await?;
+            for node in &merged.held {
+                context.notes.say(format_args!(
+                    "node {node} was pruned there and stays: the conversation stands there"
+                ));
+            }
+            let text = format!("{} added, {} pruned\n", merged.added.len(), merged.pruned.len());
+            let value = json!({
+                "conversation": chat.id(), "from": other.id(), "added": merged.added, "pruned": merged.pruned,
+                "pruned_here": merged.pruned_here, "held": merged.held,
+            });
+            context.print(&text, &value)
+        })
+    }
+}

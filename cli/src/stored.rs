@@ -1,0 +1,66 @@
+//! A stored conversation for commands that ask no model.
+
+use std::sync::Arc;
+
+use alloquy_core::{
+    CacheReport, Chat, ChatModel, ConversationId, ConversationManager as _, Error, ErrorKind, Manager,
+    ReplyStream, Request, Result,
+};
+use async_trait::async_trait;
+use clap::Args;
+
+use crate::arguments::{StoreArguments, WhichConversation};
+use crate::commands::Context;
+use crate::open;
+
+/// Which stored conversation is meant, and where it is kept.
+#[derive(Args, Debug)]
+pub(crate) struct Stored {
+    #[command(flatten)]
+    which: WhichConversation,
+    #[command(flatten)]
+    store: StoreArguments,
+}
+
+impl Stored {
+    /// Opens the conversation that the arguments name, or the last one.
+    pub(crate) async fn open(&self, context: &Context) -> Result<Chat> {
+        self.with(context, None).await.map(|(chat, _)| chat)
+    }
+
+    /// Opens it, and another one of the same store.
+    pub(crate) async fn open_two(&self, context: &Context, other: &ConversationId) -> Result<(Chat, Chat)> {
+        let (chat, other) = self.with(context, Some(other)).await?;
+        Ok((chat.clone(), other.unwrap_or(chat)))
+    }
+
+    async fn with(&self, context: &Context, other: Option<&ConversationId>) -> Result<(Chat, Option<Chat>)> {
+        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let id = self.which.find_or_last(&kept).await?;
+        let manager = Manager::over(Arc::new(Nobody)).store(kept.store).owner(kept.owner).build()?;
+        let other = match other {
+            Some(other) => Some(manager.open(other).await?),
+            None => None,
+        };
+        Ok((manager.open(&id).await?, other))
+    }
+}
+
+/// Stands where a model would, and is not asked.
+#[derive(Debug)]
+struct Nobody;
+
+#[async_trait]
+impl ChatModel for Nobody {
+    fn name(&self) -> &str {
+        "nobody"
+    }
+
+    async fn reply(&self, _: Request) -> Result<ReplyStream> {
+        Err(Error::new(ErrorKind::Unsupported, "this command asks no model"))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,122 @@
+//! What is done with branches of what is kept: places, copies, unions, labels, bookmarks, differences, costs.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod program;
+mod shared;
+
+use alloquy_core::{ConversationRecord, Message, Node, NodeId, Owner, Preface};
+use pollster::block_on;
+use program::Program;
+use serde_json::{Value, json};
+
+/// A store with one conversation: a question, and two answers of which the second stands.
+fn program() -> Program {
+    let program = Program::new();
+    block_on(async {
+        let (store, owner) = (alloquy_storage::open(&program.store()).await.unwrap(), Owner::local());
+        let record = ConversationRecord::new("tea".parse().unwrap(), Preface::default());
+        let question = Node::new(None, Message::user("Tea?"));
+        let answer = |text: &str, model: &str| {
+            let mut node = Node::new(Some(question.id), Message::assistant(text));
+            node.metadata.insert("model".into(), model.into());
+            node.metadata.insert("usage".into(), json!({"prompt": 1000, "generated": 100}));
+            node
+        };
+        let nodes = [question.clone(), answer("Green,\nplease", "gpt-4o"), answer("No", "my own")];
+        store.create(&owner, &record).await.unwrap();
+        store.append(&owner, &record.id, &nodes).await.unwrap();
+        store.set_head(&owner, &record.id, None, Some(nodes[2].id)).await.unwrap();
+    });
+    program
+}
+
+fn object(program: &Program, arguments: &[&str]) -> Value {
+    program.run(&[&["--json"], arguments].concat()).ok().events().remove(0)
+}
+
+fn out(program: &Program, arguments: &[&str]) -> String {
+    program.redacted(&program.run(arguments).ok().out)
+}
+
+#[test]
+fn labels_and_bookmarks_are_shown_and_lead_somewhere() {
+    let program = program();
+    assert_eq!(out(&program, &["label", "0.0", "the green one"]), "");
+    out(&program, &["bookmark", "green", "0.0"]);
+    out(&program, &["bookmark", "here"]);
+    let drawn = out(&program, &["tree"]);
+    insta::assert_snapshot!(drawn);
+    insta::assert_snapshot!(out(&program, &["branches"]));
+    insta::assert_snapshot!(out(&program, &["bookmark"]));
+    out(&program, &["goto", "green"]);
+    assert_eq!(out(&program, &["branches"]).lines().filter(|line| line.starts_with('*')).count(), 1);
+    out(&program, &["label", "green"]);
+    out(&program, &["bookmark", "green", "--remove"]);
+    assert!(!out(&program, &["tree"]).contains("green"));
+    let unknown = program.run(&["goto", "green"]);
+    let said = "error: address \"green\" is neither a node's id nor a list of places such as \"0.1.2\"";
+    assert_eq!(unknown.errors(), [said]);
+}
+
+#[test]
+fn a_branch_goes_unless_the_conversation_stands_there() {
+    let program = program();
+    let refused = program.run(&["prune", "0.1"]);
+    assert!(refused.errors()[0].contains("move it before you prune"), "{refused:?}");
+    assert_eq!(out(&program, &["prune", "0.0", "--compact"]), "1 pruned\n");
+    assert_eq!(object(&program, &["branches"])["branches"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_copy_goes_its_own_way_and_comes_back() {
+    let program = program();
+    assert_eq!(out(&program, &["fork", "--at", "0.0", "--name", "copy", "--conversation", "tea"]), "copy\n");
+    let copied = object(&program, &["tree", "--conversation", "copy"]);
+    assert_eq!(copied["nodes"].as_array().unwrap().len(), 2);
+    block_on(async {
+        let store = alloquy_storage::open(&program.store()).await.unwrap();
+        let above: NodeId = copied["nodes"][1]["id"].as_str().unwrap().parse().unwrap();
+        let more = Node::new(Some(above), Message::user("And sugar"));
+        store.append(&Owner::local(), &"copy".parse().unwrap(), &[more]).await.unwrap();
+    });
+    let merged = out(&program, &["merge", "copy", "--conversation", "tea"]);
+    assert_eq!(merged, "1 added, 0 pruned\n");
+    insta::assert_snapshot!(out(&program, &["diff", "0.0.0", "0.1", "--conversation", "tea"]));
+    let taken = program.run(&["fork", "--name", "copy", "--conversation", "tea"]);
+    assert_eq!(taken.code, Some(1), "{taken:?}");
+}
+
+#[test]
+fn a_cost_is_exact_or_unknown() {
+    let program = program();
+    insta::assert_snapshot!(out(&program, &["cost"]));
+    assert_eq!(object(&program, &["cost", "--at", "0.0"])["total"], "0.0035");
+    let table = "currency = \"EUR\"\n[[prices]]\nmodels = [\"*\"]\ninput = 0.1\noutput = \"0.3\"\n";
+    program.write("prices.toml", table);
+    assert_eq!(object(&program, &["cost", "--prices", "prices.toml"])["total"], "0.00026");
+    program.write(
+        "bad.toml",
+        "currency = \"EUR\"\nprices = [{models = [\"*\"], input = \"-1\", output = \"1\"}]\n",
+    );
+    let bad = program.run(&["cost", "--prices", "bad.toml"]);
+    assert!(
+        bad.errors()[0].contains("table of prices \"bad.toml\"")
+            && bad.errors()[0].contains("-1 is not from 0"),
+        "{bad:?}"
+    );
+}
+
+#[test]
+fn every_flag_is_a_variable() {
+    let at = program().variable("ALLOQUY_AT", "0.0").variable("ALLOQUY_NAME", "copy");
+    assert_eq!(out(&at, &["fork"]), "copy\n");
+    assert_eq!(object(&at, &["cost", "--conversation", "tea"])["total"], "0.0035");
+    let prices = program();
+    let file = prices.write("p.json", r#"{"currency": "EUR", "prices": []}"#);
+    let prices = prices.variable("ALLOQUY_PRICES", file);
+    assert_eq!(object(&prices, &["cost"])["spending"]["currency"], "EUR");
+    let remove = program().variable("ALLOQUY_REMOVE", "1");
+    assert_eq!(out(&remove, &["bookmark", "nothing"]), "");
+    let compact = program().variable("ALLOQUY_COMPACT", "1");
+    assert_eq!(out(&compact, &["prune", "0.0"]), "1 pruned\n");
+}

@@ -1,0 +1,134 @@
+//! What is asked in one turn, and whatever differs in it from the settings of the conversation.
+
+use serde_json::{Map, Value};
+
+use crate::address::Address;
+use crate::arguments::ProcessorArguments;
+use crate::guidance::Guidance;
+use crate::message::Message;
+use crate::sampling::SamplingOptions;
+use crate::tree::LABEL;
+use crate::turn_data::TurnData;
+
+/// The fact about a reply that says which instructions it was given in the place of those of its conversation.
+const SYSTEM_PROMPT: &str = "system_prompt";
+
+/// What is asked in one turn: messages, and whatever differs from the manager's settings this once.
+///
+/// ```
+/// use alloquy_core::{Ask, SamplingOptions};
+///
+/// let ask = Ask::from("Surprise me")
+///     .at("0.1".parse::<alloquy_core::Address>()?)
+///     .system_prompt("Rhyme.")
+///     .sampling(SamplingOptions { temperature: Some(1.2), ..Default::default() });
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Ask {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) at: Option<Address>,
+    pub(crate) sampling: SamplingOptions,
+    pub(crate) arguments: ProcessorArguments,
+    pub(crate) guidance: Guidance,
+    pub(crate) system_prompt: Option<String>,
+    pub(crate) label: Option<String>,
+    pub(crate) metadata: Map<String, Value>,
+    pub(crate) turn_data: TurnData,
+}
+
+impl Ask {
+    /// Sets below which node this is said, or which node is answered, wherever the head is; it moves to the answer
+    /// nevertheless.
+    pub fn at(mut self, node: impl Into<Address>) -> Self {
+        self.at = Some(node.into());
+        self
+    }
+
+    /// Sets the form that the replies of this turn must have. Once the model has called tools it need not call more,
+    /// and then answers in that form.
+    pub fn guidance(mut self, guidance: Guidance) -> Self {
+        self.guidance = guidance;
+        self
+    }
+
+    /// Sets how this reply is sampled; what is absent the conversation decides, then the manager.
+    pub fn sampling(mut self, sampling: SamplingOptions) -> Self {
+        self.sampling = sampling;
+        self
+    }
+
+    /// Sets a variable of the chat template for this turn, over that of the conversation and of the preface.
+    pub fn extra(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.arguments.extra.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets what the processor is told in this turn, over what was set before; what is absent the conversation
+    /// decides, then the preface.
+    pub fn arguments(mut self, arguments: ProcessorArguments) -> Self {
+        self.arguments = arguments.or(&self.arguments);
+        self
+    }
+
+    /// Puts instructions in the place of those of the conversation, for this turn alone. Nothing said is changed; the
+    /// replies remember them as `system_prompt` in their metadata.
+    pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
+        self.system_prompt = Some(text.into());
+        self
+    }
+
+    /// Labels the replies of this turn, or the last message that is added; see [`Chat::label`](crate::Chat::label).
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = Some(label.into());
+        self
+    }
+
+    /// Remembers something with the replies of this turn, or with the last message that is added. What a reply
+    /// remembers of itself, such as `usage`, goes before.
+    pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.metadata.insert(name.into(), value.into());
+        self
+    }
+
+    /// Hands something to the middleware and the tools of this turn; it is not stored.
+    pub fn turn_data(mut self, data: TurnData) -> Self {
+        self.turn_data = data;
+        self
+    }
+
+    /// What the nodes of this turn remember of the question.
+    pub(crate) fn facts(&self) -> Map<String, Value> {
+        let mut facts = self.metadata.clone();
+        let texts = [(LABEL, &self.label), (SYSTEM_PROMPT, &self.system_prompt)];
+        for (name, text) in texts {
+            facts.extend(text.clone().map(|text| (name.to_owned(), text.into())));
+        }
+        facts
+    }
+}
+
+impl From<Vec<Message>> for Ask {
+    fn from(messages: Vec<Message>) -> Self {
+        Self { messages, ..Self::default() }
+    }
+}
+
+impl From<Message> for Ask {
+    fn from(message: Message) -> Self {
+        Self::from(vec![message])
+    }
+}
+
+impl From<&str> for Ask {
+    fn from(text: &str) -> Self {
+        Self::from(Message::user(text))
+    }
+}
+
+impl From<String> for Ask {
+    fn from(text: String) -> Self {
+        Self::from(Message::user(text))
+    }
+}

@@ -1,0 +1,163 @@
+//! Copies of a conversation, and their union; branches that go, and what they occupied.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Chat;
+use crate::address::Address;
+use crate::annotations::Annotations;
+use crate::store::{ConversationId, ConversationRecord};
+use crate::tree::{Node, NodeId, Tree, same_node};
+use crate::{Error, ErrorKind, Result};
+
+/// What [`Chat::merge`] came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Merged {
+    /// The nodes that came from the other copy, parents before children.
+    pub added: Vec<NodeId>,
+    /// The nodes of the other copy that stay away, because they were pruned here or stand below one that was.
+    pub pruned_here: Vec<NodeId>,
+    /// The nodes that went here with all below them, because they were pruned there.
+    pub pruned: Vec<NodeId>,
+    /// The nodes that were pruned there and stay here, because the head stands at them or below.
+    pub held: Vec<NodeId>,
+}
+
+impl Chat {
+    /// Copies the path to the head into a new conversation.
+    ///
+    /// # Errors
+    /// As [`Chat::fork_at`].
+    pub async fn fork(&self) -> Result<Chat> {
+        self.fork_at(self.head().await?, ConversationId::new()).await
+    }
+
+    /// Copies the path to a node into a new conversation of this name, with the preface, the metadata and what is noted
+    /// on those nodes. The nodes keep their ids, so that the copy can be [merged](Chat::merge) into the original.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] for a name that is taken, [`ErrorKind::NotFound`] for a node that is not here.
+    pub async fn fork_at(&self, node: impl Into<Address>, id: ConversationId) -> Result<Chat> {
+        let path = match self.parts.node_at(&self.id, &node.into()).await? {
+            Some(node) => self.parts.path(&self.id, node).await?,
+            None => Vec::new(),
+        };
+        let ConversationRecord { preface, sampling, mut metadata, .. } = self.record().await?;
+        let mut notes = Annotations::read(&metadata)?;
+        notes.keep(&Tree::from_nodes(path.iter().cloned())?);
+        notes.write(&mut metadata)?;
+        let copy = ConversationRecord { sampling, metadata, ..ConversationRecord::new(id, preface) };
+        self.parts.store.create(&self.parts.owner, &copy).await?;
+        if let Err(error) = self.fill(&copy.id, &path).await {
+            // Half a copy is no copy. Should deleting fail too, the first error is the one to tell.
+            let _ = self.parts.store.delete(&self.parts.owner, &copy.id).await;
+            return Err(error);
+        }
+        Ok(Chat::new(Arc::clone(&self.parts), copy.id).with_arguments(self.arguments.clone()))
+    }
+
+    /// Puts the blobs again before the nodes, so that a deletion meanwhile does not take them away.
+    async fn fill(&self, copy: &ConversationId, path: &[Node]) -> Result<()> {
+        self.parts.store(copy, path).await?;
+        self.parts.store.set_head(&self.parts.owner, copy, None, path.last().map(|node| node.id)).await
+    }
+
+    /// Adds what another copy of this conversation has, from whichever store and of whichever name: nodes, tombstones,
+    /// and notes where there are none here. What stands here stays, and so does the head. Merging each into the other
+    /// makes them equal, but for the head, the metadata of the host, and notes on which they differ.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] where one id has different content in the two, or their prefaces differ: nothing was
+    /// changed then.
+    pub async fn merge(&self, other: &Chat) -> Result<Merged> {
+        let (ours, tree) = self.parts.settled().await.load(&self.parts.owner, &self.id).await?;
+        let (theirs, others) = other.parts.settled().await.load(&other.parts.owner, &other.id).await?;
+        if ours.preface != theirs.preface {
+            let (ours, theirs) = (ours.id.as_str(), theirs.id.as_str());
+            let message = format!("the prefaces of {ours:?} and {theirs:?} differ: they are no copies");
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        let (wanted, pruned_here) = missing(&tree, &others)?;
+        let added: Vec<_> = wanted.iter().map(|node| node.id).collect();
+        let wanted = other.parts.with_media(wanted).await?;
+        self.parts.store(&self.id, &wanted).await?;
+        let mut merged = Merged { added, pruned_here, ..Merged::default() };
+        self.bury(&tree, &others, &mut merged).await?;
+        let notes = Annotations::of(&theirs)?;
+        self.note(|ours| ours.join(&notes)).await?;
+        Ok(merged)
+    }
+
+    async fn bury(&self, tree: &Tree, others: &Tree, merged: &mut Merged) -> Result<()> {
+        for node in others.tombstones().filter(|&id| tree.node(id).is_ok()) {
+            match self.parts.store.prune(&self.parts.owner, &self.id, node).await {
+                Ok(()) => merged.pruned.push(node),
+                // It went with one above it.
+                Err(error) if error.is_not_found() => merged.pruned.push(node),
+                Err(error) if error.is_conflict() => merged.held.push(node),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hides a node and everything below it for good, and returns how many nodes that are. [`Chat::compact`] reclaims
+    /// what they occupy.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when the head stands there: go elsewhere first. [`ErrorKind::NotFound`] for a node that
+    /// is not here.
+    pub async fn prune(&self, node: impl Into<Address>) -> Result<usize> {
+        let tree = self.tree().await?;
+        let nothing = || Error::new(ErrorKind::Invalid, "only `reset` prunes everything");
+        let node = tree.at(&node.into())?.ok_or_else(nothing)?;
+        self.parts.store.prune(&self.parts.owner, &self.id, node).await?;
+        Ok(tree.below(node).len())
+    }
+
+    /// Reclaims what pruned nodes occupy, and drops what is noted on them.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn compact(&self) -> Result<()> {
+        let tree = self.tree().await?;
+        self.note(|notes| notes.keep(&tree)).await?;
+        self.parts.store.compact(&self.parts.owner, &self.id).await
+    }
+
+    /// Prunes everything that was said: the conversation is as it began, with its preface and its metadata.
+    /// [`Chat::goto`] with `None` begins anew too, and keeps what was said as branches.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn reset(&self) -> Result<()> {
+        self.goto(None).await?;
+        while let Some(first) = self.tree().await?.children(None).first().copied() {
+            match self.parts.store.prune(&self.parts.owner, &self.id, first).await {
+                // Another writer went there meanwhile.
+                Err(error) if error.is_conflict() => self.goto(None).await?,
+                Err(error) if !error.is_not_found() => return Err(error),
+                _ => {}
+            }
+        }
+        self.note(|notes| *notes = Annotations::default()).await
+    }
+}
+
+/// Returns the nodes that `others` has and `tree` has not, parents before children, and those that were pruned here.
+fn missing(tree: &Tree, others: &Tree) -> Result<(Vec<Node>, Vec<NodeId>)> {
+    let mut gone: BTreeSet<_> = tree.tombstones().collect();
+    let (mut wanted, mut pruned) = (Vec::new(), Vec::new());
+    for (_, node) in others.walk() {
+        match tree.node(node.id) {
+            Ok(known) => same_node(known, node)?,
+            Err(_) if gone.contains(&node.id) || node.parent.is_some_and(|parent| gone.contains(&parent)) => {
+                gone.insert(node.id);
+                pruned.push(node.id);
+            }
+            Err(_) => wanted.push(node.clone()),
+        }
+    }
+    Ok((wanted, pruned))
+}

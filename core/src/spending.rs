@@ -1,0 +1,116 @@
+//! What replies took and what they cost: of one node, a branch, a tree. Knows nodes and prices, not stores.
+
+use std::collections::BTreeSet;
+
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+use crate::chat_model::Usage;
+use crate::prices::{Day, PriceTable};
+use crate::tree::Node;
+
+/// Tokens by what they are charged as; none is counted twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TokenCount {
+    /// Tokens of prompts that were computed.
+    pub input: usize,
+    /// Tokens of prompts that were there from before.
+    pub cached: usize,
+    /// Tokens of replies, without thoughts.
+    pub output: usize,
+    /// Tokens of thoughts.
+    pub reasoning: usize,
+}
+
+impl From<Usage> for TokenCount {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input: usage.prompt.saturating_sub(usage.reused),
+            cached: usage.reused,
+            output: usage.generated.saturating_sub(usage.thinking),
+            reasoning: usage.thinking,
+        }
+    }
+}
+
+impl TokenCount {
+    fn add(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.output = self.output.saturating_add(other.output);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
+    }
+}
+
+/// What some replies took and cost.
+///
+/// ```
+/// use alloquy_core::{Message, Node, PriceTable, Spending};
+/// use serde_json::json;
+///
+/// let mut reply = Node::new(None, Message::assistant("Hello!"));
+/// reply.metadata.insert("model".into(), "gpt-4o".into());
+/// reply.metadata.insert("usage".into(), json!({"prompt": 1000, "reused": 400, "generated": 30}));
+/// let spent = Spending::of([&reply], &PriceTable::example());
+/// // 600 at 2.50, 400 at 1.25 and 30 at 10 for a million.
+/// assert_eq!(spent.total().map(|total| total.to_string()).as_deref(), Some("0.0023"));
+///
+/// reply.metadata.insert("model".into(), "my own".into());
+/// assert_eq!(Spending::of([&reply], &PriceTable::example()).total(), None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Spending {
+    /// The currency of the table.
+    pub currency: String,
+    /// How many replies there are: what a model said here. What hosts wrote in its name is none.
+    pub replies: usize,
+    /// What they took, as far as that is known.
+    pub tokens: TokenCount,
+    /// What those cost of which it is known.
+    pub known: Decimal,
+    /// How many replies did not say what they took, such as those that were dropped.
+    pub uncounted: usize,
+    /// The models of whose replies nobody knows the price.
+    pub unpriced: BTreeSet<String>,
+}
+
+impl Spending {
+    /// Sums up the replies among `nodes`, each at the price of its day.
+    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>, prices: &PriceTable) -> Self {
+        let mut spent = Self {
+            currency: prices.currency().to_owned(),
+            replies: 0,
+            tokens: TokenCount::default(),
+            known: Decimal::ZERO,
+            uncounted: 0,
+            unpriced: BTreeSet::new(),
+        };
+        for node in nodes {
+            if let Some(model) = node.model() {
+                spent.add(node, model, prices);
+            }
+        }
+        spent
+    }
+
+    fn add(&mut self, node: &Node, model: &str, prices: &PriceTable) {
+        self.replies += 1;
+        let Some(usage) = node.usage() else {
+            self.uncounted += 1;
+            return;
+        };
+        let tokens = TokenCount::from(usage);
+        self.tokens.add(tokens);
+        let price = prices.price(model, Day::of(node.id.created()));
+        match price.and_then(|price| price.cost(&tokens)) {
+            Some(cost) => self.known = self.known.saturating_add(cost).normalize(),
+            None => drop(self.unpriced.insert(model.to_owned())),
+        }
+    }
+
+    /// Returns what all of them cost; `None` where that is not known of one.
+    pub fn total(&self) -> Option<Decimal> {
+        (self.uncounted == 0 && self.unpriced.is_empty()).then_some(self.known)
+    }
+}

@@ -1,0 +1,90 @@
+//! What happens during a turn, and what it comes to.
+
+use serde::Serialize;
+
+use crate::chat_model::Reply;
+use crate::message::{Message, ToolCall, ToolResult};
+use crate::processor::Delta;
+use crate::tree::{Node, NodeId};
+
+/// Something that happens during a turn.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum TurnEvent {
+    /// A piece of the reply.
+    Delta(Delta),
+    /// A tool answered.
+    ToolResult(ToolResult),
+    /// A node was stored.
+    Node(Node),
+}
+
+/// Where the head of the conversation is after a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadMove {
+    /// At the turn's last node.
+    Moved,
+    /// Elsewhere: another writer moved it first, and the reply is kept as a branch.
+    Branched {
+        /// Where it is.
+        head: Option<NodeId>,
+    },
+}
+
+/// Why a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TurnEnd {
+    /// The model answered, and asks for nothing more.
+    Answered,
+    /// Calls of the last reply are for the host to answer.
+    HostCalls,
+    /// The model asked for tools once more than it may in one turn. Those calls did not run: completing the turn runs
+    /// them, with as many rounds again.
+    ToolRounds,
+    /// [`Turn::stop`] ended it. Tools that were running then answered with an error that says so.
+    Stopped,
+    /// The model failed midway. What it had said is kept as an interrupted node, and [`Reply::error`] says why.
+    Failed,
+}
+
+/// What a turn came to.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TurnReply {
+    /// Why the turn ended.
+    pub end: TurnEnd,
+    /// The last reply, with its usage, cache report and finish reason.
+    pub reply: Reply,
+    /// The node of that reply.
+    pub node: NodeId,
+    /// The turn's last node: that of the reply, or of the results of its calls.
+    pub last: NodeId,
+    /// The node that the turn answered; `None` when it answered the preface alone.
+    pub answers: Option<NodeId>,
+    /// Whether the head is at [`TurnReply::last`] now.
+    pub head: HeadMove,
+    /// Calls that nothing has answered yet. The results that the next message carries are theirs; calls of tools that
+    /// the manager has run when the turn is completed; the rest is answered by an error when the conversation goes on.
+    pub pending: Vec<ToolCall>,
+    /// How many times the model was called.
+    pub rounds: usize,
+}
+
+impl TurnReply {
+    /// Returns the reply's message.
+    pub fn message(&self) -> &Message {
+        &self.reply.message
+    }
+
+    /// Returns the reply's text.
+    pub fn text(&self) -> String {
+        self.reply.text()
+    }
+
+    /// Returns the node that the turn answered, to go back to.
+    pub fn answers(&self) -> Option<NodeId> {
+        self.answers
+    }
+}

@@ -1,0 +1,188 @@
+//! Replies that nobody waits for, models that fail midway, saves that fail.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+
+use alloquy_core::testing::{EchoModel, FaultStore, StoreCall};
+use alloquy_core::{
+    CacheReport, Chat, ChatModel, ConversationStore, Delta, Error, ErrorKind, Manager, MemoryStore,
+    NodeStatus, PartialReplies, Preface, PriceTable, ReplyStream, Request, Result, Run, TurnEvent,
+};
+use futures::StreamExt;
+use pollster::block_on;
+
+const SAID: &str = "one two three four";
+
+async fn over(policy: PartialReplies) -> (Manager, Chat) {
+    let manager = Manager::over(Arc::new(EchoModel)).partial_replies(policy).build().unwrap();
+    let chat = manager.create(Preface::default()).await.unwrap();
+    (manager, chat)
+}
+
+/// Takes a turn up to its `pieces`th piece of a reply, and drops it.
+async fn drop_after(chat: &Chat, pieces: usize) {
+    let mut turn = chat.send(SAID);
+    let mut heard = 0;
+    while heard < pieces {
+        let Some(event) = turn.next().await else { return };
+        heard += usize::from(matches!(event, TurnEvent::Delta(_)));
+    }
+}
+
+#[test]
+fn a_dropped_reply_is_kept_as_far_as_it_was_said() {
+    block_on(async {
+        let (manager, chat) = over(PartialReplies::Keep).await;
+        drop_after(&chat, 2).await;
+        manager.settle().await.unwrap();
+        let kept = chat.history().await.unwrap();
+        let reply = kept.last().unwrap();
+        assert_eq!((kept.len(), reply.status), (2, NodeStatus::Interrupted));
+        let text = reply.message.text();
+        assert!(text.starts_with("one two ") && SAID.starts_with(&text), "{text:?}");
+        assert_eq!((reply.model(), reply.usage()), (Some("echo"), None));
+        let spent = chat.spending(&PriceTable::example()).await.unwrap();
+        assert_eq!((spent.uncounted, spent.total()), (1, None), "what it took nobody knows");
+        assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+        assert_eq!(chat.history().await.unwrap().len(), 4);
+    });
+}
+
+#[test]
+fn a_dropped_reply_leaves_nothing_where_the_policy_says_so() {
+    block_on(async {
+        let (_, chat) = over(PartialReplies::Discard).await;
+        drop_after(&chat, 2).await;
+        assert_eq!((chat.head().await.unwrap(), chat.tree().await.unwrap().len()), (None, 1));
+        let turn = chat.send(SAID);
+        turn.stop();
+        assert!(turn.finish().await.unwrap_err().is_cancelled());
+        assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+    });
+}
+
+#[test]
+fn dropped_at_any_moment_a_turn_leaves_its_question_alone_or_a_reply_below_it() {
+    block_on(async {
+        let mut replies = 0;
+        for events in 0..10 {
+            let (_, chat) = over(PartialReplies::Keep).await;
+            let mut turn = chat.send(SAID);
+            for _ in 0..events {
+                turn.next().await;
+            }
+            drop(turn);
+            let (tree, head) = (chat.tree().await.unwrap(), chat.head().await.unwrap());
+            assert_eq!(head, (tree.len() == 2).then(|| tree.leaves()[0]), "after {events} events");
+            replies += tree.len().saturating_sub(1);
+            assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+        }
+        assert!((5..10).contains(&replies), "{replies}");
+    });
+}
+
+#[test]
+fn a_dropped_reply_is_a_branch_where_another_writer_was_faster() {
+    block_on(async {
+        let (_, chat) = over(PartialReplies::Keep).await;
+        let mut turn = chat.send(SAID);
+        while !matches!(turn.next().await, Some(TurnEvent::Delta(_))) {}
+        let other = chat.add("other").await.unwrap();
+        drop(turn);
+        assert_eq!(chat.head().await.unwrap(), other.node);
+        assert_eq!(chat.tree().await.unwrap().len(), 3);
+    });
+}
+
+/// Says two words and fails, or fails at once.
+#[derive(Debug)]
+struct Failing(usize);
+
+#[async_trait::async_trait]
+impl ChatModel for Failing {
+    fn name(&self) -> &str {
+        "failing"
+    }
+    async fn reply(&self, _: Request) -> Result<ReplyStream> {
+        let words = self.0;
+        Ok(Run::new(move |mut emit| async move {
+            for _ in 0..words {
+                emit.send(Delta::Text("word ".to_owned())).await;
+            }
+            Err(Error::new(ErrorKind::Backend, "the line is dead"))
+        }))
+    }
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn what_a_model_said_before_it_failed_is_kept() {
+    block_on(async {
+        let chat = |words, policy| async move {
+            let manager = Manager::over(Arc::new(Failing(words))).partial_replies(policy).build().unwrap();
+            manager.create(Preface::default()).await.unwrap()
+        };
+        let kept = chat(2, PartialReplies::Keep).await;
+        let reply = kept.send("Hi").finish().await.unwrap();
+        assert_eq!(
+            (reply.text().as_str(), reply.reply.error.as_deref()),
+            ("word word ", Some("the line is dead"))
+        );
+        assert_eq!(kept.history().await.unwrap()[1].status, NodeStatus::Interrupted);
+        for (words, policy) in [(0, PartialReplies::Keep), (2, PartialReplies::Discard)] {
+            let chat = chat(words, policy).await;
+            assert_eq!(chat.send("Hi").finish().await.unwrap_err().kind(), ErrorKind::Backend);
+            assert_eq!((chat.head().await.unwrap(), chat.tree().await.unwrap().len()), (None, 1));
+        }
+    });
+}
+
+/// Everything that a chat shows, and everything that its store holds.
+async fn both(chat: &Chat, store: &MemoryStore) {
+    let owner = alloquy_core::Owner::local();
+    let (record, tree) = store.load(&owner, chat.id()).await.unwrap();
+    assert_eq!(chat.record().await.unwrap(), record);
+    assert_eq!(chat.tree().await.unwrap(), tree);
+    assert_eq!(chat.history().await.unwrap().last().map(|node| node.id), record.head);
+}
+
+#[test]
+fn whichever_save_fails_what_is_shown_is_what_is_stored() {
+    let changes = [StoreCall::Append, StoreCall::SetHead, StoreCall::UpdateMetadata, StoreCall::Prune];
+    let (mut failures, mut rounds) = (0, 0);
+    for call in changes {
+        for successes in 0..6 {
+            block_on(async {
+                let store = Arc::new(FaultStore::new(MemoryStore::default()));
+                let manager = Manager::over(Arc::new(EchoModel)).store(store.clone()).build().unwrap();
+                let chat = manager.create(Preface::default()).await.unwrap();
+                store.fail(call, successes);
+                let first = chat.send("One").finish().await;
+                both(&chat, store.inner()).await;
+                let mut outcomes = vec![first.map(drop)];
+                outcomes.push(chat.add("Two").await.map(drop));
+                both(&chat, store.inner()).await;
+                outcomes.push(chat.goto(None).await);
+                outcomes.push(chat.bookmark("here", "0".parse::<alloquy_core::Address>().unwrap()).await);
+                outcomes.push(chat.send("Three").finish().await.map(drop));
+                both(&chat, store.inner()).await;
+                drop_after(&chat, 1).await;
+                outcomes.push(manager.settle().await);
+                outcomes.push(chat.fork().await.map(drop));
+                outcomes.push(chat.reset().await);
+                both(&chat, store.inner()).await;
+                let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
+                assert!(failed <= 3, "{call:?} {successes}: {outcomes:?}");
+                failures += failed;
+                rounds += 1;
+                // Once the store works again, so does the conversation.
+                chat.reset().await.unwrap();
+                assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+                both(&chat, store.inner()).await;
+            });
+        }
+    }
+    assert!(failures > rounds / 3, "{failures} failures in {rounds} rounds");
+}

@@ -1,0 +1,159 @@
+//! Copies and their union, and what is pruned.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+
+use alloquy_core::testing::EchoModel;
+use alloquy_core::{
+    Address, Ask, Chat, ConversationId, ConversationRecord, ConversationStore, ErrorKind, Manager, Media,
+    MemoryStore, Message, Node, Part, Preface, Role, Tree,
+};
+use pollster::block_on;
+
+fn manager() -> Manager {
+    Manager::over(Arc::new(EchoModel)).build().unwrap()
+}
+
+fn at(text: &str) -> Address {
+    text.parse().unwrap()
+}
+
+async fn chat() -> Chat {
+    let chat = manager().create(Preface::default()).await.unwrap();
+    chat.send("One").finish().await.unwrap();
+    chat.edit(at("0"), "Two").finish().await.unwrap();
+    chat
+}
+
+/// A copy of the whole conversation in a store of its own.
+async fn copied(chat: &Chat) -> Chat {
+    let (store, manager) = (Arc::new(MemoryStore::default()), Manager::over(Arc::new(EchoModel)));
+    let manager = manager.store(store.clone()).build().unwrap();
+    let record = ConversationRecord { head: None, revision: 0, ..chat.record().await.unwrap() };
+    store.create(manager.owner(), &record).await.unwrap();
+    let nodes: Vec<_> = chat.tree().await.unwrap().walk().map(|(_, node)| node.clone()).collect();
+    store.append(manager.owner(), &record.id, &nodes).await.unwrap();
+    alloquy_core::ConversationManager::open(&manager, &record.id).await.unwrap()
+}
+
+#[test]
+fn a_fork_takes_the_notes_of_its_path_and_a_name_that_is_free() {
+    block_on(async {
+        let chat = chat().await;
+        chat.bookmark("one", at("0.0")).await.unwrap();
+        chat.bookmark("two", at("1")).await.unwrap();
+        chat.set_metadata("title", "Numbers").await.unwrap();
+        let id: ConversationId = "copy".parse().unwrap();
+        let copy = chat.fork_at(at("0.0"), id.clone()).await.unwrap();
+        let bookmarks: Vec<_> =
+            copy.annotations().await.unwrap().bookmarks().map(|(name, _)| name.to_owned()).collect();
+        assert_eq!(bookmarks, ["one"]);
+        assert_eq!(copy.metadata().await.unwrap(), chat.metadata().await.unwrap());
+        assert_eq!(copy.history().await.unwrap(), chat.path(at("0.0")).await.unwrap());
+        assert!(chat.fork_at(at("1"), id).await.unwrap_err().is_conflict());
+        assert_eq!(copy.tree().await.unwrap().len(), 2, "the copy that is there stays as it is");
+        let empty = chat.fork_at(at(""), "empty".parse().unwrap()).await.unwrap();
+        assert_eq!(empty.head().await.unwrap(), None);
+    });
+}
+
+#[test]
+fn merging_each_into_the_other_makes_two_copies_equal() {
+    block_on(async {
+        let left = chat().await;
+        let right = copied(&left).await;
+        left.send("Left").finish().await.unwrap();
+        left.bookmark("left", at("0")).await.unwrap();
+        let picture = Media::new("image/png", b"a picture".to_vec());
+        let shown = Message::new(Role::User, vec![Part::Image(picture.clone())]);
+        right.send(Ask::from(shown).at(at("0.0"))).finish().await.unwrap();
+        let merged = left.merge(&right).await.unwrap();
+        assert_eq!(merged.added.len(), 2);
+        assert_eq!(left.history().await.unwrap().last().unwrap().message.text(), "Left", "the head stays");
+        right.merge(&left).await.unwrap();
+        assert_eq!(left.tree().await.unwrap(), right.tree().await.unwrap());
+        assert_eq!(left.annotations().await.unwrap(), right.annotations().await.unwrap());
+        assert_eq!(left.merge(&right).await.unwrap(), Default::default(), "nothing is left to do");
+        let path = left.request().await.unwrap();
+        assert!(path.path.iter().all(|message| message.media().next().is_none()));
+        left.goto(merged.added[0]).await.unwrap();
+        let request = left.request().await.unwrap();
+        assert!(
+            request.path.last().unwrap().media().all(|media| media.bytes().is_some()),
+            "bytes came along"
+        );
+    });
+}
+
+#[test]
+fn a_merge_keeps_to_what_was_pruned_on_either_side() {
+    block_on(async {
+        let left = chat().await;
+        let right = copied(&left).await;
+        left.prune(at("0")).await.unwrap();
+        right.goto(at("0")).await.unwrap();
+        let late = right.send("late").finish().await.unwrap();
+        right.prune(at("1")).await.unwrap();
+        let merged = left.merge(&right).await.unwrap();
+        assert_eq!(merged.added, []);
+        assert!(merged.pruned_here.contains(&late.node));
+        assert_eq!(merged.held.len(), 1, "the head stands there");
+        assert_eq!(left.tree().await.unwrap().len(), 2);
+        left.goto(None).await.unwrap();
+        assert_eq!(left.merge(&right).await.unwrap().pruned, merged.held);
+        assert!(left.tree().await.unwrap().is_empty());
+    });
+}
+
+#[test]
+fn what_is_no_copy_is_refused_before_anything_is_changed() {
+    block_on(async {
+        let left = chat().await;
+        let other = manager().create(Preface::system("Rhyme.")).await.unwrap();
+        assert!(left.merge(&other).await.unwrap_err().is_conflict());
+        let right = copied(&left).await;
+        let store = MemoryStore::default();
+        let (owner, record) = (alloquy_core::Owner::local(), right.record().await.unwrap());
+        let record = ConversationRecord { head: None, ..record };
+        let mut nodes: Vec<Node> = right.tree().await.unwrap().walk().map(|(_, node)| node.clone()).collect();
+        nodes.push(Node::new(None, Message::user("new")));
+        nodes[0].message = Message::user("never said");
+        store.create(&owner, &record).await.unwrap();
+        store.append(&owner, &record.id, &nodes).await.unwrap();
+        let liar = Manager::over(Arc::new(EchoModel)).store(Arc::new(store)).build().unwrap();
+        let liar = alloquy_core::ConversationManager::open(&liar, &record.id).await.unwrap();
+        let before: Tree = left.tree().await.unwrap();
+        let error = left.merge(&liar).await.unwrap_err();
+        assert!(error.is_conflict() && error.to_string().contains("other content"), "{error}");
+        assert_eq!(left.tree().await.unwrap(), before);
+    });
+}
+
+#[test]
+fn pruning_hides_a_branch_that_the_head_is_not_on() {
+    block_on(async {
+        let chat = chat().await;
+        chat.bookmark("one", at("0.0")).await.unwrap();
+        assert!(chat.prune(at("1")).await.unwrap_err().is_conflict());
+        assert_eq!(chat.prune(at("0")).await.unwrap(), 2);
+        assert_eq!(chat.tree().await.unwrap().len(), 2);
+        assert_eq!(chat.resolve("one").await.unwrap_err().kind(), ErrorKind::NotFound);
+        chat.compact().await.unwrap();
+        assert_eq!(chat.annotations().await.unwrap().bookmarks().count(), 0);
+        assert_eq!(chat.prune(at("")).await.unwrap_err().kind(), ErrorKind::Invalid);
+    });
+}
+
+#[test]
+fn a_reset_conversation_is_as_it_began() {
+    block_on(async {
+        let chat = chat().await;
+        chat.set_metadata("title", "Numbers").await.unwrap();
+        chat.bookmark("one", at("0.0")).await.unwrap();
+        chat.reset().await.unwrap();
+        assert!(chat.tree().await.unwrap().is_empty());
+        assert_eq!((chat.head().await.unwrap(), chat.metadata().await.unwrap().len()), (None, 1));
+        assert_eq!(chat.annotations().await.unwrap(), Default::default());
+        assert_eq!(chat.send("anew").finish().await.unwrap().text(), "anew");
+    });
+}

@@ -1,0 +1,50 @@
+//! Two servers, one conversation: answers at once are side by side, notes of both are kept, nobody's words are lost.
+
+use std::sync::Arc;
+use std::thread;
+
+use alloquy_core::testing::EchoModel;
+use alloquy_core::{Ask, Chat, ConversationId, ConversationManager, HeadMove, Manager, Preface, Result};
+
+/// How many answers each server gives.
+const ANSWERS: usize = 20;
+
+fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+    let folder = tempfile::tempdir()?;
+    let url = format!("sqlite:{}", folder.path().join("chats.db").display());
+    let id: ConversationId = "shared".parse()?;
+    let chat = pollster::block_on(open(&url, &id))?;
+    let question = pollster::block_on(chat.add("What do you all think?"))?.node;
+    let servers = ["left", "right"].map(|name| {
+        let (url, id) = (url.clone(), id.clone());
+        thread::spawn(move || pollster::block_on(serve(name, &url, &id)))
+    });
+    for server in servers {
+        let (name, branches) = server.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        println!("{name} was second {branches} times, and its answers are kept as branches");
+    }
+    pollster::block_on(async {
+        let (answers, notes) = (chat.children(question).await?, chat.annotations().await?);
+        println!("{} answers to one question, {} bookmarks", answers.len(), notes.bookmarks().count());
+        assert_eq!((answers.len(), notes.bookmarks().count()), (2 * ANSWERS, 2 * ANSWERS));
+        Ok(())
+    })
+}
+
+/// A server has a store and a manager of its own.
+async fn open(url: &str, id: &ConversationId) -> Result<Chat> {
+    let manager = Manager::over(Arc::new(EchoModel)).store(alloquy_storage::open(url).await?).build()?;
+    manager.open_or_create(id, Preface::default()).await
+}
+
+async fn serve(name: &'static str, url: &str, id: &ConversationId) -> Result<(&'static str, usize)> {
+    let chat = open(url, id).await?;
+    let question = "0".parse::<alloquy_core::Address>()?;
+    let mut branches = 0;
+    for number in 0..ANSWERS {
+        let reply = chat.complete(Ask::default().at(question.clone())).finish().await?;
+        branches += usize::from(reply.head != HeadMove::Moved);
+        chat.bookmark(&format!("{name} {number}"), reply.node).await?;
+    }
+    Ok((name, branches))
+}
