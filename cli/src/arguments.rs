@@ -13,8 +13,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{
-    ask, bookmark, branches, chat, complete, config, conversations, convert, cost, diff, doctor, fork, goto,
-    label, merge, models, prune, render, search, tools, tree,
+    ask, bookmark, branches, chat, complete, config, conversations, convert, cost, diff, doctor, export,
+    fork, goto, import, label, merge, models, prune, render, search, tools, tree,
 };
 use crate::settings::{Origin, Sources};
 
@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Diff(diff::Diff),
     Cost(cost::Cost),
     Convert(convert::Convert),
+    Import(import::Import),
+    Export(export::Export),
     Models(models::Models),
     Tools(tools::Tools),
     Doctor(doctor::Doctor),

@@ -11,8 +11,10 @@ pub(crate) mod convert;
 pub(crate) mod cost;
 pub(crate) mod diff;
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod fork;
 pub(crate) mod goto;
+pub(crate) mod import;
 pub(crate) mod label;
 pub(crate) mod merge;
 pub(crate) mod models;
@@ -65,6 +67,8 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Diff(diff) => diff.run(&context),
         Command::Cost(cost) => cost.run(&context),
         Command::Convert(convert) => convert.run(&context),
+        Command::Import(import) => import.run(&context),
+        Command::Export(export) => export.run(&context),
         Command::Models(models) => models.run(&context),
         Command::Tools(tools) => tools.run(&context),
         Command::Doctor(doctor) => doctor.run(&context),

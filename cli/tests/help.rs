@@ -28,6 +28,8 @@ fn every_command_explains_itself() {
         "diff",
         "cost",
         "convert",
+        "import",
+        "export",
         "models",
         "tools",
         "doctor",

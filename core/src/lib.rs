@@ -12,6 +12,7 @@
 
 mod address;
 mod annotations;
+pub mod archive;
 mod arguments;
 mod branch;
 mod calls;

@@ -108,6 +108,15 @@ impl Part {
             _ => None,
         }
     }
+
+    /// Returns what a part shows, to put bytes in.
+    pub(crate) fn media_mut(&mut self) -> &mut [Media] {
+        match self {
+            Part::Image(media) | Part::Audio(media) => std::slice::from_mut(media),
+            Part::Video(frames) => frames,
+            _ => &mut [],
+        }
+    }
 }
 
 /// A request to run a tool.

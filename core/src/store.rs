@@ -3,6 +3,7 @@
 mod memory;
 mod name;
 mod record;
+mod transfer;
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
+use crate::archive::Archive;
 use crate::media::{Digest, Media};
 use crate::query::Query;
 use crate::search::SearchPage;
@@ -204,6 +206,43 @@ pub trait ConversationStoreExt: ConversationStore {
                 outcome => return outcome,
             }
         }
+    }
+
+    /// Brings a whole conversation in: its nodes under their ids, its head, its metadata, and what it shows. What is there
+    /// already stays as it is.
+    ///
+    /// A failure leaves nothing behind. A process that is killed may leave a conversation without its head, which readers
+    /// see meanwhile; the same import finishes it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when the id is taken, [`ErrorKind::Invalid`] for media without bytes, and those of
+    /// writing.
+    ///
+    /// ```
+    /// use alloquy_core::{ConversationStoreExt, MemoryStore, Owner};
+    /// use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits};
+    ///
+    /// # pollster::block_on(async {
+    /// let document = "## User\n\nGreen or black?\n\n## Assistant\n\nGreen.\n";
+    /// let read = archive::read(ArchiveFormat::Markdown, document, &ArchiveLimits::default())?.remove(0)?;
+    /// let (store, owner) = (MemoryStore::default(), Owner::local());
+    /// store.import(&owner, &read.archive).await?;
+    /// assert!(store.import(&owner, &read.archive).await.unwrap_err().is_conflict());
+    /// assert_eq!(store.export(&owner, &read.archive.record.id).await?, read.archive);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    async fn import(&self, owner: &Owner, archive: &Archive) -> Result<()> {
+        transfer::import(self, owner, archive).await
+    }
+
+    /// Takes a copy of a whole conversation out. Pruned nodes are not in it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a conversation that is not there, or media whose bytes are not; and those of reading.
+    async fn export(&self, owner: &Owner, id: &ConversationId) -> Result<Archive> {
+        transfer::export(self, owner, id).await
     }
 
     /// Stores the bytes of `media`.

@@ -46,6 +46,18 @@ impl NodeId {
         Self(Uuid::now_v7())
     }
 
+    /// Returns the id of a node that was made elsewhere `milliseconds` after 1970, as the `place`th of its siblings.
+    /// The same arguments give the same id, and ids of one moment sort by place. `digest` tells nodes apart that have
+    /// both in common.
+    pub(crate) fn of_import(milliseconds: u64, place: u64, digest: Digest) -> Self {
+        // What a version 7 leaves free: 12 and 6 bits for the place, 56 for the digest. Places beyond 18 bits move the
+        // time, so that the order stays.
+        let [.., high, middle, low] = place.to_be_bytes();
+        let [_, _, _, a, b, c, d, e, f, g, ..] = *digest.as_bytes();
+        let bits = [(high << 2) | (middle >> 6), (middle << 2) | (low >> 6), low & 0x3f, a, b, c, d, e, f, g];
+        Self(uuid::Builder::from_unix_timestamp_millis(milliseconds + (place >> 18), &bits).into_uuid())
+    }
+
     /// Returns when the id was made, to the millisecond.
     pub fn created(self) -> SystemTime {
         let since_epoch = self.0.get_timestamp().map_or((0, 0), |timestamp| timestamp.to_unix());

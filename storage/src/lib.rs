@@ -25,6 +25,8 @@ mod file;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]
+mod import;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
@@ -43,6 +45,8 @@ pub use alloquy_core::MemoryStore;
 pub use bucket::BucketStore;
 #[cfg(feature = "file")]
 pub use file::{FileStore, Finding, Flaw, FolderReport};
+#[cfg(feature = "sqlite")]
+pub use import::{is_sqlite, read_dataknobs_database};
 pub use open::open;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;

@@ -11,14 +11,14 @@ use std::fs;
 
 use crate::{Error, File, Result, Tree, root};
 
-pub use differences::page_with_differences;
+pub use differences::{page_with_dataknobs_differences, page_with_differences};
 pub use examples::readme_with_examples;
 pub use families::families_page;
 pub use layers::architecture_with_layers;
 pub use templates::{conversation_templates, page_with_template_names};
 
 /// Writes what is generated: the page of families, the tables of layers, the examples in the README, the tables of
-/// conversation templates, and the differences from LiteRT-LM.
+/// conversation templates, and the differences from LiteRT-LM and dataknobs.
 #[derive(Debug, clap::Args)]
 pub struct Codegen {
     /// Only this: differences, examples, families, layers or templates.
@@ -45,8 +45,9 @@ impl Codegen {
 type Page = fn(&Tree) -> Result<File>;
 
 /// Whatever is generated, each from the tree of files.
-const PAGES: [(&str, Page); 6] = [
+const PAGES: [(&str, Page); 7] = [
     ("differences", page_with_differences),
+    ("differences", page_with_dataknobs_differences),
     ("examples", readme_with_examples),
     ("families", families_page),
     ("layers", architecture_with_layers),

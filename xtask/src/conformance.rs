@@ -33,6 +33,12 @@ const SUITES: &[Suite] = &[
         about: "AKI chat contexts, read and written as recorded (aki_cases.json)",
     },
     Suite {
+        name: "dataknobs",
+        package: "alloquy",
+        test: "dataknobs",
+        about: "dataknobs: trees, queries, and what eight releases stored, read and written",
+    },
+    Suite {
         name: "fastchat",
         package: "alloquy-templates",
         test: "mlc_fastchat",

@@ -23,8 +23,8 @@ mod workspace;
 pub use bench::Bench;
 pub use ci::Ci;
 pub use codegen::{
-    Codegen, architecture_with_layers, conversation_templates, families_page, page_with_differences,
-    page_with_template_names, readme_with_examples,
+    Codegen, architecture_with_layers, conversation_templates, families_page,
+    page_with_dataknobs_differences, page_with_differences, page_with_template_names, readme_with_examples,
 };
 pub use conformance::Conformance;
 pub use error::{Error, Result};

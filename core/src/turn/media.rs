@@ -1,11 +1,7 @@
 //! Nodes and the bytes of what they show: stored before the nodes, read behind them. Knows no model.
 
-use std::slice;
-
 use super::Parts;
 use crate::Result;
-use crate::media::Media;
-use crate::message::Part;
 use crate::store::{ConversationId, ConversationStoreExt};
 use crate::tree::{Node, NodeId};
 
@@ -28,7 +24,7 @@ impl Parts {
     /// Returns nodes with the bytes of their media, where the store has them.
     pub(crate) async fn with_media(&self, mut nodes: Vec<Node>) -> Result<Vec<Node>> {
         let parts = nodes.iter_mut().flat_map(|node| &mut node.message.parts);
-        for media in parts.flat_map(|part| media(&mut part.content)) {
+        for media in parts.flat_map(|part| part.content.media_mut()) {
             if media.bytes().is_some() {
                 continue;
             }
@@ -39,13 +35,5 @@ impl Parts {
             }
         }
         Ok(nodes)
-    }
-}
-
-fn media(part: &mut Part) -> &mut [Media] {
-    match part {
-        Part::Image(media) | Part::Audio(media) => slice::from_mut(media),
-        Part::Video(frames) => frames,
-        _ => &mut [],
     }
 }

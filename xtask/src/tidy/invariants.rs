@@ -33,7 +33,12 @@ const INVARIANTS: [Invariant; 7] = [
     Invariant {
         words: &["Node::new("],
         folder: "core/src/",
-        only_in: &["core/src/turn.rs"],
+        // An import reads nodes that were made elsewhere.
+        only_in: &[
+            "core/src/archive/dataknobs/read.rs",
+            "core/src/archive/transcripts.rs",
+            "core/src/turn.rs",
+        ],
         sentence: "only turns make nodes",
     },
     Invariant {

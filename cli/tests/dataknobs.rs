@@ -1,0 +1,109 @@
+//! Cases recorded from dataknobs, each run through the crates' public interface.
+//!
+//! `ALLOQUY_CASES` names a folder with `tree`, `storage`, `import` and further folders of JSON; without it the folder
+//! `cases/dataknobs` of `ALLOQUY_SHARED` is taken. The last line is `N passed, M failed, K skipped`. A case that must
+//! agree passes when the whole of what comes out agrees; one that is marked as a quirk passes when it agrees, or when one
+//! of the differences in `dataknobs/differences.json` says why it does not and what is done instead.
+
+// Helpers of tests count as tests.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout
+)]
+
+#[path = "dataknobs/compaction.rs"]
+mod compaction;
+#[path = "dataknobs/documents.rs"]
+mod documents;
+#[path = "dataknobs/model.rs"]
+mod model;
+#[path = "dataknobs/outcome.rs"]
+mod outcome;
+#[path = "dataknobs/queries.rs"]
+mod queries;
+#[path = "dataknobs/session.rs"]
+mod session;
+mod shared;
+#[path = "dataknobs/state.rs"]
+mod state;
+#[path = "dataknobs/stores.rs"]
+mod stores;
+#[path = "dataknobs/trees.rs"]
+mod trees;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use outcome::{Outcome, Report};
+use serde_json::Value;
+
+#[test]
+fn every_case_does_as_dataknobs_or_differs_on_purpose() {
+    let named = std::env::var_os("ALLOQUY_CASES").map(PathBuf::from);
+    let Some(folder) = named.or_else(|| shared::find("cases/dataknobs")) else { return };
+    let mut report = Report::default();
+    for path in files(&folder) {
+        let name = path.strip_prefix(&folder).unwrap().display().to_string();
+        if let Some(case) =
+            fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok())
+        {
+            run(&name, &path, &case, &mut report);
+        }
+    }
+    assert!(report.finish(), "cases failed, or none passed");
+}
+
+#[test]
+fn the_page_lists_every_difference() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/differences-from-dataknobs.md");
+    let page = fs::read_to_string(page).unwrap();
+    for difference in outcome::differences() {
+        assert!(
+            page.contains(&format!("### {}\n\n{}\n", difference.title, difference.reason)),
+            "{difference:?}"
+        );
+    }
+}
+
+/// Every JSON file below a folder, sorted.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Runs a case by what it holds, whatever it is called.
+fn run(name: &str, path: &Path, case: &Value, report: &mut Report) {
+    let quirk = case["conformance"] == "quirk";
+    let mut count = |name: &str, quirk: bool, outcome: Outcome| report.count(name, quirk, outcome);
+    match case["category"].as_str() {
+        Some("tree") => count(name, quirk, trees::run(case)),
+        Some("import") => count(name, quirk, documents::run(case)),
+        Some("storage") if case["queries"].is_array() || case["steps"].is_array() => {
+            for (row, quirk, outcome) in queries::run(case) {
+                count(&format!("{name} {row}"), quirk, outcome);
+            }
+        }
+        Some("storage") => count(name, quirk, stores::run(case)),
+        Some(other @ ("prompts" | "rag" | "flow" | "middleware")) => {
+            count(name, quirk, Outcome::Skipped(format!("needs {other}")));
+        }
+        Some(other) => count(name, quirk, Outcome::Skipped(format!("is no conversation: {other}"))),
+        None if case["file"].is_string() && case["conversations"].is_array() => {
+            count(name, false, documents::run_database(path, case));
+        }
+        // A database that another file is about, or a file of a prompt library.
+        None => {}
+    }
+}

@@ -1,0 +1,108 @@
+//! States and databases of earlier releases: what is made of them.
+
+use std::path::Path;
+
+use alloquy_core::archive::{self, Archive, ArchiveFormat, ArchiveLimits, Mending, ReadArchive};
+use serde_json::{Value, json};
+
+use crate::outcome::Outcome;
+use crate::state::{self, compare, list};
+
+/// Runs a state and what dataknobs makes of it.
+pub(crate) fn run(case: &Value) -> Outcome {
+    let limits = ArchiveLimits::default();
+    let read = archive::read(ArchiveFormat::Dataknobs, &case["serialized"].to_string(), &limits);
+    let read = read.and_then(|mut read| read.remove(0));
+    let expected = &case["expect_after_load"];
+    let fails = expected.get("error").is_some();
+    match read {
+        Err(_) if fails => Outcome::Agrees,
+        Err(error) => Outcome::Differs { how: format!("cannot be read: {error:#}"), why: Vec::new() },
+        Ok(read) if fails => {
+            let mut why = reasons(&read.mended);
+            why.push("reads-on");
+            Outcome::Differs { how: format!("is read, but expected {}", expected["error"]), why }
+        }
+        Ok(read) => judge(&read, &case["serialized"]["edges"], expected),
+    }
+}
+
+fn judge(read: &ReadArchive, edges: &Value, expected: &Value) -> Outcome {
+    let differences = differences(&read.archive, expected);
+    if differences.is_empty() {
+        return Outcome::Agrees;
+    }
+    let mut why = reasons(&read.mended);
+    why.extend((state::of(&read.archive)["edges"] != *edges).then_some("order"));
+    Outcome::Differs { how: differences.join("\n   "), why }
+}
+
+fn differences(archive: &Archive, expected: &Value) -> Vec<String> {
+    let found = state::stored(archive);
+    let ids: Value = state::chronological(&found).into_iter().map(|node| node["node_id"].clone()).collect();
+    [
+        compare("to_dict", &expected["to_dict"], &found),
+        compare("current_messages", &expected["current_messages"], &state::messages(&found)),
+        compare("node_ids_by_tree_position", &expected["node_ids_by_tree_position"], &positions(&found)),
+        compare("all_nodes_chronological", &expected["all_nodes_chronological"], &ids),
+        again(archive, &found),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What was written reads as the same.
+fn again(archive: &Archive, found: &Value) -> Option<String> {
+    let read = archive::read(ArchiveFormat::Dataknobs, &found.to_string(), &ArchiveLimits::default());
+    let again = read.unwrap().remove(0).unwrap().archive;
+    let further = archive.record.metadata["dataknobs"].get("orphans").is_some();
+    (!further && state::of(&again) != *found).then(|| "does not read back as it was written".to_owned())
+}
+
+/// The position and the id of each node, breadth first.
+fn positions(state: &Value) -> Value {
+    let ids = list(state, "nodes").iter().map(|node| json!([node["node_id"], node["node_id"]]));
+    ids.collect()
+}
+
+/// Which differences may be the reason, by what was mended.
+fn reasons(mended: &[Mending]) -> Vec<&'static str> {
+    let reason = |mending: &Mending| match mending {
+        Mending::Renumbered(_) | Mending::HeadMoved { .. } => Some("places"),
+        Mending::Duplicate(_) => Some("twins"),
+        Mending::NoNodes => Some("empty"),
+        Mending::LooseEdge(..) | Mending::SecondParent(..) | Mending::Orphans(_) => Some("edges"),
+        Mending::BadTime { .. } | Mending::TimeMoved(_) | Mending::NoCreation => Some("times"),
+        Mending::Renamed { .. } => Some("names"),
+        _ => None,
+    };
+    mended.iter().filter_map(reason).collect()
+}
+
+/// Runs a database and the states that dataknobs finds in it.
+pub(crate) fn run_database(path: &Path, case: &Value) -> Outcome {
+    let file = path.with_file_name(case["file"].as_str().unwrap());
+    let read = match read_database(&file) {
+        Ok(read) => read,
+        Err(error) => return Outcome::Differs { how: format!("{error:#}"), why: Vec::new() },
+    };
+    let found: Result<Vec<_>, _> =
+        read.into_iter().map(|read| read.map(|read| state::stored(&read.archive))).collect();
+    let expected: Vec<_> = list(case, "conversations").iter().map(|one| one["to_dict"].clone()).collect();
+    match found {
+        Ok(found) if found == expected => Outcome::Agrees,
+        found => Outcome::Differs {
+            how: format!("expected {expected:?}\n      found    {found:?}"),
+            why: Vec::new(),
+        },
+    }
+}
+
+fn read_database(file: &Path) -> alloquy_core::Result<Vec<alloquy_core::Result<ReadArchive>>> {
+    let (bytes, limits) = (std::fs::read(file).unwrap(), ArchiveLimits::default());
+    match alloquy_storage::is_sqlite(&bytes) {
+        true => alloquy_storage::read_dataknobs_database(file, &limits),
+        false => archive::read(ArchiveFormat::Dataknobs, &String::from_utf8(bytes).unwrap(), &limits),
+    }
+}

@@ -1,0 +1,127 @@
+//! The provider that the cases were recorded with: an echo, or what the case says next.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use alloquy_core::{
+    CacheReport, ChatModel, Delta, Error, ErrorKind, FinishReason, Message, Part, Reply, ReplyStream,
+    Request, Result, Role, Run, ToolCall, Usage,
+};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+/// Answers with the next of `responses`, or `Echo: ` and the last text of the user.
+#[derive(Debug, Default)]
+pub(crate) struct Provider {
+    name: String,
+    responses: Mutex<VecDeque<Value>>,
+    /// What it was asked: roles and texts.
+    calls: Mutex<Vec<Value>>,
+    /// Whether the last response said what it took.
+    counted: Mutex<bool>,
+}
+
+impl Provider {
+    pub(crate) fn new(setup: &Value) -> Self {
+        let responses = setup["responses"].as_array().cloned().unwrap_or_default();
+        let name = setup["model"].as_str().unwrap_or("echo-model").to_owned();
+        Self {
+            name,
+            responses: Mutex::new(responses.into()),
+            calls: Mutex::default(),
+            counted: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn calls(&self) -> Value {
+        self.calls.lock().unwrap().iter().cloned().collect()
+    }
+
+    /// The calls of the response that comes next, as the case writes them.
+    pub(crate) fn next_calls(&self) -> Option<Value> {
+        let responses = self.responses.lock().unwrap();
+        responses.front()?.get("tool_calls").filter(|calls| !calls.is_null()).cloned()
+    }
+
+    /// What a reply took, in dataknobs' words.
+    pub(crate) fn usage(&self, usage: &Usage) -> Value {
+        let (prompt, reply) = (usage.prompt, usage.generated);
+        let told =
+            json!({"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply});
+        if *self.counted.lock().unwrap() { told } else { Value::Null }
+    }
+
+    fn answer(&self, request: &Request) -> Result<Reply> {
+        let messages: Vec<_> = request.preface.messages.iter().chain(&request.path).collect();
+        let said: Vec<_> = messages.iter().map(|message| (message.role, text(message))).collect();
+        let call = said.iter().map(|(role, text)| json!({"role": role.as_str(), "content": text}));
+        self.calls.lock().unwrap().push(call.collect());
+        let response = self.responses.lock().unwrap().pop_front().unwrap_or_default();
+        if let Some(error) = response["error"].as_str() {
+            return Err(Error::new(ErrorKind::Backend, error));
+        }
+        let asked = said.iter().rev().find(|(role, _)| *role == Role::User);
+        let echo = || format!("Echo: {}", asked.map_or("", |(_, text)| text));
+        let content = response.as_str().or(response["content"].as_str()).map_or_else(echo, str::to_owned);
+        let mut reply = Reply::new(Message::new(Role::Assistant, Vec::from_iter(part(&content))));
+        let calls = response["tool_calls"].as_array().into_iter().flatten().enumerate();
+        let calls = calls.map(|(index, call)| {
+            let id = call["id"].as_str().map_or_else(|| format!("call-{index}"), str::to_owned);
+            Part::ToolCall(ToolCall::new(id, call["name"].as_str().unwrap(), call["parameters"].clone()))
+        });
+        reply.message.parts.extend(calls.map(Into::into));
+        let finish = response["finish_reason"].as_str().unwrap_or("stop");
+        reply.finish = serde_json::from_value(finish.into()).unwrap_or(FinishReason::Stop);
+        reply.usage = usage(&response["usage"], &said, &content);
+        *self.counted.lock().unwrap() = !response.is_object() || response["usage"].is_object();
+        Ok(reply)
+    }
+}
+
+fn part(content: &str) -> Option<alloquy_core::MessagePart> {
+    (!content.is_empty()).then(|| Part::Text(content.to_owned()).into())
+}
+
+fn usage(given: &Value, said: &[(Role, String)], content: &str) -> Usage {
+    let tokens = |text: &str| (text.chars().count() / 4).max(1);
+    let of = |name: &str, counted: usize| given[name].as_u64().map_or(counted, |given| given as usize);
+    Usage {
+        prompt: of("prompt_tokens", said.iter().map(|(_, text)| tokens(text)).sum()),
+        generated: of("completion_tokens", tokens(content)),
+        ..Usage::default()
+    }
+}
+
+/// The text of a message, or that of its results.
+pub(crate) fn text(message: &Message) -> String {
+    let results: Vec<_> = message.tool_results().map(alloquy_core::ToolResult::text).collect();
+    if results.is_empty() { message.text() } else { results.join("\n") }
+}
+
+#[async_trait]
+impl ChatModel for Provider {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let reply = self.answer(&request)?;
+        Ok(Run::new(|mut emit| async move {
+            let mut said = String::new();
+            for character in reply.message.text().chars() {
+                if request.stop.is_stopped() {
+                    let mut reply = Reply::new(Message::assistant(said));
+                    reply.finish = FinishReason::Cancelled;
+                    return Ok(reply);
+                }
+                said.push(character);
+                emit.send(Delta::Text(character.to_string())).await;
+            }
+            Ok(reply)
+        }))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}

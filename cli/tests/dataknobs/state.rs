@@ -1,0 +1,100 @@
+//! States as dataknobs prints them, from archives, and what of them is compared.
+
+use std::collections::HashMap;
+
+use alloquy_core::archive::{self, Archive, ArchiveFormat, ArchiveLimits};
+use alloquy_core::{ConversationStoreExt, MemoryStore, Owner};
+use pollster::block_on;
+use serde_json::{Map, Value, json};
+
+/// Writes an archive as a state.
+pub(crate) fn of(archive: &Archive) -> Value {
+    let written = archive::write(ArchiveFormat::Dataknobs, archive, &ArchiveLimits::default()).unwrap();
+    serde_json::from_str(&written.text).unwrap()
+}
+
+/// The same after it was stored and taken out again, in memory and in a database.
+pub(crate) fn stored(archive: &Archive) -> Value {
+    let database = block_on(alloquy_storage::open("sqlite::memory:")).unwrap();
+    let memory = MemoryStore::default();
+    let (owner, id) = (Owner::local(), &archive.record.id);
+    block_on(async {
+        memory.import(&owner, archive).await.unwrap();
+        database.import(&owner, archive).await.unwrap();
+        let [one, other] =
+            [memory.export(&owner, id).await.unwrap(), database.export(&owner, id).await.unwrap()];
+        assert_eq!(of(&one), of(&other));
+        of(&one)
+    })
+}
+
+/// The messages from the root to where the conversation stands.
+pub(crate) fn path(state: &Value) -> Vec<&Value> {
+    let nodes: HashMap<_, _> = list(state, "nodes").iter().map(|node| (&node["node_id"], node)).collect();
+    let above: HashMap<_, _> = list(state, "edges").iter().map(|edge| (&edge[1], &edge[0])).collect();
+    let mut path = Vec::new();
+    let mut next = Some(&state["current_node_id"]);
+    while let Some(node) = next.and_then(|id| nodes.get(id)) {
+        path.push(*node);
+        next = above.get(&node["node_id"]).copied();
+    }
+    path.reverse();
+    path
+}
+
+pub(crate) fn messages(state: &Value) -> Value {
+    path(state).into_iter().map(|node| node["message"].clone()).collect()
+}
+
+/// The nodes by time, as a list of messages has them.
+pub(crate) fn chronological(state: &Value) -> Vec<&Value> {
+    let mut nodes: Vec<_> = list(state, "nodes").iter().collect();
+    nodes.sort_by_key(|node| node["timestamp"].as_str().unwrap().to_owned());
+    nodes
+}
+
+pub(crate) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Takes out what Alloquy notes for itself, and says the facts of a reply in dataknobs' words.
+pub(crate) fn plain(mut state: Value) -> Value {
+    remove_note(&mut state["metadata"]);
+    for node in state["nodes"].as_array_mut().into_iter().flatten() {
+        let metadata = &mut node["metadata"];
+        remove_note(metadata);
+        if let Some(finish) = metadata.get("finish").cloned() {
+            let usage = &metadata["usage"];
+            let (prompt, reply) = (usage["prompt"].as_u64().unwrap(), usage["generated"].as_u64().unwrap());
+            *metadata = json!({"model": metadata["model"], "provider": "echo", "finish_reason": finish,
+                "usage": {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}});
+        }
+    }
+    state
+}
+
+fn remove_note(metadata: &mut Value) {
+    metadata.as_object_mut().map(|fields: &mut Map<_, _>| fields.shift_remove("alloquy"));
+}
+
+/// Blanks times, which depend on the clock.
+pub(crate) fn timeless(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                *value = match name.as_str() {
+                    "timestamp" | "created_at" | "updated_at" => Value::Null,
+                    _ => timeless(value.take()),
+                };
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = timeless(item.take())),
+        _ => {}
+    }
+    value
+}
+
+/// Says where two values differ.
+pub(crate) fn compare(what: &str, expected: &Value, found: &Value) -> Option<String> {
+    (expected != found).then(|| format!("{what}\n      expected {expected}\n      found    {found}"))
+}

@@ -1,0 +1,265 @@
+//! Cases that are a list of operations on one conversation.
+
+use serde_json::{Value, json};
+
+use crate::compaction::compact;
+use crate::outcome::Outcome;
+use crate::session::{Result, Session};
+use crate::state::{self, compare, list, timeless};
+
+const MARKS: [&str; 4] = ["{{", "((", "{%", "{#"];
+
+/// Runs every operation and compares what it returns, where the cursor stands, and what there is in the end.
+pub(crate) fn run(case: &Value) -> Outcome {
+    if let Some(reason) = out_of_reach(case) {
+        return Outcome::Skipped(reason);
+    }
+    let setup = &case["setup"];
+    let mut session = Session::new(setup);
+    let mut differences = Vec::new();
+    if let Some(name) = setup["system_prompt_name"].as_str() {
+        let text = rendered(&setup["library"]["system"][name], &setup["system_params"]).unwrap();
+        differences.extend(session.add(&json!({"role": "system"}), Some((name, text))).err());
+    }
+    for op in list(case, "ops") {
+        differences.extend(step(&mut session, op));
+    }
+    differences.extend(end(&session, &case["expect"]));
+    match differences.is_empty() {
+        true => Outcome::Agrees,
+        false => Outcome::Differs { how: differences.join("\n   "), why: reasons(case) },
+    }
+}
+
+/// Why a case cannot be run: what it needs belongs to other parts.
+fn out_of_reach(case: &Value) -> Option<String> {
+    let setup = &case["setup"];
+    let is_set = |name: &str| match &setup[name] {
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    };
+    if is_set("middleware") {
+        return Some("needs middleware".to_owned());
+    }
+    if is_set("adapters") || is_set("cache_rag_results") {
+        return Some("needs rag".to_owned());
+    }
+    let name = setup["system_prompt_name"].as_str();
+    if name.is_some_and(|name| rendered(&setup["library"]["system"][name], &setup["system_params"]).is_none())
+    {
+        return Some("needs prompts: a template with more than placeholders".to_owned());
+    }
+    for op in list(case, "ops") {
+        let args = &op["args"];
+        if op.get("error").is_none() && (args["prompt_name"].is_string() || args["params"].is_object()) {
+            return Some("needs prompts: a message is made from a template".to_owned());
+        }
+        if op["op"] == "execute_flow" {
+            return Some("needs flows".to_owned());
+        }
+    }
+    None
+}
+
+/// Fills the placeholders of a template, where it has nothing else.
+fn rendered(template: &Value, params: &Value) -> Option<String> {
+    let mut text = template["template"].as_str().or(template.as_str())?.to_owned();
+    for values in [params, &template["defaults"]] {
+        for (name, value) in values.as_object().into_iter().flatten() {
+            text = text.replace(&format!("{{{{{name}}}}}"), value.as_str()?);
+        }
+    }
+    (!MARKS.iter().any(|mark| text.contains(mark))).then_some(text)
+}
+
+fn step(session: &mut Session, op: &Value) -> Option<String> {
+    let what = format!("{} {}", op["op"].as_str().unwrap(), op["args"]);
+    let found = perform(session, op);
+    if let (Err(error), None) = (&found, op.get("error")) {
+        return Some(format!("{what}: {error}"));
+    }
+    if let (Ok(found), Some(error)) = (&found, op.get("error")) {
+        return Some(format!("{what}\n      expected {error}\n      found    {found}"));
+    }
+    let expected = (op["result"].clone(), op["current_node_id"].clone());
+    let found = (found.unwrap_or_default(), session.current());
+    let [expected, found] = [expected, found].map(|(result, current)| timeless(json!([result, current])));
+    compare(&what, &expected, &found)
+}
+
+fn perform(session: &mut Session, op: &Value) -> Result<Value> {
+    let args = &op["args"];
+    let node = args["node_id"].as_str();
+    match op["op"].as_str().unwrap() {
+        "add_message" if args["prompt_name"].is_string() => Err("there is no such prompt".to_owned()),
+        "add_message" => session.add(args, None),
+        "complete" => Ok(session.complete(args, None)?.0),
+        "stream_complete" => {
+            let stop = args["break_after"].as_u64().map(|stop| stop as usize);
+            let (answer, chunks) = session.complete(args, stop)?;
+            Ok(json!({"chunks": chunks, "text": answer["content"], "final_seen": stop.is_none()}))
+        }
+        "switch_to_node" => session.goto(session.resolve(node.unwrap())?).map(|()| Value::Null),
+        "branch_from" => {
+            let node = session.resolve(args["sibling_node_id"].as_str().unwrap())?;
+            let above = session.tree()?.node(node).unwrap().parent.ok_or("the root has no parent")?;
+            session.goto(above).map(|()| Value::Null)
+        }
+        "get_branches" => Ok(branches(session, node)),
+        "get_history" => Ok(session.seen().map_or(json!([]), |seen| state::messages(&seen))),
+        "messages" | "get_messages" => Ok(session.seen().map_or(json!([]), |seen| with_metadata(&seen))),
+        "system_prompt" => Ok(system_prompt(session)),
+        "get_total_cost" => Ok(session.seen().map_or(0.0, |seen| cost(list(&seen, "nodes").iter())).into()),
+        "get_cost_by_branch" => {
+            Ok(session.seen().map_or(0.0, |seen| cost(state::path(&seen).into_iter())).into())
+        }
+        "get_rag_metadata" => rag_metadata(session, node),
+        "stored" => Ok(session.stored(args["conversation_id"].as_str().unwrap())),
+        "export" => export(session),
+        "save" => session.save().map(|()| Value::Null),
+        "resume" => session.resume(args["conversation_id"].as_str().unwrap()),
+        "reset" => session.reset().map(|()| Value::Null),
+        "compact_history" => {
+            Ok(compact(session, args["keep_recent_iterations"].as_u64().unwrap() as usize)?.into())
+        }
+        name => metadata(session, name, args),
+    }
+}
+
+/// Operations on the metadata: staged until something is saved, but for `add_metadata`.
+fn metadata(session: &mut Session, name: &str, args: &Value) -> Result<Value> {
+    let key = args["key"].as_str().unwrap_or_default().to_owned();
+    let has_state = session.chat().is_ok();
+    match name {
+        "metadata" => return Ok(session.metadata.clone().into()),
+        "get_metadata" => {
+            return match (args.get("key"), args.get("default")) {
+                (None, Some(_)) => Err("a default needs a key".to_owned()),
+                (None, None) => Ok(session.metadata.clone().into()),
+                (_, default) => Ok(session.metadata.get(&key).or(default).cloned().unwrap_or_default()),
+            };
+        }
+        "get_seed_metadata" => return Ok(session.seed.clone().into()),
+        "seed_metadata" => {
+            session.seed.insert(key.clone(), args["value"].clone());
+        }
+        "add_metadata" => {
+            session.chat()?;
+        }
+        "set_metadata" | "update_metadata" | "remove_metadata" => {}
+        other => return Err(format!("there is no operation {other}")),
+    }
+    if has_state {
+        match name {
+            "update_metadata" => session.metadata.extend(args["updates"].as_object().unwrap().clone()),
+            "remove_metadata" => drop(session.metadata.shift_remove(&key)),
+            _ => drop(session.metadata.insert(key, args["value"].clone())),
+        }
+    }
+    if name == "add_metadata" {
+        session.save()?;
+    }
+    Ok(Value::Null)
+}
+
+fn branches(session: &Session, node: Option<&str>) -> Value {
+    let current = session.current();
+    let (Ok(seen), Some(above)) = (session.seen(), node.or(current.as_str())) else { return json!([]) };
+    let edges: Vec<_> =
+        list(&seen, "edges").iter().filter(|edge| edge[0] == above).map(|edge| &edge[1]).collect();
+    let below = list(&seen, "nodes").iter().filter(|node| edges.contains(&&node["node_id"]));
+    let line = |node: &Value| {
+        let text = node["message"]["content"].as_str().unwrap();
+        let preview: String = text.chars().take(100).collect();
+        json!({"node_id": node["node_id"], "branch_name": node["branch_name"], "role": node["message"]["role"],
+            "preview": preview, "timestamp": null})
+    };
+    below.map(line).collect()
+}
+
+fn with_metadata(seen: &Value) -> Value {
+    let line = |node: &Value| {
+        let mut message = node["message"].clone();
+        message["metadata"] = node["metadata"].clone();
+        message
+    };
+    state::path(seen).into_iter().map(line).collect()
+}
+
+fn system_prompt(session: &Session) -> Value {
+    let history = session.history().unwrap_or_default();
+    let found = history.iter().find(|node| node.message.role == alloquy_core::Role::System);
+    found.map_or_else(|| "You are a helpful assistant.".into(), |node| node.message.text().into())
+}
+
+fn cost<'a>(nodes: impl Iterator<Item = &'a Value>) -> f64 {
+    nodes.filter_map(|node| node["metadata"]["cost_usd"].as_f64()).sum()
+}
+
+fn rag_metadata(session: &Session, node: Option<&str>) -> Result<Value> {
+    if session.chat().is_err() {
+        return Ok(Value::Null);
+    }
+    let node = node.map_or_else(|| Ok(session.head()?.unwrap()), |node| session.resolve(node))?;
+    Ok(session.tree()?.node(node).unwrap().metadata.get("rag_metadata").cloned().unwrap_or_default())
+}
+
+fn export(session: &Session) -> Result<Value> {
+    let seen = session.seen()?;
+    let nodes = list(&seen, "nodes");
+    let named = |name: &String| nodes.iter().find(|node| node["node_id"] == name.as_str()).cloned();
+    let messages: Vec<_> = session.chronological()?.iter().filter_map(named).collect();
+    Ok(json!({"conversation_id": seen["conversation_id"], "metadata": seen["metadata"],
+        "message_count": messages.len(), "messages": messages}))
+}
+
+fn end(session: &Session, expect: &Value) -> Vec<String> {
+    let Ok(seen) = session.seen() else {
+        let nothing = expect["to_dict"].is_null();
+        return Vec::from_iter((!nothing).then(|| "there is no conversation".to_owned()));
+    };
+    let calls = |calls: &Value| -> Value {
+        let said = |message: &Value| json!([message["role"], message["content"]]);
+        calls
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|call| call.as_array().into_iter().flatten().map(said).collect::<Value>())
+            .collect()
+    };
+    let archive = session.archive().unwrap();
+    let stored = session.stored(archive.record.id.as_str());
+    let mut compared = vec![
+        compare("to_dict", &timeless(expect["to_dict"].clone()), &timeless(seen.clone())),
+        compare("export", &timeless(expect["export"].clone()), &timeless(export(session).unwrap())),
+        compare("current_messages", &expect["current_messages"], &state::messages(&seen)),
+        compare("llm_calls", &calls(&expect["llm_calls"]), &calls(&session.provider.calls())),
+        compare("stored_equals_memory", &expect["stored_equals_memory"], &(stored == seen).into()),
+        compare("roundtrip_equal", &state::of(&archive), &state::stored(&archive)),
+    ];
+    if let Some(expected) = expect.get("stored") {
+        compared.push(compare("stored", &timeless(expected.clone()), &timeless(stored)));
+    }
+    compared.into_iter().flatten().collect()
+}
+
+/// Which differences may be the reason, by what is done.
+fn reasons(case: &Value) -> Vec<&'static str> {
+    let reason = |op: &Value| {
+        let args = &op["args"];
+        let content = args["content"].as_str().unwrap_or_default();
+        match op["op"].as_str().unwrap() {
+            "stream_complete" if args.get("break_after").is_some() => Some("partial-replies"),
+            "compact_history" => Some("compaction"),
+            "add_message" if MARKS.iter().any(|mark| content.contains(mark)) => Some("content-is-data"),
+            "switch_to_node" | "branch_from" => {
+                let address = args["node_id"].as_str().or(args["sibling_node_id"].as_str()).unwrap();
+                address.parse::<alloquy_core::Address>().is_err().then_some("addresses")
+            }
+            _ => None,
+        }
+    };
+    list(case, "ops").iter().filter_map(reason).collect()
+}

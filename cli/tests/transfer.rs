@@ -1,0 +1,77 @@
+//! `alloquy import` and `alloquy export`: what comes in, what is said, what is refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod program;
+mod shared;
+
+use std::fs;
+
+use program::Program;
+use serde_json::{Value, json};
+
+const MARKDOWN: &str = "# Tea\n\n## User\n\nGreen or black?\n\n## Assistant\n\nGreen.\n\n";
+
+fn state() -> Value {
+    json!({"schema_version": "1.1.0", "conversation_id": "tea", "current_node_id": "0", "metadata": {"user": "ann"},
+        "created_at": "2025-03-04T05:06:07", "updated_at": "2025-03-04T05:06:08", "edges": [["", "0"], ["", "7"]],
+        "nodes": [{"node_id": "", "message": {"role": "user", "content": "Green or black?"},
+            "timestamp": "2025-03-04T05:06:07.000123", "prompt_name": null, "branch_name": null, "metadata": {}},
+          {"node_id": "0", "message": {"role": "assistant", "content": "Green."},
+            "timestamp": "2025-03-04T05:06:08", "prompt_name": null, "branch_name": "main", "metadata": {}}]})
+}
+
+#[test]
+fn a_state_comes_in_says_what_was_mended_and_goes_out_again() {
+    let program = Program::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.json");
+    fs::write(&file, state().to_string()).unwrap();
+    let file = file.to_str().unwrap();
+    let imported = program.run(&["import", file]).ok();
+    assert_eq!(imported.out, "tea\n");
+    insta::assert_snapshot!(imported.err);
+    let again = program.run(&["import", file]);
+    assert_eq!((again.code, again.out.as_str()), (Some(1), ""));
+    let exported = program.run(&["export", "tea", "--to", "dataknobs"]).ok().out;
+    let mut wanted = state();
+    wanted["edges"] = json!([["", "0"]]);
+    assert_eq!(serde_json::from_str::<Value>(&exported).unwrap(), wanted);
+    let whole = program.run(&["export", "tea"]).ok().out;
+    fs::write(file, &whole).unwrap();
+    assert_eq!(program.run(&["import", file, "--owner", "ann"]).ok().out, "tea\n");
+    assert_eq!(program.run(&["export", "tea", "--owner", "ann"]).ok().out, whole);
+    assert_eq!(program.run(&["export", "coffee"]).code, Some(1));
+}
+
+#[test]
+fn a_text_to_read_comes_in_and_says_what_it_leaves_out() {
+    let program = Program::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tea.md");
+    fs::write(&file, MARKDOWN).unwrap();
+    let id = program.run(&["import", file.to_str().unwrap()]).ok().out;
+    let exported = program.run(&["export", id.trim(), "--to", "markdown"]).ok();
+    assert_eq!((exported.out.as_str(), exported.err.as_str()), (MARKDOWN, "metadata is left out\n"));
+    let by_variable = program.variable("ALLOQUY_TO", "chatml").run(&["export", id.trim()]).ok().out;
+    assert!(by_variable.starts_with("<|im_start|>user\nGreen or black?"), "{by_variable}");
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_and_the_others_come_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("talks.jsonl");
+    fs::write(
+        &file,
+        "{\"messages\":[{\"role\":\"bot\"}]}\n{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}\n",
+    )
+    .unwrap();
+    let program = Program::new();
+    let ran = program.run(&["import", file.to_str().unwrap(), "--json"]);
+    assert_eq!(ran.code, Some(1));
+    let printed: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
+    assert_eq!(printed["imported"].as_array().unwrap().len(), 1);
+    assert_eq!(printed["refused"].as_array().unwrap().len(), 1);
+    fs::write(&file, "Dear diary").unwrap();
+    assert_eq!(program.run(&["import", file.to_str().unwrap()]).code, Some(1));
+    assert_eq!(program.variable("ALLOQUY_FROM", "word").run(&["import", "x"]).code, Some(2));
+}

@@ -1,0 +1,113 @@
+//! Conversations as a list of messages: OpenAI's, a line each, and ChatML. Knows the dialects' readers; not trees.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use super::{Archive, ArchiveLimits, Omission, ReadArchive, WrittenArchive};
+use crate::formats::{self, Dialect, MediaRules, Transcript};
+use crate::media::Digest;
+use crate::store::{ConversationId, ConversationRecord, milliseconds};
+use crate::tree::{Node, NodeId};
+use crate::{Error, ErrorKind, Message, Preface, Result};
+
+/// Reads a conversation per line, or one that spans the whole text.
+pub(super) fn read_lines(text: &str, limits: &ArchiveLimits) -> Result<Vec<Result<ReadArchive>>> {
+    let documents: Vec<Value> = serde_json::Deserializer::from_str(text)
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .map_err(|source| Error::new(ErrorKind::Invalid, "the document is not JSON").with_source(source))?;
+    let one = |(index, document): (usize, &Value)| {
+        let transcript = formats::read(Dialect::OpenAi, document, &MediaRules::default());
+        let read = transcript.and_then(|transcript| of(transcript, &format!("{index} {document}"), limits));
+        read.map_err(|error| error.context(format_args!("conversation {}", index + 1)))
+    };
+    Ok(documents.iter().enumerate().map(one).collect())
+}
+
+/// Reads marked text.
+pub(super) fn read_chatml(text: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
+    of(formats::read_text(Dialect::ChatMl, text, &MediaRules::default())?, text, limits)
+}
+
+/// Makes a conversation of messages, one below the other; `text` is what its ids are derived from.
+pub(super) fn of(transcript: Transcript, text: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
+    limits.check_nodes(transcript.messages.len())?;
+    let (preface, messages) = transcript.into_preface();
+    let digest = Digest::of(text.as_bytes()).to_string();
+    let id: ConversationId = format!("import-{}", digest.get(..16).unwrap_or(&digest)).parse()?;
+    let mut record = ConversationRecord::new(id, preface);
+    let nodes = chain(messages, record.created, &digest);
+    record.head = nodes.last().map(|node| node.id);
+    Ok(ReadArchive { archive: Archive::new(record, nodes)?, mended: Vec::new() })
+}
+
+fn chain(messages: Vec<Message>, made: SystemTime, seed: &str) -> Vec<Node> {
+    let made = made.max(UNIX_EPOCH);
+    let mut nodes: Vec<Node> = Vec::with_capacity(messages.len());
+    for (index, message) in messages.into_iter().enumerate() {
+        let parent = nodes.last().map(|node| node.id);
+        let digest = Digest::of(format!("{seed} {index}").as_bytes());
+        let id = NodeId::of_import(milliseconds::since_epoch(made), 0, digest);
+        nodes.push(Node { id, ..Node::new(parent, message) });
+    }
+    nodes
+}
+
+/// Writes the path to the head as a request on one line.
+pub(super) fn write_line(archive: &Archive) -> Result<WrittenArchive> {
+    let (preface, path) = path(archive)?;
+    let transcript = Transcript::of(&preface, &path);
+    let text = formats::write_text(Dialect::OpenAi, &transcript)?;
+    let mut omitted = omitted(archive, path.len());
+    if archive.record.sampling.is_empty() {
+        omitted.retain(|omission| *omission != Omission::Settings);
+    }
+    Ok(WrittenArchive { text: text + "\n", omitted })
+}
+
+/// Writes the path to the head as marked text.
+pub(super) fn write_chatml(archive: &Archive) -> Result<WrittenArchive> {
+    let (preface, path) = path(archive)?;
+    let transcript = Transcript::new([preface.messages, path.clone()].concat());
+    let text = formats::write_text(Dialect::ChatMl, &transcript)?;
+    Ok(WrittenArchive { text, omitted: omitted(archive, path.len()) })
+}
+
+/// Returns the preface and the messages up to the head, with the bytes of what they show.
+pub(super) fn path(archive: &Archive) -> Result<(Preface, Vec<Message>)> {
+    let mut preface = archive.record.preface.clone();
+    let tree = archive.tree()?;
+    let mut path: Vec<_> =
+        tree.path(archive.record.head)?.into_iter().map(|node| node.message.clone()).collect();
+    for message in preface.messages.iter_mut().chain(&mut path) {
+        load(message, archive)?;
+    }
+    Ok((preface, path))
+}
+
+fn load(message: &mut Message, archive: &Archive) -> Result<()> {
+    for media in message.parts.iter_mut().flat_map(|part| part.content.media_mut()) {
+        if let (None, Some(bytes)) = (media.bytes(), archive.blobs.get(&media.digest())) {
+            *media = media.clone().with_bytes(bytes.clone())?;
+        }
+    }
+    Ok(())
+}
+
+/// Says what a list of `shown` messages does not have of a conversation.
+pub(super) fn omitted(archive: &Archive, shown: usize) -> Vec<Omission> {
+    let Archive { record, nodes, .. } = archive;
+    let mut omitted = Vec::new();
+    if nodes.len() > shown {
+        omitted.push(Omission::Branches(nodes.len() - shown));
+    }
+    if !record.metadata.is_empty() || nodes.iter().any(|node| !node.metadata.is_empty()) {
+        omitted.push(Omission::Metadata);
+    }
+    let plain = Preface { messages: record.preface.messages.clone(), ..Preface::default() };
+    if record.preface != plain || !record.sampling.is_empty() {
+        omitted.push(Omission::Settings);
+    }
+    omitted
+}

@@ -1,0 +1,99 @@
+//! Whole conversations into a store and out of it. Knows the contract of stores; no format.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{ConversationId, ConversationRecord, ConversationStore, Owner};
+use crate::archive::Archive;
+use crate::media::Digest;
+use crate::tree::Node;
+use crate::{Error, ErrorKind, Media, Result};
+
+/// Brings a conversation in, whole or not at all.
+pub(super) async fn import<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    archive: &Archive,
+) -> Result<()> {
+    check(archive)?;
+    let record = ConversationRecord { head: None, revision: 0, ..archive.record.clone() };
+    for bytes in archive.blobs.values() {
+        store.put_blob(owner, bytes).await?;
+    }
+    let began = match store.create(owner, &record).await {
+        Ok(()) => Began::Now,
+        Err(error) if error.is_conflict() => match is_begun(store, owner, archive).await? {
+            true => Began::Before,
+            false => return Err(error),
+        },
+        Err(error) => return Err(error),
+    };
+    let filled = fill(store, owner, archive).await;
+    if let (Err(_), Began::Now) = (&filled, began) {
+        // Half a conversation is none. Should deleting fail too, the first error is the one to tell, and importing again
+        // finishes what was begun.
+        let _ = store.delete(owner, &record.id).await;
+    }
+    filled
+}
+
+/// Whether this import made the conversation, or one before that was killed.
+enum Began {
+    Now,
+    Before,
+}
+
+/// Says whether what is there is the beginning of this very import: the same record without a head, and no other nodes.
+async fn is_begun<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    archive: &Archive,
+) -> Result<bool> {
+    let (record, tree) = store.load(owner, &archive.record.id).await?;
+    let begun = ConversationRecord { head: None, revision: 0, ..archive.record.clone() };
+    let wanted = archive.tree()?;
+    let is_one_of_ours = |node: &Node| wanted.node(node.id).is_ok_and(|ours| ours == node);
+    Ok(record == begun
+        && archive.record.head.is_some()
+        && tree.tombstones().next().is_none()
+        && tree.nodes().all(is_one_of_ours))
+}
+
+async fn fill<S: ConversationStore + ?Sized>(store: &S, owner: &Owner, archive: &Archive) -> Result<()> {
+    let id = &archive.record.id;
+    store.append(owner, id, &archive.nodes).await?;
+    match archive.record.head {
+        Some(head) => store.set_head(owner, id, None, Some(head)).await,
+        None => Ok(()),
+    }
+}
+
+/// Refuses an archive that would not be whole, before anything is written.
+fn check(archive: &Archive) -> Result<()> {
+    archive.tree()?.path(archive.record.head)?;
+    let missing = archive.media().map(Media::digest).find(|digest| !archive.blobs.contains_key(digest));
+    match missing {
+        Some(digest) => {
+            Err(Error::new(ErrorKind::Invalid, format!("the archive has no bytes for media {digest}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Takes a copy of a conversation out.
+pub(super) async fn export<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    id: &ConversationId,
+) -> Result<Archive> {
+    let (record, tree) = store.load(owner, id).await?;
+    let nodes: Vec<Node> = tree.walk().map(|(_, node)| node.clone()).collect();
+    let mut archive = Archive::new(record, nodes)?;
+    let shown: BTreeSet<Digest> = archive.media().map(Media::digest).collect();
+    archive.blobs = BTreeMap::new();
+    for digest in shown {
+        let missing = || Error::new(ErrorKind::NotFound, format!("no bytes are stored for media {digest}"));
+        let bytes = store.get_blob(owner, digest).await?.ok_or_else(missing)?;
+        archive.blobs.insert(digest, bytes);
+    }
+    Ok(archive)
+}

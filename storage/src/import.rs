@@ -1,0 +1,114 @@
+//! Conversations in databases of other programs. Knows where dataknobs keeps them; what they look like `core` knows.
+
+use std::path::Path;
+
+use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
+use alloquy_core::{Error, ErrorKind, Result};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+
+/// How every SQLite database begins.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// A table with a state as JSON in `data`, as dataknobs makes them; it is called `records` unless somebody said otherwise.
+const TABLE: &str = "SELECT name FROM sqlite_schema AS tables WHERE type = 'table'
+    AND EXISTS (SELECT 1 FROM pragma_table_info(tables.name) WHERE name = 'id')
+    AND EXISTS (SELECT 1 FROM pragma_table_info(tables.name) WHERE name = 'data')
+    ORDER BY name <> 'records', name LIMIT 1";
+
+/// Says whether the first bytes of a file are those of a SQLite database.
+///
+/// ```
+/// assert!(alloquy_storage::is_sqlite(b"SQLite format 3\0..."));
+/// assert!(!alloquy_storage::is_sqlite(b"{}"));
+/// ```
+pub fn is_sqlite(start: &[u8]) -> bool {
+    start.starts_with(MAGIC)
+}
+
+/// Reads every conversation of a SQLite database of dataknobs, which stays as it is. One that cannot be read is an error
+/// of its own.
+///
+/// # Errors
+/// [`ErrorKind::NotFound`] and [`ErrorKind::Invalid`] for a file that is not such a database or larger than `limits`, and
+/// [`ErrorKind::Store`] when reading fails.
+pub fn read_dataknobs_database(path: &Path, limits: &ArchiveLimits) -> Result<Vec<Result<ReadArchive>>> {
+    let size = std::fs::metadata(path).map_err(|source| {
+        Error::new(ErrorKind::NotFound, format!("database {path:?} cannot be read")).with_source(source)
+    })?;
+    if size.len() > limits.bytes as u64 {
+        let message = format!("{} bytes are more than the limit of {}", size.len(), limits.bytes);
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    let failed = |source: rusqlite::Error| {
+        Error::new(ErrorKind::Store, format!("database {path:?} cannot be read")).with_source(source)
+    };
+    let database = open(path).map_err(failed)?;
+    let table: Option<String> = database.query_row(TABLE, [], |row| row.get(0)).optional().map_err(failed)?;
+    let table = table.ok_or_else(|| {
+        let message = format!("database {path:?} has no table with the columns \"id\" and \"data\"");
+        Error::new(ErrorKind::Invalid, message)
+    })?;
+    let select = format!("SELECT id, data FROM \"{}\" ORDER BY rowid", table.replace('"', "\"\""));
+    let mut select = database.prepare(&select).map_err(failed)?;
+    let rows = select
+        .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+        .map_err(failed)?;
+    rows.map(|row| row.map(|(id, data)| read(&id, &data, limits)).map_err(failed)).collect()
+}
+
+/// Nothing is written, not even the files beside a database in WAL mode, unless some of it still stands in them.
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let log = path.with_file_name({
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push("-wal");
+        name
+    });
+    if std::fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        return Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    }
+    let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)
+}
+
+fn read(id: &str, data: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
+    let read = archive::read(ArchiveFormat::Dataknobs, data, limits).and_then(|mut read| match read.len() {
+        1 => read.remove(0),
+        several => Err(Error::new(ErrorKind::Invalid, format!("it holds {several} conversations, not one"))),
+    });
+    read.map_err(|error| error.context(format_args!("record {id:?}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_is_read_and_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("chats?.db");
+        let state = r#"{"conversation_id": "tea", "nodes": [{"node_id": "", "message": {"role": "user"}}]}"#;
+        let database = Connection::open(&path).unwrap();
+        database
+            .execute_batch("CREATE TABLE records (id TEXT PRIMARY KEY, data TEXT, metadata TEXT)")
+            .unwrap();
+        for (id, data) in [("tea", state), ("torn", "{")] {
+            database.execute("INSERT INTO records (id, data) VALUES (?, ?)", [id, data]).unwrap();
+        }
+        drop(database);
+        let before = std::fs::read(&path).unwrap();
+        let read = read_dataknobs_database(&path, &ArchiveLimits::default()).unwrap();
+        let read: Vec<_> =
+            read.into_iter().map(|read| read.map(|read| read.archive.record.id.to_string())).collect();
+        assert_eq!(read[0].as_deref().unwrap(), "tea");
+        assert_eq!(read[1].as_ref().unwrap_err().to_string(), "record \"torn\": the document is not JSON");
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let small = ArchiveLimits { bytes: 10, ..ArchiveLimits::default() };
+        assert_eq!(read_dataknobs_database(&path, &small).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(
+            read_dataknobs_database(&folder.path().join("none"), &small).unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
+    }
+}
