@@ -43,7 +43,7 @@ fn shown(read: alloquy_core::Result<ReadArchive>) -> String {
         writeln!(text, "preface {}", json!(message)).unwrap();
     }
     for (_, node) in tree.walk() {
-        let (address, head) = (tree.address(Some(node.id)).unwrap(), archive.record.head == Some(node.id));
+        let (address, head) = (tree.position(Some(node.id)).unwrap(), archive.record.head == Some(node.id));
         let mark = if head { "*" } else { " " };
         let metadata = Value::Object(node.metadata.clone());
         writeln!(text, "{mark}{address} {} {metadata}", json!(node.message)).unwrap();

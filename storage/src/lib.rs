@@ -22,10 +22,10 @@ mod open;
 mod bucket;
 #[cfg(feature = "file")]
 mod file;
-#[cfg(feature = "postgres")]
-mod postgres;
 #[cfg(feature = "sqlite")]
 mod import;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use alloquy_core::archive::Archive;
 use alloquy_core::{
-    Address, Ask, Chat, ConversationId, ConversationManager, ConversationStore, ConversationStoreExt,
-    Manager, MemoryStore, Message, NewConversation, Node, NodeId, Owner, Part, Preface, Request, Role,
+    Ask, Chat, ConversationId, ConversationManager, ConversationStore, ConversationStoreExt, Manager,
+    MemoryStore, Message, NewConversation, Node, NodeId, Owner, Part, Position, Preface, Request, Role,
     ToolCall, ToolResult, Tree,
 };
 use futures::StreamExt as _;
@@ -74,14 +74,14 @@ impl Session {
     /// Where the cursor stands: the root is empty there and the first message here.
     pub(crate) fn current(&self) -> Value {
         let Ok(tree) = self.tree() else { return Value::Null };
-        let address = tree.address(self.head().unwrap()).unwrap().to_string();
+        let address = tree.position(self.head().unwrap()).unwrap().to_string();
         address.strip_prefix('0').unwrap().trim_start_matches('.').into()
     }
 
     pub(crate) fn resolve(&self, address: &str) -> Result<NodeId> {
         let chat = self.chat()?;
-        let address: Address = address.parse().map_err(said)?;
-        let here = if address.positions().is_empty() { "0".to_owned() } else { format!("0.{address}") };
+        let address: Position = address.parse().map_err(said)?;
+        let here = if address.places().is_empty() { "0".to_owned() } else { format!("0.{address}") };
         block_on(chat.resolve(&here)).map_err(said)?.ok_or_else(|| "nothing stands there".to_owned())
     }
 
@@ -91,7 +91,7 @@ impl Session {
         let mut ids: Vec<_> = tree.nodes().map(|node| node.id).collect();
         ids.sort_unstable();
         let name = |id| {
-            let address = tree.address(Some(id)).unwrap().to_string();
+            let address = tree.position(Some(id)).unwrap().to_string();
             address.strip_prefix('0').unwrap().trim_start_matches('.').to_owned()
         };
         Ok(ids.into_iter().map(name).collect())
