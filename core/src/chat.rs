@@ -105,7 +105,7 @@ impl Chat {
     /// Adds messages without asking for an answer: of any role, as text or as parts.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a result without its call, and those of the store; nothing is added then.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a result without its call, and those of the store; nothing is added then.
     pub async fn add(&self, ask: impl Into<Ask>) -> Result<Added> {
         turn::add(&self.parts, &self.id, &ask.into()).await
     }
@@ -122,7 +122,7 @@ impl Chat {
     /// Returns what the model would be asked at the head, before middleware.
     ///
     /// # Errors
-    /// Those of the store, and [`ErrorKind::Tool`] for tools whose names clash.
+    /// Those of the store, and [`ErrorKind::Tool`](crate::ErrorKind::Tool) for tools whose names clash.
     pub async fn request(&self) -> Result<Request> {
         let record = self.record().await?;
         let path = match record.head {

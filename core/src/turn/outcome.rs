@@ -43,7 +43,7 @@ pub enum TurnEnd {
     /// The model asked for tools once more than it may in one turn. Those calls did not run: completing the turn runs
     /// them, with as many rounds again.
     ToolRounds,
-    /// [`Turn::stop`] ended it. Tools that were running then answered with an error that says so.
+    /// [`Turn::stop`](super::Turn::stop) ended it. Tools that were running then answered with an error that says so.
     Stopped,
     /// The model failed midway. What it had said is kept as an interrupted node, and [`Reply::error`] says why.
     Failed,
