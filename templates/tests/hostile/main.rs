@@ -55,7 +55,9 @@ fn every_attempt_ends_soon_and_in_little_memory() {
         let outcome = &outcomes[name];
         told.push_str(&format!("{name}: {}\n", outcome.words));
     }
-    insta::assert_snapshot!(told);
+    // A build that is not optimised gets fewer steps, and some attempts meet that limit before another.
+    let build = if cfg!(debug_assertions) { "few_steps" } else { "all_steps" };
+    insta::with_settings!({ snapshot_suffix => build }, { insta::assert_snapshot!(told) });
     let late: Vec<_> = outcomes.iter().filter(|(_, outcome)| !outcome.is_soon()).collect();
     assert!(late.is_empty(), "{late:#?}");
 }
