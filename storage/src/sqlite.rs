@@ -139,18 +139,6 @@ impl SqliteStore {
         self.transact(TransactionBehavior::Deferred, question).await
     }
 
-    /// Answers a query in one state of the database, in which every word is written that it may ask for.
-    async fn ask<T: Send + 'static>(
-        &self,
-        query: &Query,
-        question: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T> {
-        if query.search_text().is_some() && self.read(words::are_behind).await? {
-            self.write(words::catch_up).await?;
-        }
-        self.read(question).await
-    }
-
     async fn transact<T: Send + 'static>(
         &self,
         behavior: TransactionBehavior,
@@ -238,17 +226,17 @@ impl ConversationStore for SqliteStore {
 
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
         let (owner, asked) = (owner.clone(), query.clone());
-        self.ask(query, move |transaction| questions::list(transaction, &owner, &asked)).await
+        self.read(move |transaction| questions::list(transaction, &owner, &asked)).await
     }
 
     async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
         let (owner, asked) = (owner.clone(), query.clone());
-        self.ask(query, move |transaction| questions::count(transaction, &owner, &asked)).await
+        self.read(move |transaction| questions::count(transaction, &owner, &asked)).await
     }
 
     async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
         let (owner, asked) = (owner.clone(), query.clone());
-        self.ask(query, move |transaction| questions::search(transaction, &owner, &asked)).await
+        self.read(move |transaction| questions::search(transaction, &owner, &asked)).await
     }
 
     async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {

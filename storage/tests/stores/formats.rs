@@ -90,6 +90,26 @@ fn a_database_of_the_first_format() {
 }
 
 #[test]
+fn a_database_of_the_second_format() {
+    let places = Places::new();
+    let path = places.next();
+    fs::copy(fixture("format-2/chats.db"), &path).unwrap();
+    block_on(async {
+        let store = SqliteStore::open(&path).await.unwrap();
+        // The words of three nodes were written, those of the last one were not.
+        for text in ["sencha", "緑茶", "gyok"] {
+            let query = Query::default().text(text).unwrap();
+            assert_eq!(store.search(&me(), &query).await.unwrap().hits.len(), 1, "{text}");
+            assert_eq!(store.count(&me(), &query).await.unwrap(), 1, "{text}");
+        }
+        // What the earlier formats hold is the same.
+        holds_the_first_format(&store).await;
+        drop(store);
+        holds_what_was_added(&SqliteStore::open(&path).await.unwrap()).await;
+    });
+}
+
+#[test]
 fn damage_comes_along_and_is_still_told() {
     let places = Places::new();
     let path = places.next();

@@ -15,6 +15,7 @@ mod processes;
 mod servers;
 mod sizes;
 mod torture;
+mod words;
 
 use std::cell::Cell;
 use std::path::PathBuf;
