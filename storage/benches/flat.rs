@@ -8,6 +8,7 @@
 
 #[allow(dead_code)] // each benchmark needs another part of it
 mod speech;
+mod spent;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use pollster::block_on;
 use tempfile::TempDir;
 
 use self::speech::Speaker;
+use self::spent::Spent;
 
 const SIZES: [usize; 4] = [10, 1_000, 10_000, 100_000];
 /// Messages that are measured in each tree: enough that what is done once for many of them counts as well.
@@ -198,34 +200,6 @@ fn costs(place: Place, shape: Shape, sizes: &[usize]) -> Vec<Cost> {
         trees.iter_mut().for_each(Growing::say);
     }
     trees.into_iter().map(Growing::cost).collect()
-}
-
-/// What this process has used, of all its threads; nothing where the system does not say.
-#[derive(Clone, Copy, Default)]
-struct Spent {
-    processor: Duration,
-    /// Handed to `write`.
-    bytes: u64,
-}
-
-impl Spent {
-    fn so_far() -> Self {
-        Self { processor: processor().unwrap_or_default(), bytes: written().unwrap_or_default() }
-    }
-}
-
-fn processor() -> Option<Duration> {
-    let tasks = std::fs::read_dir("/proc/self/task").ok()?;
-    let spent = |task: std::fs::DirEntry| {
-        let counts = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
-        counts.split(' ').next()?.parse().ok().map(Duration::from_nanos)
-    };
-    Some(tasks.flatten().filter_map(spent).sum())
-}
-
-fn written() -> Option<u64> {
-    let counts = std::fs::read_to_string("/proc/self/io").ok()?;
-    counts.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
 }
 
 fn milliseconds(time: Duration) -> String {

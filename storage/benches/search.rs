@@ -2,11 +2,13 @@
 //!
 //! `cargo bench -p alloquy-storage --bench search` fills a SQLite database, and a schema of the PostgreSQL server that
 //! `ALLOQUY_TEST_POSTGRES` names, and prints a Markdown table for each. `ALLOQUY_BENCH_CONVERSATIONS` makes fewer or more
-//! conversations. `ALLOQUY_BENCH_DATABASE` is the path of a SQLite database that is kept and, once filled, asked again.
+//! conversations. Processor time is that of this process, so not that of a server. `ALLOQUY_BENCH_DATABASE` is the path of a SQLite database that is kept and, once filled, asked again.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a benchmark may panic
 
 #[allow(dead_code)] // each benchmark needs another part of it
 mod speech;
+#[allow(dead_code)]
+mod spent;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -21,6 +23,7 @@ use pollster::block_on;
 use serde_json::{Map, Value, json};
 
 use self::speech::{Speaker, word};
+use self::spent::Spent;
 
 /// Messages in each conversation.
 const MESSAGES: usize = 10;
@@ -211,20 +214,28 @@ const QUESTIONS_ASKED: [Question; 15] = [
 ];
 
 fn print_questions(store: &dyn ConversationStore) {
-    println!("\n| question | p50 | p95 | slowest | found |\n|---|---|---|---|---|");
+    println!("\n| question | p50 | p95 | slowest | processor, p95 | found |\n|---|---|---|---|---|---|");
     let mut speaker = Speaker::default();
     for question in &QUESTIONS_ASKED {
-        let (mut times, mut found, begin) = (Vec::new(), 0, Instant::now());
+        let (mut times, mut spent, mut found, begin) = (Vec::new(), Vec::new(), 0, Instant::now());
         while times.len() < QUESTIONS && begin.elapsed() < PATIENCE {
             let (query, owner) = ((question.query)(&mut speaker), owner(&mut speaker));
-            let start = Instant::now();
+            let (before, start) = (Spent::so_far(), Instant::now());
             found += (question.ask)(store, &owner, &query);
             times.push(start.elapsed());
+            spent.push(Spent::so_far().processor - before.processor);
         }
-        times.sort_unstable();
-        let at = |percent: usize| milliseconds(times[(times.len() - 1) * percent / 100]);
-        println!("| {} | {} | {} | {} | {} |", question.name, at(50), at(95), at(100), found / times.len());
+        let found = found / times.len();
+        let mut at = |percent| milliseconds(percentile(&mut times, percent));
+        let (half, most, all) = (at(50), at(95), at(100));
+        let processor = milliseconds(percentile(&mut spent, 95));
+        println!("| {} | {half} | {most} | {all} | {processor} | {found} |", question.name);
     }
+}
+
+fn percentile(times: &mut [Duration], percent: usize) -> Duration {
+    times.sort_unstable();
+    times[(times.len() - 1) * percent / 100]
 }
 
 fn milliseconds(time: Duration) -> String {
@@ -258,7 +269,20 @@ fn on_postgres(conversations: usize, server: &str) {
     let store = block_on(PostgresStore::open(&format!("{server}{sign}schema=bench_{schema}"))).unwrap();
     println!("\n## PostgreSQL");
     prepare(&store, conversations);
+    gather_statistics(server);
     print_questions(&store);
+}
+
+/// As the server does by itself within minutes.
+fn gather_statistics(server: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (client, connection) = tokio_postgres::connect(server, tokio_postgres::NoTls).await.unwrap();
+        let running = tokio::spawn(connection);
+        client.batch_execute("VACUUM ANALYZE").await.unwrap();
+        drop(client);
+        running.await.unwrap().unwrap();
+    });
 }
 
 fn main() {
