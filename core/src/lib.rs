@@ -65,7 +65,7 @@ pub use chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, R
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages};
 pub use drawing::Drawing;
-pub use engine::{Cancel, Engine, ModelInfo, Session};
+pub use engine::{Cancel, Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generation, Generator, TokenStream};
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};

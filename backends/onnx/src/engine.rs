@@ -79,6 +79,10 @@ impl Engine for OnnxEngine {
     fn open(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(OnnxSession::new(Arc::clone(&self.decoder), self.chunk)))
     }
+
+    fn prefill_chunk(&self) -> usize {
+        self.chunk
+    }
 }
 
 /// Options of an [`OnnxEngine`].

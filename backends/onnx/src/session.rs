@@ -57,6 +57,10 @@ impl Session for OnnxSession {
         Ok(&mut self.logits)
     }
 
+    fn logits(&mut self) -> &mut [f32] {
+        &mut self.logits
+    }
+
     /// Takes as many tokens at once as their logits are worth the room. A graph that computes the last logits alone is
     /// run again, token by token: what it has appended does not count yet.
     fn forward_each(&mut self, units: &[Unit], cancel: &Cancel, each: &mut dyn FnMut(&[f32])) -> Result<()> {

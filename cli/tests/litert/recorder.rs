@@ -149,6 +149,10 @@ impl Session for RecorderSession {
         Ok(&mut self.logits)
     }
 
+    fn logits(&mut self) -> &mut [f32] {
+        &mut self.logits
+    }
+
     fn truncate(&mut self, length: usize) -> Result<usize> {
         self.units.truncate(length);
         Ok(self.units.len())
