@@ -147,6 +147,7 @@ impl Laws<'_> {
 
     /// Three of different lengths, two of them of one trunk; one leaves, goes back and comes again.
     fn sessions_that_step_together_are_as_alone(&self) {
+        checked(self.engine.forward_many(&mut []));
         let (first, rest) = self.units.split_at(self.units.len() / 2);
         let mut trunk = self.open();
         checked(trunk.forward(first, &Cancel::default()));
