@@ -43,6 +43,7 @@ mod scoring;
 mod search;
 mod slots;
 mod spending;
+mod splice;
 mod stop;
 mod store;
 mod stream;
@@ -61,7 +62,9 @@ pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
 pub use branch::{Branch, BranchDiff};
 pub use chat::{Added, Ask, Chat, Merged};
-pub use chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage};
+pub use chat_model::{
+    CacheReport, ChatModel, Degradation, FinishReason, MissReason, Reply, ReplyStream, Request, Usage,
+};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages};
 pub use drawing::Drawing;

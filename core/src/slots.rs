@@ -1,6 +1,6 @@
 //! Which session serves a prompt. The only place that decides what is reused.
 
-use crate::chat_model::CacheReport;
+use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
 use crate::{Error, ErrorKind, Result};
@@ -70,12 +70,14 @@ impl Slots {
         let mut slot = self.chosen(engine, prompt, held)?;
         let shared = common_prefix(&slot.resident, prompt);
         let first_difference = (shared < slot.resident.len()).then_some(shared);
-        let kept = slot.session.truncate(shared.min(reusable))?;
+        let wanted = shared.min(reusable);
+        let kept = slot.session.truncate(wanted)?;
         slot.resident.truncate(kept);
         self.clock += 1;
         slot.used = self.clock;
         let prompt = prompt.len();
-        Ok((slot, CacheReport { prompt, reused: kept, forwarded: prompt - kept, first_difference }))
+        let miss = (kept < wanted).then_some(MissReason::Rewound);
+        Ok((slot, CacheReport { prompt, reused: kept, forwarded: prompt - kept, first_difference, miss }))
     }
 
     /// Copies the session that shares the longest prefix with `prompt`, cut back to it; the slots stay as they are.
