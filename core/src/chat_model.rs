@@ -194,6 +194,17 @@ pub enum MissReason {
     Rewound,
 }
 
+impl std::fmt::Display for MissReason {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::NotHeld => "no session holds the earlier replies",
+            Self::Differs => "what a session holds differs",
+            Self::Rewritten => "the template prints an earlier reply otherwise",
+            Self::Rewound => "the model cannot go back so far",
+        })
+    }
+}
+
 /// Something that was not done as asked, or had to be done another way, or that was asked for and is dangerous.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

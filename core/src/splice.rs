@@ -27,8 +27,12 @@ impl KnownReplies {
             CacheReport { first_difference: Some(_), .. } => MissReason::Differs,
             _ => MissReason::NotHeld,
         };
-        let is_missed = self.rewritten || report.reused < self.end.min(report.prompt.saturating_sub(1));
-        CacheReport { miss: report.miss.or_else(|| is_missed.then(reason)), ..report }
+        // The last token of a reply that was cut off was never computed.
+        let computed = self.end.min(report.prompt).saturating_sub(1);
+        let is_missed = self.rewritten || report.reused < computed;
+        let report = CacheReport { miss: report.miss.or_else(|| is_missed.then(reason)), ..report };
+        tracing::debug!(?report, "prompt");
+        report
     }
 }
 

@@ -22,12 +22,12 @@ const FIRST_PAIR: TokenId = 1000;
 struct PairTokenizer(ByteTokenizer);
 
 impl PairTokenizer {
-    fn joined(tokens: Vec<TokenId>) -> Vec<TokenId> {
+    fn joined(tokens: &[TokenId]) -> Vec<TokenId> {
         let mut joined = Vec::new();
-        let mut rest = tokens.as_slice();
+        let mut rest = tokens;
         while let [first, after @ ..] = rest {
             let pair = |pair: &&str| pair.bytes().map(u32::from).eq(rest.iter().copied().take(2));
-            match PAIRS.iter().position(|known| pair(&known)) {
+            match PAIRS.iter().position(pair) {
                 Some(index) => {
                     joined.push(FIRST_PAIR + index as TokenId);
                     rest = &after[1..];
@@ -61,7 +61,7 @@ impl Tokenizer for PairTokenizer {
     }
 
     fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>> {
-        Ok(Self::joined(self.0.encode(pieces)?))
+        Ok(Self::joined(&self.0.encode(pieces)?))
     }
 
     fn bytes(&self, token: TokenId) -> Option<Vec<u8>> {
@@ -229,7 +229,7 @@ proptest! {
         // Each reply is spelled in bytes or in as few tokens as there can be.
         let spelled = |(index, text): (usize, &String)| match (seed >> index) & 1 {
             0 => bytes(text),
-            _ => PairTokenizer::joined(bytes(text)),
+            _ => PairTokenizer::joined(&bytes(text)),
         };
         let replies: Vec<_> = texts.iter().enumerate().filter(|(index, _)| index % 2 == 1).map(spelled).collect();
         let plain = round.prepare(&Request::new(Preface::default(), path.clone())).unwrap();

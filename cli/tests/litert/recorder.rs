@@ -114,6 +114,11 @@ impl Engine for Recorder {
         &*self.tokenizer
     }
 
+    /// A prompt is recorded whole.
+    fn prefill_chunk(&self) -> usize {
+        usize::MAX
+    }
+
     fn open(&self) -> Result<Box<dyn Session>> {
         let logits = vec![0.0; self.model.vocabulary];
         Ok(Box::new(RecorderSession { engine: self.clone(), units: Vec::new(), logits }))

@@ -102,7 +102,6 @@ impl Worker<'_> {
         let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
         match guarded(|| self.slots.take(self.engine, &job.prompt.units, &held)) {
             Ok((slot, report)) => {
-                tracing::debug!(?report, "prompt");
                 self.active.push_back(Active::new(job, slot, report));
             }
             Err(error) => job.emit(Err(error)),
