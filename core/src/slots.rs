@@ -99,10 +99,17 @@ impl Slots {
         Ok(session)
     }
 
-    /// Returns how many leading units of `prompt` some session holds.
-    pub(crate) fn longest(&self, prompt: &[Unit], held: &[&Slot]) -> usize {
+    /// Says whether one of the prompts that are being computed (`coming`) begins more like `prompt` than what any session
+    /// holds: whoever waits for it goes on in a copy.
+    pub(crate) fn is_worth_waiting<'a>(
+        &self,
+        prompt: &[Unit],
+        held: &[&Slot],
+        mut coming: impl Iterator<Item = &'a [Unit]>,
+    ) -> bool {
         let all = self.slots.iter().chain(held.iter().copied());
-        all.map(|slot| common_prefix(&slot.resident, prompt)).max().unwrap_or(0)
+        let now = all.map(|slot| common_prefix(&slot.resident, prompt)).max().unwrap_or(0);
+        coming.any(|later| common_prefix(later, prompt) > now)
     }
 
     /// Puts a slot back after use, while `held` others are taken out; the least recently used one leaves when there are

@@ -3,7 +3,7 @@
 use crate::chat_model::{CacheReport, FinishReason};
 use crate::engine::Engine;
 use crate::guide::Draw;
-use crate::prompt::{Unit, common_prefix};
+use crate::prompt::Unit;
 use crate::sampling::LogSoftmax;
 use crate::slots::Slot;
 use crate::tokenizer::TokenId;
@@ -41,9 +41,9 @@ impl Active {
         self.computed < self.job.prompt.units.len()
     }
 
-    /// How many leading units of `prompt` the session will hold once this prompt is computed.
-    pub(super) fn will_share(&self, prompt: &[Unit]) -> usize {
-        common_prefix(&self.job.prompt.units, prompt)
+    /// Returns the whole prompt.
+    pub(super) fn prompt(&self) -> &[Unit] {
+        &self.job.prompt.units
     }
 
     /// Computes the next chunk of the prompt; behind the last one, the first token is drawn.

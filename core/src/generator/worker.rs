@@ -93,9 +93,8 @@ impl Worker<'_> {
 
     fn is_worth_waiting(&self, prompt: &[Unit]) -> bool {
         let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
-        let now = self.slots.longest(prompt, &held);
         let prefilling = self.active.iter().filter(|active| active.is_prefilling());
-        prefilling.map(|active| active.will_share(prompt)).any(|later| later > now)
+        self.slots.is_worth_waiting(prompt, &held, prefilling.map(Active::prompt))
     }
 
     fn begin(&mut self, job: Box<Job>) {
