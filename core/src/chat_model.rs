@@ -248,7 +248,7 @@ pub struct Reply {
     pub error: Option<String>,
     /// The log-probabilities of [`Reply::tokens`], one for each, where [`SamplingOptions::logprobs`] asks for them.
     pub logprobs: Vec<SampledLogprobs>,
-    /// How many tokens it took.
+    /// How many tokens it took; zero throughout where the model does not say.
     pub usage: Usage,
     /// What the KV cache was good for, where known.
     pub cache: Option<CacheReport>,

@@ -22,6 +22,10 @@ pub(crate) const TEMPLATE: &str = "template";
 pub(crate) const MODEL: &str = "model";
 /// The fact about a reply that says how many tokens it took.
 pub(crate) const USAGE: &str = "usage";
+/// The fact about a reply that says why it ended.
+pub(crate) const FINISH: &str = "finish";
+/// The fact about a reply that says which instructions it was given in the place of those of its conversation.
+pub(crate) const SYSTEM_PROMPT: &str = "system_prompt";
 /// The fact about a node that says what it was called when it was made.
 pub(crate) const LABEL: &str = "label";
 

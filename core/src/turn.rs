@@ -11,7 +11,7 @@ use tracing::Instrument;
 use crate::address::Address;
 use crate::calls::OpenCalls;
 use crate::chat::{Added, Ask};
-use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request};
+use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request, Usage};
 use crate::media::Digest;
 use crate::message::{Message, Role, ToolCall, ToolResult};
 use crate::middleware::{Middleware, Next};
@@ -21,7 +21,7 @@ use crate::stop::StopSignal;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Owner};
 use crate::stream::{Emit, Run};
 use crate::tool::{Toolbox, Tools};
-use crate::tree::{MODEL, Node, NodeId, NodeStatus, TEMPLATE, USAGE};
+use crate::tree::{FINISH, MODEL, Node, NodeId, NodeStatus, TEMPLATE, USAGE};
 use crate::{Error, ErrorKind, Result};
 
 mod media;
@@ -467,10 +467,12 @@ fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
         // These types are plain structs of numbers and names, which always serialise.
         facts.extend(value.ok().filter(|value| !value.is_null()).map(|value| (name.to_owned(), value)));
     };
-    remember("finish", serde_json::to_value(reply.finish));
+    remember(FINISH, serde_json::to_value(reply.finish));
     remember("stop_string", serde_json::to_value(&reply.stop_string));
     remember("error", serde_json::to_value(&reply.error));
-    remember(USAGE, serde_json::to_value(reply.usage));
+    // No reply takes nothing at all: what is zero throughout is not known, and must not count as free.
+    let usage = (reply.usage != Usage::default()).then_some(reply.usage);
+    remember(USAGE, serde_json::to_value(usage));
     remember("cache", serde_json::to_value(reply.cache));
     remember("seed", serde_json::to_value(reply.seed));
     remember(TEMPLATE, serde_json::to_value(reply.template));

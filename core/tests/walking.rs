@@ -106,7 +106,7 @@ fn notes_are_kept_apart_from_nodes_and_from_the_hosts_metadata() {
         assert_eq!(chat.resolve("best").await.unwrap(), Some(reply.node));
         let facts = notes.metadata(node);
         assert_eq!((facts.get("stars"), facts.get("mood")), (Some(&json!(5)), None));
-        assert!(facts.contains_key("usage"));
+        assert!(facts.contains_key("finish"));
         chat.label(reply.node, None).await.unwrap();
         chat.remove_bookmark("best").await.unwrap();
         assert_eq!(chat.annotations().await.unwrap().label(node), None);

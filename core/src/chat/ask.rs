@@ -7,11 +7,8 @@ use crate::arguments::ProcessorArguments;
 use crate::guidance::Guidance;
 use crate::message::Message;
 use crate::sampling::SamplingOptions;
-use crate::tree::LABEL;
+use crate::tree::{LABEL, SYSTEM_PROMPT};
 use crate::turn_data::TurnData;
-
-/// The fact about a reply that says which instructions it was given in the place of those of its conversation.
-const SYSTEM_PROMPT: &str = "system_prompt";
 
 /// What is asked in one turn: messages, and whatever differs from the manager's settings this once.
 ///
