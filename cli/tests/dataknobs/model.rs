@@ -1,7 +1,7 @@
 //! The provider that the cases were recorded with: an echo, or what the case says next.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
     CacheReport, ChatModel, Delta, Error, ErrorKind, FinishReason, Message, Part, Reply, ReplyStream,
@@ -122,5 +122,27 @@ impl ChatModel for Provider {
 
     async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
         Ok(None)
+    }
+}
+
+/// A provider that a call gives another name.
+#[derive(Debug)]
+pub(crate) struct Renamed {
+    pub(crate) name: String,
+    pub(crate) model: Arc<Provider>,
+}
+
+#[async_trait]
+impl ChatModel for Renamed {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        self.model.reply(request).await
+    }
+
+    async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
+        self.model.warm(request).await
     }
 }

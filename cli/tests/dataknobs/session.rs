@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use alloquy_core::archive::Archive;
 use alloquy_core::{
-    Address, Ask, Chat, ConversationId, ConversationManager, ConversationStoreExt, Manager, Message,
-    NewConversation, Node, NodeId, NodeStatus, Part, Position, Preface, Request, Role, Spending, ToolCall,
-    ToolResult, ToolSpec, Tree, TurnEvent,
+    Address, Ask, Chat, ConversationId, ConversationManager, ConversationStoreExt, Manager, MemoryStore,
+    Message, NewConversation, Node, NodeId, NodeStatus, Part, Position, Preface, Request, Role,
+    SamplingOptions, Spending, ToolCall, ToolResult, ToolSpec, Tree, TurnEvent,
 };
 use futures::StreamExt as _;
 use pollster::block_on;
 use serde_json::{Map, Value, json};
 
-use crate::model::Provider;
+use crate::model::{Provider, Renamed};
 use crate::{costs, state};
 
 /// An error as a sentence: the cases compare no more than that there is one.
@@ -24,6 +24,7 @@ pub(crate) type Result<T> = std::result::Result<T, String>;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) provider: Arc<Provider>,
+    store: Arc<MemoryStore>,
     manager: Manager,
     id: ConversationId,
     chat: Option<Chat>,
@@ -37,11 +38,13 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(setup: &Value) -> Self {
         let provider = Arc::new(Provider::new(&setup["llm"]));
-        let manager = Manager::over(Arc::clone(&provider) as _).build().unwrap();
+        let store = Arc::new(MemoryStore::default());
+        let manager =
+            Manager::over(Arc::clone(&provider) as _).store(Arc::clone(&store) as _).build().unwrap();
         let id = setup["conversation_id"].as_str().and_then(|id| id.parse().ok());
         let seed = setup["metadata"].as_object().cloned().unwrap_or_default();
         let id = id.unwrap_or_else(ConversationId::new);
-        Self { provider, manager, id, chat: None, metadata: Map::new(), seed, broken: Vec::new() }
+        Self { provider, store, manager, id, chat: None, metadata: Map::new(), seed, broken: Vec::new() }
     }
 
     pub(crate) fn chat(&self) -> Result<&Chat> {
@@ -264,7 +267,7 @@ impl Session {
     /// Gets an answer, and how many pieces it came in.
     pub(crate) fn complete(&mut self, args: &Value, stop_after: Option<usize>) -> Result<(Value, usize)> {
         let history = self.history().map_err(|_| "no messages in conversation".to_owned())?;
-        let metadata = self.metadata_of_answer(args);
+        let metadata = self.metadata_of_answer(args)?;
         let chunks = match open_calls(&history).is_empty() {
             true => self.complete_by_chat(args, metadata, stop_after)?,
             false => self.complete_by_model(args, metadata, history)?,
@@ -274,7 +277,7 @@ impl Session {
     }
 
     /// What the case and dataknobs note with an answer, and what an import would of one that is written otherwise here.
-    fn metadata_of_answer(&self, args: &Value) -> Map<String, Value> {
+    fn metadata_of_answer(&self, args: &Value) -> Result<Map<String, Value>> {
         let mut metadata = args["metadata"].as_object().cloned().unwrap_or_default();
         metadata.insert("provider".to_owned(), "echo".into());
         if self.provider.next_is_uncounted() {
@@ -286,7 +289,23 @@ impl Session {
         let nameless = |calls: &Value| calls.as_array().unwrap().iter().any(|call| call.get("id").is_none());
         let calls = calls.filter(nameless).map(|calls| ("message".to_owned(), json!({"tool_calls": calls})));
         notes.extend(calls);
-        with_notes(metadata, notes)
+        if let Some(overrides) = overrides(args) {
+            if let Some(unknown) = overrides.keys().find(|name| !OVERRIDES.contains(&name.as_str())) {
+                return Err(format!("nothing is called {unknown}"));
+            }
+            metadata.insert("config_overrides_applied".to_owned(), overrides.clone().into());
+        }
+        Ok(with_notes(metadata, notes))
+    }
+
+    /// The chat as a manager over another model has it, where a call asks for one.
+    fn chat_over(&self, args: &Value) -> Result<Chat> {
+        let Some(model) = overrides(args).and_then(|overrides| overrides.get("model")?.as_str()) else {
+            return self.chat().cloned();
+        };
+        let model = Renamed { name: model.to_owned(), model: Arc::clone(&self.provider) };
+        let manager = Manager::over(Arc::new(model)).store(Arc::clone(&self.store) as _).build().unwrap();
+        block_on(manager.open(self.chat()?.id())).map_err(said)
     }
 
     fn complete_by_chat(
@@ -304,7 +323,7 @@ impl Session {
             ask = ask.system_prompt(text);
         }
         let before = self.head()?;
-        let mut turn = self.chat()?.complete(ask);
+        let mut turn = self.chat_over(args)?.complete(ask.sampling(sampling(args)));
         let (mut chunks, mut heard) = (0, String::new());
         while let Some(event) = block_on(turn.next()) {
             if let TurnEvent::Delta(alloquy_core::Delta::Text(text)) = event {
@@ -455,6 +474,38 @@ fn open_calls(path: &[Node]) -> Vec<ToolCall> {
         results.iter().flat_map(|node| node.message.tool_results()).any(|result| result.id == call.id)
     };
     last.message.tool_calls().filter(|call| !answered(call)).cloned().collect()
+}
+
+/// What a call may say of its model.
+const OVERRIDES: [&str; 13] = [
+    "model",
+    "temperature",
+    "max_tokens",
+    "top_p",
+    "stop_sequences",
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+    "response_format",
+    "functions",
+    "function_call",
+    "options",
+];
+
+fn overrides(args: &Value) -> Option<&Map<String, Value>> {
+    args["llm_config_overrides"].as_object().filter(|overrides| !overrides.is_empty())
+}
+
+fn sampling(args: &Value) -> SamplingOptions {
+    let given = &args["llm_config_overrides"];
+    SamplingOptions {
+        temperature: given["temperature"].as_f64().map(|number| number as f32),
+        top_p: given["top_p"].as_f64().map(|number| number as f32),
+        max_tokens: given["max_tokens"].as_u64().map(|count| count as usize),
+        seed: given["seed"].as_u64(),
+        ..SamplingOptions::default()
+    }
 }
 
 /// Adds what an import would keep of a node.
