@@ -303,7 +303,7 @@ pub type ReplyStream = Run<Delta, Reply>;
 /// # Contract
 /// The deltas of a reply join to its message. A request that cannot be answered at all fails in `reply`, before
 /// the first delta. Dropping the stream ends the work and leaves the model usable; the stop signal ends the
-/// reply and keeps it. [`laws::chat_model`](crate::laws::chat_model) checks it.
+/// reply and keeps it. `laws::chat_model` checks it.
 #[async_trait]
 pub trait ChatModel: Send + Sync + Debug {
     /// Returns the model's name.
