@@ -201,10 +201,11 @@ pub(crate) async fn add(parts: &Arc<Parts>, conversation: &ConversationId, ask: 
     let mut nodes: Vec<Node> = Vec::new();
     for message in open.followed_by(&ask.messages)? {
         let tip = nodes.last().map_or(from, |node| Some(node.id));
-        nodes.push(Node::new(tip, message));
+        let metadata = ask.facts_of(&message);
+        nodes.push(Node { metadata, ..Node::new(tip, message) });
     }
     if let Some(last) = nodes.last_mut() {
-        last.metadata = ask.facts();
+        last.metadata.extend(ask.facts());
     }
     let to = nodes.last().map_or(from, |node| Some(node.id));
     parts.store(conversation, &nodes).await?;
@@ -264,7 +265,7 @@ impl Line {
     }
 
     async fn take(&mut self, ask: &Ask, emit: &mut Emit<TurnEvent>) -> Result<TurnReply> {
-        let open = self.say(&ask.messages, emit).await?;
+        let open = self.say(ask, emit).await?;
         let answers = self.question()?;
         self.resume(open, emit).await?;
         let (mut last, mut rounds) = (None, 0);
@@ -290,10 +291,11 @@ impl Line {
     }
 
     /// Adds what is said, and returns the calls that it leaves open.
-    async fn say(&mut self, messages: &[Message], emit: &mut Emit<TurnEvent>) -> Result<OpenCalls> {
+    async fn say(&mut self, ask: &Ask, emit: &mut Emit<TurnEvent>) -> Result<OpenCalls> {
         let mut open = self.open_calls();
-        for message in open.followed_by(messages)? {
-            self.append(Node::new(self.tip, message), emit).await?;
+        for message in open.followed_by(&ask.messages)? {
+            let metadata = ask.facts_of(&message);
+            self.append(Node { metadata, ..Node::new(self.tip, message) }, emit).await?;
         }
         Ok(open)
     }

@@ -157,6 +157,7 @@ fn facts() -> impl Strategy<Value = Map<String, Value>> {
         Just("finish"),
         Just("finish_reason"),
         Just("label"),
+        Just("prompt_name"),
         Just("system_prompt"),
         Just("system_prompt_override"),
         Just("template"),
@@ -209,7 +210,7 @@ proptest! {
         for (place, (reply, metadata, _, branch)) in said.into_iter().enumerate() {
             let name = vec!["0"; place].join(".");
             let role = if reply { "assistant" } else { "user" };
-            nodes.push(json!({"message": {"role": role, "content": "Yes"}, "node_id": name, "prompt_name": null,
+            nodes.push(json!({"message": {"role": role, "content": "Yes"}, "node_id": name, "prompt_name": branch,
                 "timestamp": format!("2025-03-04T05:06:{place:02}"), "branch_name": branch, "metadata": metadata}));
         }
         let names: Vec<_> = nodes.iter().map(|node| node["node_id"].clone()).collect();

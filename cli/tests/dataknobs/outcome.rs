@@ -61,14 +61,15 @@ impl Report {
     /// Counts a case. A quirk may differ, for a reason that is listed, and has to be what it was when that was written.
     pub(crate) fn count(&mut self, case: Named<'_>, outcome: Outcome) {
         let name = case.name;
-        let digest = digest(case.recorded);
-        let pinned = self.pinned(name).cloned();
-        if let Some(pinned) = pinned.as_ref().filter(|pinned| **pinned != digest) {
+        if let Some(changed) = self.changed(case) {
             self.failed += 1;
-            println!("FAILED {name}: it is listed as the quirk {pinned}, and is {digest} now");
+            println!("FAILED {name}: {changed}");
             return;
         }
-        let new = if pinned.is_some() { String::new() } else { format!(" (a quirk not listed: {digest})") };
+        let new = match self.pinned(name) {
+            Some(_) => String::new(),
+            None => format!(" (a quirk not listed: {})", digest(case.recorded)),
+        };
         match outcome {
             Outcome::Agrees => self.passed += 1,
             Outcome::Skipped(reason) => {
@@ -77,8 +78,6 @@ impl Report {
             }
             Outcome::Differs { how, why } => match self.listed(&why).filter(|_| case.is_quirk) {
                 Some(title) => {
-                    let new =
-                        if pinned.is_some() { String::new() } else { format!(" (not listed: {digest})") };
                     println!("differs on purpose: {name}: {title}{new}");
                     self.passed += 1;
                 }
@@ -88,6 +87,12 @@ impl Report {
                 }
             },
         }
+    }
+
+    /// Says how a case was listed that is not what it was.
+    pub(crate) fn changed(&self, case: Named<'_>) -> Option<String> {
+        let (pinned, digest) = (self.pinned(case.name)?, digest(case.recorded));
+        (*pinned != digest).then(|| format!("it is listed as the quirk {pinned}, and is {digest} now"))
     }
 
     fn listed(&self, why: &[&str]) -> Option<&str> {

@@ -95,10 +95,8 @@ impl Session {
 
     /// What a node is called in the order of making.
     pub(crate) fn chronological(&self) -> Result<Vec<String>> {
-        let tree = self.tree()?;
-        let mut ids: Vec<_> = tree.nodes().map(|node| node.id).collect();
-        ids.sort_unstable();
-        Ok(ids.into_iter().map(|id| name(&tree, id)).collect())
+        let (tree, nodes) = (self.tree()?, block_on(self.chat()?.nodes()).map_err(said)?);
+        Ok(nodes.into_iter().map(|node| name(&tree, node.id)).collect())
     }
 
     /// The state as the store has it.
@@ -218,11 +216,10 @@ impl Session {
         }
         self.begin()?;
         let (message, origin) = self.message(args, &content)?;
-        let mut notes: Map<String, Value> =
-            prompt.map(|(name, _)| ("prompt_name".to_owned(), name.into())).into_iter().collect();
-        notes.extend((!origin.is_empty()).then(|| ("message".to_owned(), origin.into())));
-        let metadata = args["metadata"].as_object().cloned().unwrap_or_default();
-        self.say(message, with_notes(metadata, notes), self.head()?)?;
+        let mut metadata = args["metadata"].as_object().cloned().unwrap_or_default();
+        metadata.extend(prompt.map(|(name, _)| ("prompt_name".to_owned(), name.into())));
+        let origin = (!origin.is_empty()).then(|| ("message".to_owned(), origin.into()));
+        self.say(message, with_notes(metadata, origin.into_iter().collect()), self.head()?)?;
         let stored = self.history()?.pop().unwrap().message;
         if crate::model::text(&stored) != content {
             self.broken.push(format!("{content:?} was stored as {stored:?}"));

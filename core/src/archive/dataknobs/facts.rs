@@ -6,28 +6,32 @@ use serde_json::{Map, Value, json};
 
 use crate::chat_model::{FinishReason, Usage};
 use crate::message::Role;
-use crate::tree::{FINISH, LABEL, MODEL, SYSTEM_PROMPT, TEMPLATE, USAGE};
+use crate::tree::{FINISH, LABEL, MODEL, PROMPT, SYSTEM_PROMPT, TEMPLATE, USAGE};
 
 const FINISH_REASON: &str = "finish_reason";
 const SYSTEM_PROMPT_OVERRIDE: &str = "system_prompt_override";
 
 /// Whatever is said in other words on the other side, in the words of both.
-const TRANSLATED: [&str; 6] = [LABEL, USAGE, FINISH, FINISH_REASON, SYSTEM_PROMPT, SYSTEM_PROMPT_OVERRIDE];
+const TRANSLATED: [&str; 7] =
+    [LABEL, PROMPT, USAGE, FINISH, FINISH_REASON, SYSTEM_PROMPT, SYSTEM_PROMPT_OVERRIDE];
 
 /// What a state says of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Told {
     pub(super) metadata: Map<String, Value>,
     pub(super) branch_name: Value,
+    pub(super) prompt_name: Value,
 }
 
 impl Told {
     /// Says facts in the words of a state.
     pub(super) fn of(facts: &Map<String, Value>) -> Self {
-        let mut told = Self { metadata: facts.clone(), branch_name: Value::Null };
-        if let Some(label) = text(facts, LABEL).filter(|label| !label.is_empty()) {
-            told.metadata.shift_remove(LABEL);
-            told.branch_name = label.into();
+        let mut told = Self { metadata: facts.clone(), ..Self::default() };
+        for (name, place) in [(LABEL, &mut told.branch_name), (PROMPT, &mut told.prompt_name)] {
+            if let Some(text) = text(facts, name).filter(|text| !text.is_empty()) {
+                told.metadata.shift_remove(name);
+                *place = text.into();
+            }
         }
         if let Some(usage) = facts.get(USAGE).and_then(|usage| Usage::deserialize(usage).ok()) {
             told.metadata.insert(USAGE.to_owned(), counted(&usage));
@@ -46,8 +50,9 @@ impl Told {
     /// Says the same as facts. What cannot be read stays as it is.
     pub(super) fn facts(&self) -> Map<String, Value> {
         let mut facts = self.metadata.clone();
-        if let Some(label) = self.branch_name.as_str().filter(|name| !name.is_empty()) {
-            facts.insert(LABEL.to_owned(), label.into());
+        for (name, told) in [(LABEL, &self.branch_name), (PROMPT, &self.prompt_name)] {
+            let told = told.as_str().filter(|told| !told.is_empty());
+            facts.extend(told.map(|told| (name.to_owned(), told.into())));
         }
         if let Some(usage) = self.metadata.get(USAGE).and_then(usage) {
             facts.insert(USAGE.to_owned(), json!(usage));
@@ -67,7 +72,7 @@ impl Told {
     /// Takes out what would mean something here that nobody meant there.
     pub(super) fn set_aside(&mut self, role: Role) -> Vec<String> {
         let is_reply = role == Role::Assistant;
-        let foreign = [LABEL, FINISH, SYSTEM_PROMPT, TEMPLATE].into_iter();
+        let foreign = [LABEL, PROMPT, FINISH, SYSTEM_PROMPT, TEMPLATE].into_iter();
         let foreign = foreign.chain((!is_reply).then_some(MODEL));
         foreign.filter(|name| self.metadata.shift_remove(*name).is_some()).map(str::to_owned).collect()
     }

@@ -283,10 +283,8 @@ impl Reader {
         let seed = id.to_string();
         let read = message::read(&raw, (&name, &seed), &above.open, &mut self.mended);
         let ReadMessage { mut message, origin: said, open } = read;
-        let branch_name = fields.get("branch_name").cloned().unwrap_or_default();
-        let told = Told { metadata, branch_name };
-        let prompt = fields.get("prompt_name").filter(|prompt| !prompt.is_null());
-        origin.extend(prompt.map(|prompt| ("prompt_name".to_owned(), prompt.clone())));
+        let named = |field: &str| fields.get(field).cloned().unwrap_or_default();
+        let told = Told { metadata, branch_name: named("branch_name"), prompt_name: named("prompt_name") };
         let further: Map<_, _> =
             fields.into_iter().filter(|(field, _)| !NODE.contains(&field.as_str())).collect();
         if !further.is_empty() {
@@ -339,9 +337,12 @@ impl Reader {
         if !differing.is_empty() {
             origin.insert("metadata".to_owned(), differing.into());
         }
-        if whole.branch_name != again.branch_name && !whole.branch_name.is_null() {
-            origin.insert("branch_name".to_owned(), whole.branch_name);
-        }
+        let names = [
+            ("branch_name", whole.branch_name, again.branch_name),
+            ("prompt_name", whole.prompt_name, again.prompt_name),
+        ];
+        let lost = names.into_iter().filter(|(_, told, again)| told != again && !told.is_null());
+        origin.extend(lost.map(|(field, told, _)| (field.to_owned(), told)));
         facts
     }
 
@@ -453,7 +454,7 @@ fn noted(note: &Map<String, Value>, raw: &Map<String, Value>, node: &mut Node) -
 fn noted_facts(note: &Map<String, Value>, told: &Told, node: &mut Node) -> bool {
     let noted = note.get("facts").and_then(Value::as_object).cloned().unwrap_or_default();
     let as_noted = Told::of(&noted);
-    if translated(&told.metadata) == as_noted.metadata {
+    if translated(&told.metadata) == as_noted.metadata && told.prompt_name == as_noted.prompt_name {
         node.metadata = told.metadata.clone();
         put_back(&mut node.metadata, &noted);
         return true;

@@ -119,7 +119,7 @@ impl<'a> Writer<'a> {
         if origin.is_none() {
             let mut note = Map::from_iter([("id".to_owned(), node.id.to_string().into())]);
             let facts = translated(&facts);
-            if !facts.is_empty() || !told.branch_name.is_null() {
+            if !facts.is_empty() || !told.branch_name.is_null() || !told.prompt_name.is_null() {
                 note.insert("facts".to_owned(), facts.into());
             }
             self.note(node, &mut note);
@@ -127,7 +127,10 @@ impl<'a> Writer<'a> {
         }
         let made = Timestamp::of_milliseconds(milliseconds::since_epoch(node.id.created()));
         let time = of("timestamp").as_str().map_or_else(|| made.to_string(), str::to_owned);
-        json!({"message": written, "node_id": name, "timestamp": time, "prompt_name": of("prompt_name"),
+        if !of("prompt_name").is_null() {
+            told.prompt_name = of("prompt_name");
+        }
+        json!({"message": written, "node_id": name, "timestamp": time, "prompt_name": told.prompt_name,
             "branch_name": told.branch_name, "metadata": told.metadata})
     }
 
