@@ -290,7 +290,7 @@ pub struct Reply {
     pub error: Option<String>,
     /// The log-probabilities of [`Reply::tokens`], one for each, where [`SamplingOptions::logprobs`] asks for them.
     pub logprobs: Vec<SampledLogprobs>,
-    /// How many tokens it took.
+    /// How many tokens it took; zero throughout where the model does not say.
     pub usage: Usage,
     /// What the KV cache was good for, where known.
     pub cache: Option<CacheReport>,
@@ -345,7 +345,7 @@ pub type ReplyStream = Run<Delta, Reply>;
 /// # Contract
 /// The deltas of a reply join to its message. A request that cannot be answered at all fails in `reply`, before
 /// the first delta. Dropping the stream ends the work and leaves the model usable; the stop signal ends the
-/// reply and keeps it. [`laws::chat_model`](crate::laws::chat_model) checks it.
+/// reply and keeps it. `laws::chat_model` checks it.
 #[async_trait]
 pub trait ChatModel: Send + Sync + Debug {
     /// Returns the model's name.

@@ -156,7 +156,7 @@ impl Debug for Step<'_> {
 /// The result depends on the units alone: fed whole, one by one or in chunks, after any `truncate`, in the
 /// original or in a fork, the next logits agree (to rounding). After an error other than
 /// [`ErrorKind::Cancelled`] the session is to be dropped; after a cancelled one `resident` says what it holds.
-/// [`laws::session`](crate::laws::session) checks it.
+/// `laws::session` checks it.
 ///
 /// ### Why does `forward` return a mutable slice?
 /// Samplers work in place, and a vocabulary's worth of logits is too large to copy at every token.

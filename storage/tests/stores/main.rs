@@ -4,6 +4,7 @@
 
 mod bucket;
 mod damage;
+mod fixtures;
 mod folder;
 mod formats;
 mod laws;
