@@ -29,6 +29,8 @@ mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+#[cfg(any(feature = "file", feature = "sqlite"))]
+mod durability;
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
 mod failure;
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
@@ -43,6 +45,10 @@ mod worker;
 pub use alloquy_core::MemoryStore;
 #[cfg(feature = "object-store")]
 pub use bucket::BucketStore;
+#[cfg(any(feature = "file", feature = "sqlite"))]
+pub use durability::Durability;
+#[cfg(all(feature = "file", feature = "testing"))]
+pub use file::{DiskCall, DiskFault, DiskFaults};
 #[cfg(feature = "file")]
 pub use file::{FileStore, Finding, Flaw, FolderReport};
 #[cfg(feature = "sqlite")]
@@ -51,4 +57,4 @@ pub use open::open;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
-pub use sqlite::{Durability, SqliteStore};
+pub use sqlite::SqliteStore;

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test may panic
 
 mod bucket;
+mod calls;
 mod damage;
+mod disk;
 mod folder;
 mod formats;
 mod laws;
@@ -11,6 +13,7 @@ mod model;
 mod names;
 mod open;
 mod postgres;
+mod power;
 mod processes;
 mod servers;
 mod sizes;
