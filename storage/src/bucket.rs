@@ -201,6 +201,11 @@ async fn prune(bucket: &Bucket, owner: &Owner, id: &ConversationId, node: NodeId
         .await
 }
 
+/// Blobs that cannot be collected now are collected another time: the deletion itself is done.
+async fn collect_after_deletion(bucket: &Bucket, owner: &Owner) {
+    let _ = bucket.collect(owner, BLOB_GRACE).await;
+}
+
 #[async_trait]
 impl ConversationStore for BucketStore {
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
@@ -245,7 +250,8 @@ impl ConversationStore for BucketStore {
         let (owner, id) = (owner.clone(), id.clone());
         self.run(async move |bucket: &Bucket| {
             bucket.compact(&owner, &id).await?;
-            bucket.collect(&owner, BLOB_GRACE).await.map(drop)
+            collect_after_deletion(bucket, &owner).await;
+            Ok(())
         })
         .await
     }
@@ -295,7 +301,8 @@ impl ConversationStore for BucketStore {
         let (owner, id) = (owner.clone(), id.clone());
         self.run(async move |bucket: &Bucket| {
             bucket.delete(&owner, &id).await?;
-            bucket.collect(&owner, BLOB_GRACE).await.map(drop)
+            collect_after_deletion(bucket, &owner).await;
+            Ok(())
         })
         .await
     }
@@ -317,7 +324,7 @@ impl ConversationStore for BucketStore {
                     }
                 }
             }
-            bucket.collect(&owner, BLOB_GRACE).await?;
+            collect_after_deletion(bucket, &owner).await;
             Ok(deleted)
         })
         .await

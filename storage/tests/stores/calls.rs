@@ -83,7 +83,7 @@ fn bytes(media: &Media) -> Arc<[u8]> {
     Arc::clone(media.bytes().unwrap())
 }
 
-fn metadata(value: Value) -> Map<String, Value> {
+fn metadata(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
@@ -119,6 +119,14 @@ impl Sample {
         store.append(&me(), &self.milk.id, std::slice::from_ref(&self.other)).await
     }
 
+    /// Checks that a deletion that failed midway keeps no bytes for ever.
+    pub(crate) async fn leaves_no_blobs(&self, store: &dyn ConversationStore, what: &str) {
+        store.collect_blobs(&me(), Duration::ZERO).await.unwrap();
+        for media in [picture("cup"), picture("can")] {
+            assert_eq!(store.get_blob(&me(), media.digest()).await.unwrap(), None, "{what}");
+        }
+    }
+
     /// Reads a conversation, so that a store has it in memory.
     pub(crate) async fn warm(&self, store: &dyn ConversationStore) {
         store.load(&me(), &self.tea.id).await.unwrap();
@@ -137,7 +145,7 @@ impl Call {
             Self::AppendAgain => store.append(owner, tea, &sample.trunk).await,
             Self::SetHead => store.set_head(owner, tea, head, Some(sample.trunk[1].id)).await,
             Self::UpdateMetadata => {
-                store.update_metadata(owner, tea, 0, &metadata(json!({"stars": 5}))).await.map(drop)
+                store.update_metadata(owner, tea, 0, &metadata(&json!({"stars": 5}))).await.map(drop)
             }
             Self::Prune => store.prune(owner, tea, sample.branch[1].id).await,
             Self::Compact => store.compact(owner, tea).await,

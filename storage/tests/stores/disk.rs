@@ -138,6 +138,9 @@ impl Bench<'_> {
             "{what}, then {again:?}"
         );
         assert_eq!(self.seen(&folder), after, "the same call completes it: {what}");
+        if call == Call::Delete {
+            block_on(self.sample.leaves_no_blobs(&store, &what));
+        }
         self.is_sound(&store, &folder, &what);
     }
 
@@ -165,6 +168,9 @@ impl Bench<'_> {
             "{what}, then {again:?}"
         );
         assert_eq!(self.seen(&folder), after, "the same call completes it: {what}");
+        if call == Call::Delete {
+            block_on(self.sample.leaves_no_blobs(&store, &what));
+        }
         self.is_sound(&store, &folder, &what);
     }
 
