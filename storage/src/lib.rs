@@ -16,6 +16,7 @@
 //! Every store keeps the contract of [`ConversationStore`](alloquy_core::ConversationStore), runs its work on a
 //! thread of its own, and needs no async runtime of its caller.
 
+mod durability;
 mod open;
 
 #[cfg(feature = "object-store")]
@@ -29,8 +30,6 @@ mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-#[cfg(any(feature = "file", feature = "sqlite"))]
-mod durability;
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
 mod failure;
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
@@ -45,7 +44,6 @@ mod worker;
 pub use alloquy_core::MemoryStore;
 #[cfg(feature = "object-store")]
 pub use bucket::BucketStore;
-#[cfg(any(feature = "file", feature = "sqlite"))]
 pub use durability::Durability;
 #[cfg(all(feature = "file", feature = "testing"))]
 pub use file::{DiskCall, DiskFault, DiskFaults};

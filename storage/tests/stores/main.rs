@@ -15,6 +15,7 @@ mod open;
 mod postgres;
 mod power;
 mod processes;
+mod raw;
 mod requests;
 mod servers;
 mod sizes;
