@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use alloquy_core::{
     BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error,
-    ErrorKind, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+    ErrorKind, Node, NodeId, Owner, PartialDeletion, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use object_store::ObjectStore;
@@ -307,7 +307,6 @@ impl ConversationStore for BucketStore {
         .await
     }
 
-    /// Each conversation is deleted whole; when the store fails half-way, some are and others are not.
     async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
         query.must_be_filtered()?;
         let (owner, query) = (owner.clone(), query.clone());
@@ -316,12 +315,10 @@ impl ConversationStore for BucketStore {
             let mut deleted = Vec::new();
             for summary in page.conversations {
                 match bucket.delete(&owner, &summary.record.id).await {
+                    Ok(()) => deleted.push(summary.record.id),
                     // Somebody else deleted it meanwhile.
                     Err(Failure::NoConversation(_)) => {}
-                    outcome => {
-                        outcome?;
-                        deleted.push(summary.record.id);
-                    }
+                    Err(failure) => return Err(PartialDeletion::error(deleted, failure.into()).into()),
                 }
             }
             collect_after_deletion(bucket, &owner).await;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationRecord, Digest, Error, Node, NodeId, Owner, Query,
+    BLOB_GRACE, ConversationId, ConversationRecord, Digest, Error, Node, NodeId, Owner, PartialDeletion,
+    Query,
 };
 use serde_json::{Map, Value};
 
@@ -149,9 +150,10 @@ impl Folder {
         let mut deleted = Vec::new();
         for id in page.conversations.into_iter().map(|summary| summary.record.id) {
             match self.remove(owner, &id) {
+                Ok(()) => deleted.push(id),
                 // Somebody else deleted it meanwhile.
                 Err(Failure::NoConversation(_)) => {}
-                outcome => outcome.map(|()| deleted.push(id))?,
+                Err(failure) => return Err(PartialDeletion::error(deleted, failure.into()).into()),
             }
         }
         self.collect_after_deletion(owner);

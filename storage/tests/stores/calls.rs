@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    ConversationRecord, ConversationStore, Error, ErrorKind, Filter, Media, Message, Node, NodeId, Owner,
-    Part, Preface, Query, Result, Role,
+    ConversationId, ConversationRecord, ConversationStore, Error, ErrorKind, Filter, Media, Message, Node,
+    NodeId, Owner, Part, PartialDeletion, Preface, Query, Result, Role, Sort, SortKey,
 };
 use serde_json::{Map, Value, json};
 
@@ -204,4 +204,42 @@ pub(crate) async fn seen(store: &dyn ConversationStore, sample: &Sample) -> Vec<
     seen.push(format!("{} bytes were put", unknown.map_or(0, |bytes| bytes.len())));
     seen.sort();
     seen
+}
+
+/// What is to be deleted at once.
+fn rubbish() -> Query {
+    Query::default().filter(Filter::exists("rubbish")).sort(Sort::ascending(SortKey::Id))
+}
+
+pub(crate) async fn write_rubbish(store: &dyn ConversationStore) {
+    for name in ["one", "two", "three"] {
+        let record = ConversationRecord { metadata: metadata(&json!({"rubbish": 1})), ..record(name) };
+        store.create(&me(), &record).await.unwrap();
+    }
+}
+
+/// Deletes at once, and checks that what is told to be deleted is what is gone from an `independent` store.
+pub(crate) async fn delete_rubbish<S: ConversationStore>(
+    store: &dyn ConversationStore,
+    before_independent: impl FnOnce(),
+    independent: impl AsyncFnOnce() -> S,
+) {
+    let there = async |store: &dyn ConversationStore| {
+        let found = store.list(&me(), &rubbish()).await.unwrap().conversations;
+        found.into_iter().map(|summary| summary.record.id).collect::<Vec<_>>()
+    };
+    let outcome = store.delete_matching(&me(), &rubbish()).await;
+    before_independent();
+    let independent = independent().await;
+    let told = match &outcome {
+        Ok(deleted) => deleted.as_slice(),
+        Err(error) => PartialDeletion::of(error).map_or(&[][..], PartialDeletion::deleted),
+    };
+    let left = there(&independent).await;
+    let all: Vec<ConversationId> = ["one", "three", "two"].map(|name| name.parse().unwrap()).to_vec();
+    assert_eq!([told, &left].concat(), all, "{outcome:?}");
+    assert_eq!(there(store).await, left, "the store knows: {outcome:?}");
+    let rest = store.delete_matching(&me(), &rubbish()).await.unwrap();
+    assert_eq!(rest, left, "the same call deletes the rest: {outcome:?}");
+    assert!(there(&independent).await.is_empty());
 }

@@ -11,7 +11,7 @@ use alloquy_storage::{DiskCall, DiskFault, DiskFaults, FileStore, Flaw};
 use pollster::block_on;
 
 use crate::Places;
-use crate::calls::{CALLS, Call, Sample, seen};
+use crate::calls::{CALLS, Call, Sample, delete_rubbish, seen, write_rubbish};
 
 /// Fails the operations of some numbers.
 #[derive(Debug)]
@@ -222,4 +222,27 @@ fn opening_may_fail() {
         }
     }
     assert_eq!(bench.seen(&folder), before);
+}
+
+#[test]
+fn a_deletion_of_many_that_fails_midway_says_what_is_gone() {
+    let places = Places::new();
+    let bench = bench(&places, false, false);
+    block_on(async { write_rubbish(&FileStore::open(&bench.folder).await.unwrap()).await });
+    let delete = |fails: Range<usize>, how| {
+        let (folder, faults) = (bench.fresh(), Faults::none());
+        let store = bench.open(&folder, &faults);
+        faults.begin(fails, how);
+        let mut made = 0;
+        let end = || made = faults.end();
+        block_on(delete_rubbish(&store, end, async || FileStore::open(&folder).await.unwrap()));
+        fs::remove_dir_all(folder).unwrap();
+        made
+    };
+    let count = delete(0..0, DiskFault::Before);
+    for number in 0..count {
+        delete(number..number + 1, DiskFault::Before);
+        delete(number..number + 1, DiskFault::HalfDone);
+    }
+    println!("{count} operations of a deletion of three conversations");
 }

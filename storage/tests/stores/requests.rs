@@ -15,7 +15,7 @@ use object_store::{
 };
 use pollster::block_on;
 
-use crate::calls::{CALLS, Call, Sample, seen};
+use crate::calls::{CALLS, Call, Sample, delete_rubbish, seen, write_rubbish};
 
 /// When a request fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -229,4 +229,30 @@ fn every_request_may_fail() {
         let sum: usize = counts.iter().map(|(_, count)| count).sum();
         println!("warm {is_warm}: {sum} requests, each failed in four ways: {counts:?}");
     }
+}
+
+#[test]
+fn a_deletion_of_many_that_fails_midway_says_what_is_gone() {
+    let bench = Bench::new(false);
+    let delete = |fails: Range<usize>, when| {
+        let objects = Failing::new(Arc::new(bench.objects.fork()));
+        let store = bench.open(&objects);
+        block_on(write_rubbish(&store));
+        objects.begin(fails, when);
+        let mut made = 0;
+        let end = || made = objects.end();
+        block_on(delete_rubbish(&store, end, async || over(objects.inner.clone()).await));
+        made
+    };
+    let count = delete(0..0, When::Before);
+    for number in 0..count {
+        for when in [When::Before, When::After] {
+            delete(number..number + 1, when);
+            // All that follow fail, so what a call did whose answer is lost is not told.
+            if when == When::Before {
+                delete(number..usize::MAX, when);
+            }
+        }
+    }
+    println!("{count} requests of a deletion of three conversations");
 }
