@@ -92,7 +92,7 @@ pub use spending::{Spending, TokenCount};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{
     BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
-    ConversationStoreExt, ConversationSummary, DamagedConversation, MemoryStore, Owner,
+    ConversationStoreExt, ConversationSummary, DamagedConversation, MemoryStore, Owner, PartialDeletion,
 };
 pub use stream::{Emit, Run};
 pub use template::{Ending, PromptTemplate, TemplateInput};
