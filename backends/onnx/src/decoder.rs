@@ -1,6 +1,5 @@
 //! A loaded graph: ONNX Runtime's session, and what its inputs and outputs mean. Holds no cache.
 
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::{Error, ErrorKind, Result};
@@ -11,6 +10,7 @@ use ort::session::{Session, SessionOutputs};
 
 use crate::error::{self, Cause};
 use crate::layout::Layout;
+use crate::source::Graph;
 
 /// A loaded graph.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Decoder {
 /// Loads a graph.
 pub(crate) fn load(
     environment: &Environment,
-    path: &Path,
+    graph: &Graph,
     providers: &[ExecutionProviderDispatch],
     threads: Threads,
 ) -> Result<Session> {
@@ -62,10 +62,14 @@ pub(crate) fn load(
     let builder = with_threads(builder, threads)?;
     let named: Vec<_> = providers.iter().map(ExecutionProviderDispatch::name).collect();
     let action = format!("use the execution provider {}", named.join(", "));
-    let builder = builder.with_execution_providers(providers).map_err(error::runtime(&action));
-    builder?.commit_from_file(path).map_err(|source| {
+    let mut builder = builder.with_execution_providers(providers).map_err(error::runtime(&action))?;
+    let session = match graph {
+        Graph::File(path) => builder.commit_from_file(path),
+        Graph::Bytes { bytes, .. } => builder.commit_from_memory(bytes),
+    };
+    session.map_err(|source| {
         let cause = Cause(source.message().to_owned());
-        Error::new(blame(source.code()), format!("onnx runtime could not load {path:?}")).with_source(cause)
+        Error::new(blame(source.code()), format!("onnx runtime could not load {graph}")).with_source(cause)
     })
 }
 
@@ -95,14 +99,33 @@ pub(crate) fn last_rows(
     rows: usize,
     into: &mut Vec<f32>,
 ) -> ort::Result<()> {
-    let missing = || ort::Error::new(format!("{} was not given", layout.logits));
-    let (shape, values) = outputs.get(&layout.logits).ok_or_else(missing)?.try_extract_tensor::<f32>()?;
-    let wrong = || ort::Error::new(format!("{} has the shape {shape:?}", layout.logits));
-    if values.len() < layout.vocabulary {
-        return Err(wrong());
-    }
+    let values = logits(outputs, layout, 1)?;
     let start = values.len().saturating_sub(rows * layout.vocabulary);
     into.clear();
-    into.extend_from_slice(values.get(start..).ok_or_else(wrong)?);
+    into.extend_from_slice(values.get(start..).unwrap_or_default());
     Ok(())
+}
+
+/// Copies the logits of the last token of one row out of the outputs of a run of several.
+pub(crate) fn row_logits(
+    outputs: &SessionOutputs<'_>,
+    layout: &Layout,
+    row: usize,
+    into: &mut Vec<f32>,
+) -> ort::Result<()> {
+    let values = logits(outputs, layout, row + 1)?;
+    let start = row * layout.vocabulary;
+    into.clear();
+    into.extend_from_slice(values.get(start..start + layout.vocabulary).unwrap_or_default());
+    Ok(())
+}
+
+/// The logits of a run, of which there must be at least so many rows.
+fn logits<'a>(outputs: &'a SessionOutputs<'_>, layout: &Layout, rows: usize) -> ort::Result<&'a [f32]> {
+    let missing = || ort::Error::new(format!("{} was not given", layout.logits));
+    let (shape, values) = outputs.get(&layout.logits).ok_or_else(missing)?.try_extract_tensor::<f32>()?;
+    match values.len() >= rows * layout.vocabulary {
+        true => Ok(values),
+        false => Err(ort::Error::new(format!("{} has the shape {shape:?}", layout.logits))),
+    }
 }
