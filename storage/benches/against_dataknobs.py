@@ -5,8 +5,8 @@ Needs Python 3.12 or newer with `dataknobs-llm` and `aiosqlite`:
     python3.12 -m venv target/venv && target/venv/bin/pip install dataknobs-llm==0.10.0 aiosqlite
     target/venv/bin/python storage/benches/against_dataknobs.py
 
-Prints one Markdown table: what dataknobs takes, what `benches/operations.rs` takes, and how many times longer the first is. Both
-keep their defaults; this crate's files and SQLite sync every change. Takes about four minutes.
+Prints one Markdown table: what dataknobs takes, what `benches/operations.rs` takes, and how many times longer the first is, with
+every change synced to the disk, which is the default, and without. Takes about four minutes.
 """
 
 import asyncio
@@ -175,26 +175,38 @@ def ours():
     return json.loads(done.stdout)
 
 
-def row(name, what, theirs, mine, unit):
+def ratio(theirs, mine):
+    """How many times longer, with two digits that count."""
+    if not mine:
+        return "-"
+    return f"{theirs / mine:,.0f} ×" if theirs >= 10 * mine else f"{theirs / mine:.1f} ×"
+
+
+def row(name, what, theirs, synced, unsynced, unit):
     """One line of the table."""
-    ratio = f"{theirs / mine:,.0f} ×" if mine else "-"
-    print(f"| {name} | {what} | {theirs:,.2f} {unit} | {mine:,.3f} {unit} | {ratio} |", flush=True)
+    digits = 0 if unit == "B" else 3
+    cells = [f"{theirs:,.{digits}f} {unit}"]
+    for mine in (synced, unsynced):
+        cells += [f"{mine:,.{digits}f} {unit}", ratio(theirs, mine)]
+    print(f"| {name} | {what} | {' | '.join(cells)} |", flush=True)
 
 
 async def main():
     """Runs both and prints a table."""
     logging.disable(logging.CRITICAL)
     measured = ours()
-    print("| backend | operation | dataknobs | alloquy | ratio |\n|---|---|---|---|---|")
+    print("| backend | operation | dataknobs | alloquy | ratio | without fsync | ratio |\n|---|---|---|---|---|---|---|")
     for name in ("memory", "sqlite", "file"):
-        mine = measured[name]
+        synced = measured[name]
+        unsynced = measured.get(f"{name}, no fsync", synced)
         for what, theirs in ((await trees(name)) | (await questions(name))).items():
-            row(name, what, theirs, mine[what], "B" if what.startswith("bytes") else "ms")
+            unit = "B" if what.startswith("bytes") else "ms"
+            row(name, what, theirs, synced[what], unsynced[what], unit)
         turns, took, wrote = await growing(name)
-        took_here, wrote_here = mine["turns"][turns - 1]
-        row(name, f"a chat of {turns} turns", took, took_here, "ms")
+        here, there = synced["turns"][turns - 1], unsynced["turns"][turns - 1]
+        row(name, f"a chat of {turns} turns", took, here[0], there[0], "ms")
         if name != "memory":
-            row(name, f"bytes of {turns} turns", wrote, wrote_here, "B")
+            row(name, f"bytes of {turns} turns", wrote, here[1], there[1], "B")
 
 
 if __name__ == "__main__":

@@ -37,13 +37,14 @@ const LENGTH: usize = 200;
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Memory,
-    Files,
+    Files(Durability),
     Sqlite(Durability),
 }
 
-const PLACES: [(&str, Place); 4] = [
+const PLACES: [(&str, Place); 5] = [
     ("memory", Place::Memory),
-    ("file", Place::Files),
+    ("file", Place::Files(Durability::PowerLoss)),
+    ("file, no fsync", Place::Files(Durability::Crash)),
     ("sqlite", Place::Sqlite(Durability::PowerLoss)),
     ("sqlite, no fsync", Place::Sqlite(Durability::Crash)),
 ];
@@ -59,7 +60,9 @@ impl Place {
         block_on(async {
             match self {
                 Self::Memory => Arc::new(MemoryStore::default()) as Arc<dyn ConversationStore>,
-                Self::Files => Arc::new(FileStore::open(folder.join("files")).await.unwrap()),
+                Self::Files(durability) => {
+                    Arc::new(FileStore::open_with(folder.join("files"), durability).await.unwrap())
+                }
                 Self::Sqlite(durability) => {
                     Arc::new(SqliteStore::open_with(folder.join("chats.db"), durability).await.unwrap())
                 }

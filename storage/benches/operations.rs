@@ -12,7 +12,7 @@ use alloquy_core::{
     ConversationId, ConversationRecord, ConversationStore, Filter, Message, Node, NodeId, Owner, Preface,
     Query,
 };
-use alloquy_storage::{FileStore, MemoryStore, SqliteStore};
+use alloquy_storage::{Durability, FileStore, MemoryStore, SqliteStore};
 use pollster::block_on;
 use serde_json::{Map, Value, json};
 
@@ -33,8 +33,17 @@ type Store = Arc<dyn ConversationStore>;
 fn open(name: &str, folder: &Path) -> Store {
     match name {
         "memory" => Arc::new(MemoryStore::default()),
-        "sqlite" => Arc::new(block_on(SqliteStore::open(folder.join("chats.db"))).unwrap()),
-        _ => Arc::new(block_on(FileStore::open(folder.join("chats"))).unwrap()),
+        "sqlite" | "sqlite, no fsync" => {
+            Arc::new(block_on(SqliteStore::open_with(folder.join("chats.db"), durability(name))).unwrap())
+        }
+        _ => Arc::new(block_on(FileStore::open_with(folder.join("chats"), durability(name))).unwrap()),
+    }
+}
+
+fn durability(name: &str) -> Durability {
+    match name.ends_with("no fsync") {
+        true => Durability::Crash,
+        false => Durability::PowerLoss,
     }
 }
 
@@ -42,7 +51,7 @@ fn text() -> String {
     TEXT.repeat(3)[..200].to_owned()
 }
 
-fn create(store: &Store, name: &str, metadata: Value) -> ConversationId {
+fn create(store: &Store, name: &str, metadata: &Value) -> ConversationId {
     let mut record = ConversationRecord::new(name.parse().unwrap(), Preface::system("Be brief."));
     record.metadata = metadata.as_object().cloned().unwrap_or_default();
     block_on(store.create(&Owner::local(), &record)).unwrap();
@@ -88,7 +97,7 @@ fn trees(name: &str, found: &mut Map<String, Value>) {
         for size in SIZES {
             let folder = tempfile::tempdir().unwrap();
             let store = open(name, folder.path());
-            let id = create(&store, "tree", Value::Null);
+            let id = create(&store, "tree", &Value::Null);
             let nodes = nodes(size, shape, &text());
             block_on(store.append(&Owner::local(), &id, &nodes)).unwrap();
             let mut head = nodes.last().map(|node| node.id);
@@ -110,7 +119,7 @@ fn trees(name: &str, found: &mut Map<String, Value>) {
 fn growing(name: &str) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let store = open(name, folder.path());
-    let id = create(&store, "chat", Value::Null);
+    let id = create(&store, "chat", &Value::Null);
     let (before, start, mut head) = (Spent::so_far().bytes, Instant::now(), None);
     let turns = (0..TURNS).map(|_| {
         say(&store, &id, &mut head, Message::user(text()));
@@ -124,7 +133,7 @@ fn questions(name: &str, found: &mut Map<String, Value>) {
     let folder = tempfile::tempdir().unwrap();
     let (store, owner) = (open(name, folder.path()), Owner::local());
     for number in 0..CONVERSATIONS {
-        let id = create(&store, &format!("chat-{number}"), json!({"user": format!("user-{}", number % 50)}));
+        let id = create(&store, &format!("chat-{number}"), &json!({"user": format!("user-{}", number % 50)}));
         let text = if number % 100 == 0 { text() + " needle" } else { text() };
         block_on(store.append(&owner, &id, &nodes(MESSAGES, "chain", &text))).unwrap();
     }
@@ -143,7 +152,7 @@ fn main() {
     // `cargo test --benches` runs this too, and asks for nothing.
     if std::env::args().any(|argument| argument == "--bench") {
         let mut all = Map::new();
-        for name in ["memory", "sqlite", "file"] {
+        for name in ["memory", "sqlite", "sqlite, no fsync", "file", "file, no fsync"] {
             let mut found = Map::new();
             trees(name, &mut found);
             questions(name, &mut found);

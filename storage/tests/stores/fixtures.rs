@@ -147,6 +147,14 @@ fn a_database_of_the_second_format_is_read() {
 }
 
 #[test]
+fn a_database_of_the_third_format_is_read() {
+    let places = Places::new();
+    let path = places.next();
+    fs::copy(fixture("sqlite-3.db"), &path).unwrap();
+    block_on(async { holds(&SqliteStore::open(&path).await.unwrap()).await });
+}
+
+#[test]
 fn objects_of_the_first_format_are_read() {
     let root = Places::new().next();
     copy(&fixture("objects-1"), &root);
