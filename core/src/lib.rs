@@ -66,7 +66,7 @@ pub use chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, MissReason, Reply, ReplyStream, Request, Usage,
 };
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
-pub use conversation::{Conversation, MessageStream, Messages};
+pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use drawing::Drawing;
 pub use engine::{Cancel, Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
