@@ -14,6 +14,7 @@ mod address;
 mod annotations;
 pub mod archive;
 mod arguments;
+mod benchmark;
 mod branch;
 mod calls;
 mod chat;
@@ -60,6 +61,7 @@ mod vocabulary;
 pub use address::{Address, Position};
 pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
+pub use benchmark::{Benchmark, BenchmarkReport, BenchmarkRun};
 pub use branch::{Branch, BranchDiff};
 pub use chat::{Added, Ask, Chat, Merged};
 pub use chat_model::{
