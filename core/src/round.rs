@@ -15,6 +15,7 @@ use crate::processor::{DataProcessor, PromptPart, PromptSource};
 use crate::prompt::Prompt;
 use crate::sampling::{Sampler, SamplingOptions};
 use crate::scoring::Score;
+use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 use crate::stream::Run;
 use crate::template::{PromptTemplate, TemplateInput};
@@ -108,8 +109,9 @@ pub struct PreparedPrompt {
     pub rendered: String,
     /// The parts that the processor cut it into.
     pub parts: Vec<PromptPart>,
-    /// The units that a session is fed.
+    /// The units that a session is fed: earlier replies as they were sampled.
     pub prompt: Prompt,
+    pub(crate) known: KnownReplies,
     /// The digest of the template.
     pub template: Digest,
     /// Which of the template's several rendered, such as `tool_use`; `None` where there is one.
@@ -144,8 +146,12 @@ impl Round {
         let input = self.processor.template_input(source)?;
         let rendered = self.template.render(&input)?;
         let parts = self.processor.prompt_parts(&rendered, source)?;
+        let tokenizer = self.engine.tokenizer();
+        let mut prompt = Prompt::lower(&parts, tokenizer)?;
+        let known = splice(&mut prompt, &request.replies, tokenizer)?;
         Ok(PreparedPrompt {
-            prompt: Prompt::lower(&parts, self.engine.tokenizer())?,
+            prompt,
+            known,
             parts,
             template: self.template.digest(),
             template_name: self.template.name_for(&input).map(str::to_owned),
@@ -178,11 +184,13 @@ impl Round {
 
     /// The tokens of a text that stands behind a prompt.
     fn target(&self, prepared: &PreparedPrompt, text: &str) -> Result<Vec<TokenId>> {
+        let tokenizer = self.engine.tokenizer();
+        // Lowered anew: the prompt has earlier replies as they were sampled, which may take more tokens or fewer.
+        let before = Prompt::lower(&prepared.parts, tokenizer)?.units.len();
         let mut parts = prepared.parts.clone();
         parts.push(PromptPart::Literal(text.to_owned()));
-        let whole = Prompt::lower(&parts, self.engine.tokenizer())?;
-        let behind = whole.tokens().skip(prepared.prompt.units.len());
-        Ok(behind.flatten().collect())
+        let whole = Prompt::lower(&parts, tokenizer)?;
+        Ok(whole.tokens().skip(before).flatten().collect())
     }
 
     /// How many tokens the reply may have.
@@ -230,6 +238,7 @@ impl ChatModel for Round {
                 .processor
                 .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
             context: self.model().context_length,
+            known: prepared.known,
             sampled: 0,
             tokens: Vec::new(),
             ends: Vec::new(),
@@ -250,7 +259,7 @@ impl ChatModel for Round {
     }
 
     async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
-        let prompt = self.prepare(&request)?.prompt;
+        let PreparedPrompt { prompt, known, .. } = self.prepare(&request)?;
         if prompt.units.is_empty() {
             return Ok(None);
         }
@@ -258,7 +267,7 @@ impl ChatModel for Round {
         let mut events = self.generator.generate(prompt, sampler, 0);
         while let Some(event) = events.next().await {
             if let Generation::Prefilled(report) = event? {
-                return Ok(Some(report));
+                return Ok(Some(known.explain(report)));
             }
         }
         Err(ended())

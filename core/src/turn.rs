@@ -57,8 +57,10 @@ impl Parts {
                 preface.tools.push(spec.clone());
             }
         }
+        let replies = path.iter().filter(|node| !node.tokens.is_empty()).map(|node| node.tokens.clone());
+        let replies = replies.collect();
         let path = path.iter().map(|node| node.message.clone()).collect();
-        Request::new(preface, path).sampling(self.sampling.clone())
+        Request::new(preface, path).replies(replies).sampling(self.sampling.clone())
     }
 
     /// The store, once what dropped turns have left is in it.

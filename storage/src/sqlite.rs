@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use serde_json::{Map, Value};
 
+use crate::durability::Durability;
 use crate::failure::Failure;
 use crate::worker::Worker;
 
@@ -49,18 +50,6 @@ use crate::worker::Worker;
 pub struct SqliteStore {
     worker: Worker<Connection>,
     name: String,
-}
-
-/// What an acknowledged change survives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Durability {
-    /// Everything, as the contract of stores says: it is on the disk when the call returns.
-    #[default]
-    PowerLoss,
-    /// The end of this process, however sudden, but no power failure, which may take what was acknowledged last. The
-    /// database stays whole in any case. Saves each change the time of one `fsync`.
-    Crash,
 }
 
 impl SqliteStore {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{Durability, migrate};
+use super::migrate;
+use crate::durability::Durability;
 use crate::failure::Failure;
 
 /// The bytes `Allq`: `file` and other tools tell a conversation store by it.

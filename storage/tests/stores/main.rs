@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test may panic
 
 mod bucket;
+mod calls;
 mod damage;
+mod disk;
 mod fixtures;
 mod folder;
 mod formats;
@@ -12,7 +14,10 @@ mod model;
 mod names;
 mod open;
 mod postgres;
+mod power;
 mod processes;
+mod raw;
+mod requests;
 mod servers;
 mod sizes;
 mod torture;
