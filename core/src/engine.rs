@@ -199,6 +199,11 @@ pub trait Session: Any + Send {
     /// [`ErrorKind::Backend`].
     fn truncate(&mut self, length: usize) -> Result<usize>;
 
+    /// Returns how many bytes of memory it takes, about; 0 where it is not known.
+    fn bytes(&self) -> usize {
+        0
+    }
+
     /// Copies the session; both go on independently.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ use crate::guide::Guide;
 use crate::prompt::Prompt;
 use crate::sampling::{Logprob, SampledLogprobs, Sampler};
 use crate::scoring::Scoring;
+use crate::slots::{CacheBudget, CacheStatistics};
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
@@ -69,6 +70,7 @@ pub enum Generation {
 enum Work {
     Generate(Box<Job>),
     Score(Scoring),
+    Statistics(oneshot::Sender<CacheStatistics>),
 }
 
 #[derive(Debug)]
@@ -89,14 +91,15 @@ impl Job {
 }
 
 impl Generator {
-    /// Starts the thread, which keeps at most `sessions` KV caches; as many generations advance together.
+    /// Starts the thread, which keeps KV caches within a budget: a number of them, or more of it.
     ///
     /// # Errors
     /// [`ErrorKind::Backend`] when the system gives no thread.
-    pub fn spawn(engine: Arc<dyn Engine>, sessions: usize) -> Result<Self> {
+    pub fn spawn(engine: Arc<dyn Engine>, budget: impl Into<CacheBudget>) -> Result<Self> {
+        let budget = budget.into();
         let (work, inbox) = queue::channel();
         let name = format!("alloquy {}", engine.model().name);
-        let serve = move || worker::serve_all(&*engine, sessions, &inbox);
+        let serve = move || worker::serve_all(&*engine, budget, &inbox);
         std::thread::Builder::new().name(name).spawn(serve).map_err(|source| {
             Error::new(ErrorKind::Backend, "could not start the generator's thread").with_source(source)
         })?;
@@ -125,6 +128,16 @@ impl Generator {
             job.emit(Err(ended()));
         }
         TokenStream { stream, cancel }
+    }
+
+    /// Returns what is kept, and what became of the prompts so far.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] when the thread has ended.
+    pub async fn statistics(&self) -> Result<CacheStatistics> {
+        let (answer, answered) = oneshot::channel();
+        self.work.send(Work::Statistics(answer)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())
     }
 
     /// Says how likely the tokens of each target are behind `prompt`, in a copy of the session that has most of it.

@@ -88,6 +88,7 @@ pub use round::{PreparedPrompt, Round, RoundBuilder};
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};
 pub use scoring::Score;
 pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
+pub use slots::{CacheBudget, CacheStatistics};
 pub use spending::{Spending, TokenCount};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{

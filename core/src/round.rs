@@ -15,6 +15,7 @@ use crate::processor::{DataProcessor, PromptPart, PromptSource};
 use crate::prompt::Prompt;
 use crate::sampling::{Sampler, SamplingOptions};
 use crate::scoring::Score;
+use crate::slots::{CacheBudget, CacheStatistics};
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 use crate::stream::Run;
@@ -27,9 +28,6 @@ mod reading;
 
 use form::{Form, Prepared};
 use reading::{Reading, ThinkingTokens, read};
-
-/// How many KV caches an engine keeps unless told otherwise.
-const SESSIONS: usize = 4;
 
 /// The local [`ChatModel`]: an engine with its template and its processor. Clones share the engine's thread.
 ///
@@ -63,7 +61,7 @@ pub struct RoundBuilder {
     engine: Arc<dyn Engine>,
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
-    sessions: usize,
+    budget: CacheBudget,
     constraints: Option<Box<dyn Constraints>>,
 }
 
@@ -82,7 +80,13 @@ impl RoundBuilder {
 
     /// Keeps at most this many KV caches; 4 unless set.
     pub fn sessions(mut self, sessions: usize) -> Self {
-        self.sessions = sessions;
+        self.budget.sessions = sessions;
+        self
+    }
+
+    /// Keeps KV caches within a budget.
+    pub fn cache(mut self, budget: CacheBudget) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -95,7 +99,7 @@ impl RoundBuilder {
         Ok(Round {
             template: self.template.ok_or_else(|| missing("template"))?,
             processor: self.processor.ok_or_else(|| missing("processor"))?,
-            generator: Generator::spawn(Arc::clone(&self.engine), self.sessions)?,
+            generator: Generator::spawn(Arc::clone(&self.engine), self.budget)?,
             engine: self.engine,
             constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
         })
@@ -123,12 +127,21 @@ pub struct PreparedPrompt {
 impl Round {
     /// Starts building a round on `engine`.
     pub fn builder(engine: Arc<dyn Engine>) -> RoundBuilder {
-        RoundBuilder { engine, template: None, processor: None, sessions: SESSIONS, constraints: None }
+        let budget = CacheBudget::default();
+        RoundBuilder { engine, template: None, processor: None, budget, constraints: None }
     }
 
     /// Returns what the model says of itself.
     pub fn model(&self) -> &ModelInfo {
         self.engine.model()
+    }
+
+    /// Returns what the engine keeps for prompts to come, and what became of those so far.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] when the engine's thread has ended.
+    pub async fn cache_statistics(&self) -> Result<CacheStatistics> {
+        self.generator.statistics().await
     }
 
     /// Returns the processor.

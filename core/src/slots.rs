@@ -5,12 +5,66 @@ use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
 use crate::{Error, ErrorKind, Result};
 
+/// How much an engine keeps for prompts to come.
+///
+/// ```
+/// use alloquy_core::CacheBudget;
+///
+/// let budget = CacheBudget { sessions: 8, ..CacheBudget::default() };
+/// assert_eq!(budget.bytes, 2 << 30);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheBudget {
+    /// How many KV caches there may be, at least one; as many generations advance together.
+    pub sessions: usize,
+    /// How many bytes they may take together, as far as sessions say so ([`Session::bytes`](crate::Session::bytes)). One is
+    /// kept however large it is, and those in use are never dropped.
+    pub bytes: usize,
+}
+
+impl Default for CacheBudget {
+    /// Four sessions and 2 GiB.
+    fn default() -> Self {
+        Self { sessions: 4, bytes: 2 << 30 }
+    }
+}
+
+impl From<usize> for CacheBudget {
+    /// So many sessions, and the default for the rest.
+    fn from(sessions: usize) -> Self {
+        Self { sessions, ..Self::default() }
+    }
+}
+
+/// What an engine keeps, and what became of the prompts since it was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CacheStatistics {
+    /// How many sessions there are, those in use included.
+    pub sessions: usize,
+    /// How many bytes they take together, as far as they say so.
+    pub bytes: usize,
+    /// How many prompts found nothing that they could go on from.
+    pub opened: usize,
+    /// How many went on in a session, cut back where it held more.
+    pub continued: usize,
+    /// How many went on in a copy, because what it was copied from is worth keeping.
+    pub forked: usize,
+    /// How many sessions were dropped because others needed the room.
+    pub evicted: usize,
+    /// Units of all prompts that were held already.
+    pub reused: usize,
+    /// Units of all prompts that had to be computed.
+    pub forwarded: usize,
+}
+
 /// Open sessions with what each of them holds.
 #[derive(Debug)]
 pub(crate) struct Slots {
     slots: Vec<Slot>,
-    capacity: usize,
+    budget: CacheBudget,
     clock: u64,
+    statistics: CacheStatistics,
 }
 
 /// A session and the units it holds. Taken out to be used: one whose call fails is never put back.
@@ -45,13 +99,26 @@ enum Choice {
 }
 
 impl Slots {
-    /// Keeps at most `capacity` sessions, at least one; those that are taken out count.
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self { slots: Vec::new(), capacity: capacity.max(1), clock: 0 }
+    /// Keeps as much as the budget allows; what is taken out counts.
+    pub(crate) fn new(budget: CacheBudget) -> Self {
+        let budget = CacheBudget { sessions: budget.sessions.max(1), ..budget };
+        Self { slots: Vec::new(), budget, clock: 0, statistics: CacheStatistics::default() }
     }
 
+    /// How many sessions there may be.
     pub(crate) fn capacity(&self) -> usize {
-        self.capacity
+        self.budget.sessions
+    }
+
+    /// Returns what there is, with `held` slots taken out.
+    pub(crate) fn statistics(&self, held: &[&Slot]) -> CacheStatistics {
+        let (sessions, bytes) = (self.slots.len() + held.len(), self.bytes(held));
+        CacheStatistics { sessions, bytes, ..self.statistics }
+    }
+
+    fn bytes(&self, held: &[&Slot]) -> usize {
+        let all = self.slots.iter().chain(held.iter().copied());
+        all.map(|slot| slot.session.bytes()).sum()
     }
 
     /// Takes a session that holds the longest prefix of `prompt` that any does, cut back to it. `held` are the slots that
@@ -76,6 +143,8 @@ impl Slots {
         self.clock += 1;
         slot.used = self.clock;
         let prompt = prompt.len();
+        self.statistics.reused += kept;
+        self.statistics.forwarded += prompt - kept;
         let miss = (kept < wanted).then_some(MissReason::Rewound);
         Ok((slot, CacheReport { prompt, reused: kept, forwarded: prompt - kept, first_difference, miss }))
     }
@@ -112,24 +181,32 @@ impl Slots {
         coming.any(|later| common_prefix(later, prompt) > now)
     }
 
-    /// Puts a slot back after use, while `held` others are taken out; the least recently used one leaves when there are
-    /// too many.
-    pub(crate) fn put(&mut self, mut slot: Slot, held: usize) {
+    /// Puts a slot back after use, while `held` others are taken out; the least recently used ones leave when there are too
+    /// many, or they are too large.
+    pub(crate) fn put(&mut self, mut slot: Slot, held: &[&Slot]) {
         slot.resident.truncate(slot.session.resident());
         self.slots.push(slot);
-        while self.slots.len() + held > self.capacity {
+        while self.slots.len() + held.len() > self.budget.sessions {
+            self.evict();
+        }
+        while self.slots.len() > 1 && self.bytes(held) > self.budget.bytes {
             self.evict();
         }
     }
 
     fn chosen(&mut self, engine: &dyn Engine, prompt: &[Unit], held: &[&Slot]) -> Result<Slot> {
         match self.choose(prompt, held) {
-            Choice::Cut(index) => Ok(self.slots.swap_remove(index)),
+            Choice::Cut(index) => {
+                self.statistics.continued += 1;
+                Ok(self.slots.swap_remove(index))
+            }
             Choice::Open => {
+                self.statistics.opened += 1;
                 self.make_room(held.len());
                 Ok(Slot { session: engine.open()?, resident: Vec::new(), used: 0 })
             }
             Choice::Fork(index) => {
+                self.statistics.forked += 1;
                 let best = self.slots.swap_remove(index);
                 let copy = best.fork()?;
                 self.slots.push(best);
@@ -137,6 +214,7 @@ impl Slots {
                 Ok(copy)
             }
             Choice::ForkHeld(index) => {
+                self.statistics.forked += 1;
                 self.make_room(held.len());
                 let gone = || Error::new(ErrorKind::Backend, "a running session is gone");
                 held.get(index).ok_or_else(gone)?.fork()
@@ -155,14 +233,16 @@ impl Slots {
             (idle, Some((shared, index))) if shared > idle.map_or(0, |(shared, ..)| shared) => {
                 Choice::ForkHeld(index)
             }
-            (Some((shared, _, index)), _) if shared > 0 => self.cut_or_fork(index, shared, held.len()),
+            (Some((shared, _, index)), _) if shared > 0 => self.cut_or_fork(index, shared, held),
             _ => Choice::Open,
         }
     }
 
-    fn cut_or_fork(&self, index: usize, shared: usize, held: usize) -> Choice {
-        let lost = self.slots.get(index).map_or(0, |slot| slot.resident.len()) - shared;
-        let room = self.slots.len() + held < self.capacity;
+    fn cut_or_fork(&self, index: usize, shared: usize, held: &[&Slot]) -> Choice {
+        let Some(slot) = self.slots.get(index) else { return Choice::Open };
+        let lost = slot.resident.len() - shared;
+        let room = self.slots.len() + held.len() < self.budget.sessions
+            && self.bytes(held) + slot.session.bytes() <= self.budget.bytes;
         let foreign = lost > shared && self.slots.len() > 1;
         match lost > 0 && (room || foreign) {
             true => Choice::Fork(index),
@@ -172,7 +252,7 @@ impl Slots {
 
     /// A slot is about to be added to those that are here, while `held` others are taken out.
     fn make_room(&mut self, held: usize) {
-        while !self.slots.is_empty() && self.slots.len() + held >= self.capacity {
+        while !self.slots.is_empty() && self.slots.len() + held >= self.budget.sessions {
             self.evict();
         }
     }
@@ -181,6 +261,7 @@ impl Slots {
         let oldest = self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.used);
         if let Some((index, _)) = oldest {
             self.slots.swap_remove(index);
+            self.statistics.evicted += 1;
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use alloquy_core::testing::{NoiseEngine, ScriptedEngine};
 use alloquy_core::{
-    Cancel, Engine, Error, ErrorKind, FinishReason, Generation, Generator, ModelInfo, Prompt, Result,
-    Sampler, SamplingOptions, Session, Step, TokenId, TokenStream, Tokenizer, Unit,
+    CacheBudget, Cancel, Engine, Error, ErrorKind, FinishReason, Generation, Generator, ModelInfo, Prompt,
+    Result, Sampler, SamplingOptions, Session, Step, TokenId, TokenStream, Tokenizer, Unit,
 };
 use futures::StreamExt;
 use pollster::block_on;
@@ -190,6 +190,73 @@ fn a_dropped_stream_frees_its_place_at_once() {
     engine.open_gate();
     assert_eq!(outcome(last).unwrap().0, alone(prompt(90..95), 3));
     assert!(engine.log().len() < 100, "dropped work was done");
+}
+
+/// An engine whose sessions say that each unit takes a byte.
+#[derive(Debug)]
+struct Weighed(NoiseEngine);
+
+struct WeighedSession(Box<dyn Session>);
+
+impl Engine for Weighed {
+    fn model(&self) -> &ModelInfo {
+        self.0.model()
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        self.0.tokenizer()
+    }
+
+    fn open(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(WeighedSession(self.0.open()?)))
+    }
+}
+
+impl Session for WeighedSession {
+    fn resident(&self) -> usize {
+        self.0.resident()
+    }
+
+    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+        self.0.forward(units, cancel)
+    }
+
+    fn logits(&mut self) -> &mut [f32] {
+        self.0.logits()
+    }
+
+    fn truncate(&mut self, length: usize) -> Result<usize> {
+        self.0.truncate(length)
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.resident()
+    }
+
+    fn fork(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(Self(self.0.fork()?)))
+    }
+}
+
+#[test]
+fn a_budget_of_bytes_is_kept_and_told() {
+    let budget = CacheBudget { sessions: 10, bytes: 50 };
+    let generator = Generator::spawn(Arc::new(Weighed(NoiseEngine::new([]))), budget).unwrap();
+    for first in 0..5 {
+        outcome(generator.generate(prompt(first * 20..first * 20 + 20), greedy(), 0)).unwrap();
+    }
+    let told = block_on(generator.statistics()).unwrap();
+    assert_eq!((told.sessions, told.bytes), (2, 40));
+    assert_eq!((told.opened, told.continued, told.forked, told.evicted), (5, 0, 0, 3));
+    assert_eq!((told.reused, told.forwarded), (0, 100));
+    // Going on from the last leaves no room for a copy: it is cut, whatever it held.
+    outcome(generator.generate(prompt((80..90).chain([7])), greedy(), 0)).unwrap();
+    let told = block_on(generator.statistics()).unwrap();
+    assert_eq!((told.continued, told.forked, told.reused, told.sessions), (1, 0, 10, 2));
+    // One that is larger than all there may be is kept, alone.
+    outcome(generator.generate(prompt(100..200), greedy(), 0)).unwrap();
+    let told = block_on(generator.statistics()).unwrap();
+    assert_eq!((told.sessions, told.bytes), (1, 100));
 }
 
 /// Sessions that fail, or panic, once they have been fed a token.

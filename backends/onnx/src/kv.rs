@@ -63,6 +63,14 @@ impl Cache {
         }
     }
 
+    /// Returns for how many positions it has room.
+    pub(crate) fn positions(&self) -> usize {
+        match self {
+            Self::Shared(cache) => cache.capacity(),
+            Self::Concat(cache) => cache.positions(),
+        }
+    }
+
     /// Copies the first `held` positions.
     pub(crate) fn fork(&self, decoder: &Decoder, held: usize) -> Result<Self> {
         Ok(match self {

@@ -96,6 +96,11 @@ impl Layout {
         Ok(layout)
     }
 
+    /// How many bytes of all cache tensors one position takes.
+    pub(crate) fn bytes_per_position(&self) -> usize {
+        self.slots.iter().map(|slot| slot.heads * slot.width * size_of::<f32>()).sum()
+    }
+
     fn knows(&self, input: &str) -> bool {
         let optional = [&self.attention_mask, &self.num_logits_to_keep, &self.use_cache_branch];
         let mut named = optional.into_iter().flatten().chain([&self.input_ids]);

@@ -120,6 +120,10 @@ impl Session for OnnxSession {
         Ok(self.held)
     }
 
+    fn bytes(&self) -> usize {
+        self.cache.positions() * self.decoder.layout.bytes_per_position()
+    }
+
     fn fork(&self) -> Result<Box<dyn Session>> {
         let cache = self.cache.fork(&self.decoder, self.held)?;
         let decoder = Arc::clone(&self.decoder);

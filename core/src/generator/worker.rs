@@ -7,15 +7,15 @@ use std::sync::mpsc as queue;
 use crate::engine::{Cancel, Engine, Step};
 use crate::prompt::Unit;
 use crate::scoring::score;
-use crate::slots::Slots;
+use crate::slots::{CacheBudget, Slots};
 use crate::{Error, ErrorKind, Result};
 
 use super::active::{Active, Going};
 use super::{Job, Work};
 
 /// Serves an inbox until nobody can write to it any more.
-pub(super) fn serve_all(engine: &dyn Engine, sessions: usize, inbox: &queue::Receiver<Work>) {
-    let slots = Slots::new(sessions);
+pub(super) fn serve_all(engine: &dyn Engine, budget: CacheBudget, inbox: &queue::Receiver<Work>) {
+    let slots = Slots::new(budget);
     let mut worker = Worker { engine, slots, waiting: VecDeque::new(), active: VecDeque::new() };
     while worker.receive(inbox) {
         worker.drop_cancelled();
@@ -57,6 +57,10 @@ impl Worker<'_> {
                 let scores = guarded(|| score(self.engine, &self.slots, &held, &scoring));
                 // Nobody waits for the answer any more: the future was dropped.
                 let _ = scoring.answer.send(scores);
+            }
+            Work::Statistics(answer) => {
+                let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+                let _ = answer.send(self.slots.statistics(&held));
             }
         }
     }
@@ -148,7 +152,8 @@ impl Worker<'_> {
 
     fn leave(&mut self, active: Active, outcome: Result<()>) {
         if let Some(slot) = active.leave(outcome) {
-            self.slots.put(slot, self.active.len());
+            let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+            self.slots.put(slot, &held);
         }
     }
 }

@@ -59,6 +59,11 @@ impl ConcatCache {
         Ok(feeds.chain(pasts).collect())
     }
 
+    /// Returns how many positions its tensors have; forks share them.
+    pub(super) fn positions(&self) -> usize {
+        self.positions
+    }
+
     /// Keeps the first `held` positions, and makes the empty tensors of a first run.
     fn cut(&mut self, decoder: &Decoder, held: usize) -> Result<()> {
         let slots = &decoder.layout.slots;
