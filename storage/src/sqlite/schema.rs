@@ -44,12 +44,7 @@ pub(super) fn prepare(connection: &mut Connection, durability: Durability) -> Re
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     match state(&transaction)? {
         State::Current => return Ok(()),
-        State::Empty => {
-            transaction.execute_batch(include_str!("schema.sql"))?;
-            if let Ok(extra) = std::env::var("EXTRA") {
-                transaction.execute_batch(&extra)?;
-            }
-        }
+        State::Empty => transaction.execute_batch(include_str!("schema.sql"))?,
         State::First => migrate::from_first(&transaction)?,
         State::Second => migrate::from_second(&transaction)?,
     }
