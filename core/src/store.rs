@@ -60,7 +60,7 @@ pub const BLOB_GRACE: Duration = Duration::from_secs(3600);
 /// A conversation that is not there is [`ErrorKind::NotFound`]; failing disks and servers are
 /// [`ErrorKind::Store`], what others hold for too long is [`ErrorKind::Busy`], and damaged data is
 /// [`ErrorKind::Corrupt`]: of that conversation alone, and reported beside the answer where a call is about many.
-/// [`laws::store`](crate::laws::store) checks all of it.
+/// `laws::store` checks all of it.
 #[async_trait]
 pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// Creates a conversation without nodes.
