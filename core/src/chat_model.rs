@@ -11,6 +11,7 @@ use crate::media::Digest;
 use crate::message::{Message, Role};
 use crate::preface::Preface;
 use crate::processor::Delta;
+use crate::round::PreparedPrompt;
 use crate::sampling::{SampledLogprobs, SamplingOptions};
 use crate::scoring::Score;
 use crate::stop::StopSignal;
@@ -356,6 +357,16 @@ pub trait ChatModel: Send + Sync + Debug {
     /// # Errors
     /// Template, tokenizer and backend errors, and [`ErrorKind::ContextOverflow`](crate::ErrorKind).
     async fn reply(&self, request: Request) -> Result<ReplyStream>;
+
+    /// Returns the prompt that this request would give, without running the model; `None` for models that keep theirs to
+    /// themselves.
+    ///
+    /// # Errors
+    /// Those of the template, the processor and the tokenizer.
+    fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
+        let _ = request;
+        Ok(None)
+    }
 
     /// Computes the prompt ahead of its reply, where that saves time later; returns what it found cached.
     ///

@@ -1,5 +1,6 @@
 //! The small face: one model, a history in memory, no store.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -19,6 +20,11 @@ use crate::scoring::Score;
 use crate::stop::StopSignal;
 use crate::template::Ending;
 use crate::tokenizer::TokenId;
+
+mod checkpoints;
+mod prompt;
+
+pub use prompt::NextPrompt;
 
 /// A conversation in memory with one model.
 ///
@@ -47,6 +53,8 @@ pub struct Conversation {
     /// For each message of the history the ids it was sampled as; none where it was not, or where they are not known.
     sampled: Vec<Vec<TokenId>>,
     pending: Vec<Message>,
+    /// How many messages there were at each place that was given a name.
+    checkpoints: BTreeMap<String, usize>,
 }
 
 /// One message or several, said together.
@@ -69,8 +77,19 @@ impl Conversation {
     /// Starts a conversation.
     pub fn new(model: Arc<dyn ChatModel>, preface: Preface) -> Self {
         let (middleware, sampling, arguments, guidance) = Default::default();
-        let (history, sampled, pending) = Default::default();
-        Self { model, middleware, preface, sampling, arguments, guidance, history, sampled, pending }
+        let (history, sampled, pending, checkpoints) = Default::default();
+        Self {
+            model,
+            middleware,
+            preface,
+            sampling,
+            arguments,
+            guidance,
+            history,
+            sampled,
+            pending,
+            checkpoints,
+        }
     }
 
     /// Puts a middleware around every model call, inside those added before.
@@ -113,10 +132,11 @@ impl Conversation {
         &self.history
     }
 
-    /// Forgets all but the first `messages` messages, and what is pending.
+    /// Forgets all but the first `messages` messages, what is pending, and the checkpoints behind.
     pub fn truncate(&mut self, messages: usize) {
         self.history.truncate(messages);
         self.sampled.truncate(messages);
+        self.checkpoints.retain(|_, place| *place <= messages);
         self.pending.clear();
     }
 

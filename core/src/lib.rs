@@ -14,6 +14,7 @@ mod address;
 mod annotations;
 pub mod archive;
 mod arguments;
+mod benchmark;
 mod branch;
 mod calls;
 mod chat;
@@ -60,13 +61,14 @@ mod vocabulary;
 pub use address::{Address, Position};
 pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
+pub use benchmark::{Benchmark, BenchmarkReport, BenchmarkRun};
 pub use branch::{Branch, BranchDiff};
 pub use chat::{Added, Ask, Chat, Merged};
 pub use chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, MissReason, Reply, ReplyStream, Request, Usage,
 };
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
-pub use conversation::{Conversation, MessageStream, Messages};
+pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use drawing::Drawing;
 pub use engine::{Cancel, Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};

@@ -122,6 +122,8 @@ pub struct PreparedPrompt {
     pub template_name: Option<String>,
     /// What the arguments ask for and the prompt does not have, and the control tokens that they let through.
     pub degradations: Vec<Degradation>,
+    /// How many units fit into the model's context.
+    pub context: usize,
 }
 
 impl Round {
@@ -169,6 +171,7 @@ impl Round {
             template: self.template.digest(),
             template_name: self.template.name_for(&input).map(str::to_owned),
             degradations: self.degradations(&input, &rendered, source),
+            context: self.model().context_length,
             rendered,
         })
     }
@@ -269,6 +272,10 @@ impl ChatModel for Round {
         };
         let tokens = self.generator.generate_guided(prepared.prompt, sampler, limit.tokens, guide);
         Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
+    }
+
+    fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
+        self.prepare(request).map(Some)
     }
 
     async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {

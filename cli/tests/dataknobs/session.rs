@@ -337,6 +337,21 @@ impl Session {
         Ok(chunks)
     }
 
+    /// Asks for several answers to one node at once: they are siblings.
+    pub(crate) fn complete_at_once(&mut self, count: usize) -> Result<Value> {
+        let at = self.head()?;
+        let chat = self.chat()?;
+        let turns = (0..count).map(|_| chat.complete(Ask::default().at(at)).finish());
+        let answers = block_on(futures::future::join_all(turns));
+        let answers = answers.into_iter().collect::<alloquy_core::Result<Vec<_>>>().map_err(said)?;
+        let children = block_on(chat.children(at)).map_err(said)?;
+        if !answers.iter().all(|answer| children.iter().any(|child| child.id == answer.node)) {
+            self.broken.push(format!("of {count} answers to one node some stand elsewhere"));
+        }
+        self.save()?;
+        Ok(answers.len().into())
+    }
+
     /// What is promised of an answer that is dropped: it is there, and marked.
     fn keeps(&mut self, heard: &str, before: Option<NodeId>) -> Result<()> {
         block_on(self.manager.settle()).map_err(said)?;

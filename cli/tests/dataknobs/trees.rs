@@ -129,8 +129,16 @@ fn perform(session: &mut Session, op: &Value) -> Result<Value> {
         "compact_history" => {
             Ok(compact(session, args["keep_recent_iterations"].as_u64().unwrap() as usize)?.into())
         }
+        name if is_at_once(name) => {
+            let count = args["n"].as_u64().or(args["count"].as_u64()).unwrap_or(2);
+            session.complete_at_once(count as usize)
+        }
         name => metadata(session, name, args),
     }
+}
+
+fn is_at_once(op: &str) -> bool {
+    ["concurrent", "parallel", "gather"].iter().any(|word| op.contains(word))
 }
 
 /// Operations on the metadata: staged until something is saved, but for `add_metadata`.
@@ -246,6 +254,7 @@ fn reasons(case: &Value) -> Vec<&'static str> {
         match op["op"].as_str().unwrap() {
             "stream_complete" if args.get("break_after").is_some() => Some("partial-replies"),
             "compact_history" => Some("compaction"),
+            name if is_at_once(name) => Some("siblings"),
             "add_message" if MARKS.iter().any(|mark| content.contains(mark)) => Some("content-is-data"),
             "switch_to_node" | "branch_from" => {
                 let address = args["node_id"].as_str().or(args["sibling_node_id"].as_str()).unwrap();
