@@ -37,7 +37,8 @@ pub const BLOB_GRACE: Duration = Duration::from_secs(3600);
 ///
 /// * **Nothing acknowledged is lost**: once a call returned `Ok`, a new process sees what it wrote.
 /// * **All or nothing**: a call that returns an error changed nothing, and so does one whose future is dropped
-///   before it is done, or it changed everything. [`delete_matching`](Self::delete_matching) is so for each conversation.
+///   before it is done, or it changed everything. [`delete_matching`](Self::delete_matching) is so for each conversation. Where
+///   disk or server go away for good midway, the error may be of a call that changed everything.
 /// * **Owners are apart**: every call names an [`Owner`] and sees, changes and counts what is of that owner alone. Two
 ///   owners may use the same conversation id, and store the same bytes. An owner need not be made known first.
 /// * **Append-only**: a node never changes. Appending the same node again is `Ok` and changes nothing; the same id

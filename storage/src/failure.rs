@@ -60,6 +60,15 @@ pub(crate) enum Failure {
     #[error("cannot prepare encryption")]
     Encryption(#[source] rustls::Error),
     #[cfg(feature = "postgres")]
+    #[error("cannot read root certificates from {path:?}: {reason}")]
+    RootCertificate { path: std::path::PathBuf, reason: String },
+    #[cfg(feature = "postgres")]
+    #[error(
+        "the certificate of the server is not trusted: name a file with the root certificate it goes back to as \
+        sslrootcert=PATH in the URL, or let the system trust that one"
+    )]
+    Distrust(#[source] tokio_postgres::Error),
+    #[cfg(feature = "postgres")]
     #[error("every connection of the store was in use for too long")]
     NoConnection,
     #[cfg(feature = "postgres")]
@@ -111,13 +120,13 @@ impl Failure {
             #[cfg(feature = "object-store")]
             Self::Objects(_) => ErrorKind::Store,
             #[cfg(feature = "postgres")]
-            Self::NotPostgres => ErrorKind::Invalid,
+            Self::NotPostgres | Self::RootCertificate { .. } => ErrorKind::Invalid,
             #[cfg(feature = "postgres")]
             Self::Unsuited(_) => ErrorKind::Unsupported,
             #[cfg(feature = "postgres")]
             Self::NoConnection => ErrorKind::Busy,
             #[cfg(feature = "postgres")]
-            Self::Encryption(_) | Self::Unanswered(_) => ErrorKind::Store,
+            Self::Encryption(_) | Self::Unanswered(_) | Self::Distrust(_) => ErrorKind::Store,
             #[cfg(feature = "postgres")]
             Self::Postgres(source) => postgres_kind(source),
         }
@@ -162,7 +171,9 @@ impl From<Failure> for Error {
             #[cfg(feature = "object-store")]
             Failure::Objects(source) => error.with_source(source),
             #[cfg(feature = "postgres")]
-            Failure::Postgres(source) | Failure::Unanswered(source) => error.with_source(source),
+            Failure::Postgres(source) | Failure::Unanswered(source) | Failure::Distrust(source) => {
+                error.with_source(source)
+            }
             #[cfg(feature = "postgres")]
             Failure::Encryption(source) => error.with_source(source),
             _ => error,

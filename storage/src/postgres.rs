@@ -53,7 +53,8 @@ impl PostgresStore {
     ///
     /// The URL is that of `libpq` (`postgres://USER:PASSWORD@HOST:PORT/DATABASE`) with one more parameter: `schema`, where
     /// the tables stand, `alloquy` unless given. The connection is encrypted where the server offers it, and its
-    /// certificate is checked then; `sslmode=require` insists, `sslmode=disable` does without.
+    /// certificate is checked then, against the root certificates in the PEM file that `sslrootcert` names or else those
+    /// that the system trusts; `sslmode=require` insists, `sslmode=disable` does without.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for what is no such URL, [`ErrorKind::Store`] when the server is not reached or refuses,

@@ -6,7 +6,7 @@ use alloquy_core::{
     Candidate, ConversationPage, ConversationSummary, DamagedConversation, NodeId, Owner, Query, SearchPage,
     SearchText,
 };
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
 use object_store::path::Path;
 
 use super::key::{self, Keys};
@@ -136,15 +136,19 @@ impl Bucket {
     pub(super) async fn sweep_deleted(&self, owner: &Owner) -> Result<(), Failure> {
         let keys = self.keys(owner);
         let marks = self.marks(&keys).await?;
-        let deleted = futures::stream::iter(marks).map(Ok::<_, Failure>).try_filter_map(|(name, numbers)| {
+        let deleted = futures::stream::iter(marks).filter_map(|(name, numbers)| {
             let keys = keys.clone();
             async move {
-                let last = numbers.last().copied().unwrap_or_default();
-                let entry = self.entry(&keys, &name, last).await.ok();
-                Ok(entry.filter(|entry| entry.state.record.is_none()).map(|entry| (name, entry.base)))
+                // A writer that was killed may have left marks without an entry.
+                for number in numbers.into_iter().rev() {
+                    if let Ok(entry) = self.entry(&keys, &name, number).await {
+                        return entry.state.record.is_none().then_some((name, entry.base));
+                    }
+                }
+                None
             }
         });
-        let deleted: BTreeMap<String, u64> = deleted.try_collect().await?;
+        let deleted: BTreeMap<String, u64> = deleted.collect().await;
         for (name, &base) in &deleted {
             self.sweep(&keys, name, base).await?;
         }

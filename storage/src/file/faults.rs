@@ -48,6 +48,33 @@ pub enum DiskFault {
 }
 
 /// Decides which operations fail; it hears of every one before it is made.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use alloquy_core::{ConversationRecord, ConversationStore, ConversationStoreExt, Owner, Preface};
+/// use alloquy_storage::{DiskCall, DiskFault, DiskFaults, FileStore};
+///
+/// /// A disk on which no file gets its name.
+/// #[derive(Debug)]
+/// struct Nameless;
+///
+/// impl DiskFaults for Nameless {
+///     fn fault(&self, call: DiskCall<'_>) -> Option<DiskFault> {
+///         matches!(call, DiskCall::Rename(..)).then_some(DiskFault::Before)
+///     }
+/// }
+///
+/// # let folder = tempfile::tempdir()?;
+/// # pollster::block_on(async {
+/// let store = FileStore::open_faulty(folder.path(), Arc::new(Nameless)).await?;
+/// let record = ConversationRecord::new("tea".parse()?, Preface::default());
+/// assert!(store.create(&Owner::local(), &record).await.is_err());
+/// assert!(!store.exists(&Owner::local(), &record.id).await?);
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait DiskFaults: fmt::Debug + Send + Sync {
     /// Says how an operation fails; `None` lets it happen.
     fn fault(&self, call: DiskCall<'_>) -> Option<DiskFault>;

@@ -1,11 +1,14 @@
 //! Where the database is: what a URL says, connections that are ready to use, and what may be said of it in errors.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
-use rustls::ClientConfig;
 use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
@@ -28,6 +31,8 @@ const SCHEMA: &str = "alloquy";
 pub(super) struct Place {
     config: Config,
     pub(super) schema: String,
+    /// Whose certificates are trusted, where it is not what the system trusts.
+    root: Option<PathBuf>,
 }
 
 impl Place {
@@ -37,8 +42,10 @@ impl Place {
         let (own, other): (Vec<_>, Vec<_>) = parameters
             .split('&')
             .filter(|text| !text.is_empty())
-            .partition(|text| text.starts_with("schema="));
-        let schema = own.last().and_then(|text| text.strip_prefix("schema=")).unwrap_or(SCHEMA);
+            .partition(|text| text.starts_with("schema=") || text.starts_with("sslrootcert="));
+        let last = |name| own.iter().rev().find_map(|text| text.strip_prefix(name));
+        let schema = last("schema=").unwrap_or(SCHEMA);
+        let root = last("sslrootcert=").map(PathBuf::from);
         let mut config: Config =
             format!("{base}?{}", other.join("&")).parse().map_err(|_| Failure::NotPostgres)?;
         if !is_name(schema) || config.get_hosts().is_empty() {
@@ -50,7 +57,7 @@ impl Place {
         if config.get_application_name().is_none() {
             config.application_name("alloquy");
         }
-        Ok(Self { config, schema: schema.to_owned() })
+        Ok(Self { config, schema: schema.to_owned(), root })
     }
 
     /// Names the database for people, without its password.
@@ -67,7 +74,7 @@ impl Place {
 
     /// Makes connections when they are needed.
     pub(super) fn pool(&self) -> Result<Pool, Failure> {
-        let tls = MakeRustlsConnect::new(encryption()?);
+        let tls = MakeRustlsConnect::new(encryption(self.root.as_deref())?);
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = Manager::from_config(self.config.clone(), tls, recycling);
         let settings = self.settings();
@@ -108,9 +115,26 @@ fn is_name(name: &str) -> bool {
     first && name.len() <= 63 && bytes.all(is_part) && !name.starts_with("pg_")
 }
 
-/// Encryption, where the server offers it, with the certificates that the system trusts.
-fn encryption() -> Result<ClientConfig, Failure> {
+/// Encryption, where the server offers it, with the certificates that a file holds or else the system trusts.
+fn encryption(root: Option<&Path>) -> Result<ClientConfig, Failure> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let versions = builder.with_safe_default_protocol_versions().map_err(Failure::Encryption)?;
-    Ok(versions.with_platform_verifier().map_err(Failure::Encryption)?.with_no_client_auth())
+    let verified = match root {
+        Some(path) => versions.with_root_certificates(roots(path)?),
+        None => versions.with_platform_verifier().map_err(Failure::Encryption)?,
+    };
+    Ok(verified.with_no_client_auth())
+}
+
+fn roots(path: &Path) -> Result<RootCertStore, Failure> {
+    let unread = |reason: String| Failure::RootCertificate { path: path.to_owned(), reason };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| unread(error.to_string()))? {
+        let certificate = certificate.map_err(|error| unread(error.to_string()))?;
+        roots.add(certificate).map_err(|error| unread(error.to_string()))?;
+    }
+    match roots.is_empty() {
+        true => Err(unread("it holds none".to_owned())),
+        false => Ok(roots),
+    }
 }

@@ -17,10 +17,22 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3);
 /// Takes a connection from the pool.
 pub(super) async fn connection(pool: &Pool) -> Result<Object, Failure> {
     pool.get().await.map_err(|error| match error {
+        PoolError::Backend(source) if is_distrust(&source) => Failure::Distrust(source),
         PoolError::Backend(source) => Failure::Postgres(source),
         PoolError::PostCreateHook(deadpool_postgres::HookError::Backend(source)) => Failure::Postgres(source),
         PoolError::Timeout(_) => Failure::NoConnection,
         _ => Failure::Ended,
+    })
+}
+
+/// Whether a connection was not made because of the server's certificate. An error of reading or writing says of its
+/// cause only what it wraps.
+fn is_distrust(error: &Error) -> bool {
+    let mut causes = std::iter::successors(std::error::Error::source(error), |&cause| cause.source());
+    causes.any(|cause| {
+        let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let found = cause.downcast_ref().or_else(|| wrapped.and_then(|inner| inner.downcast_ref()));
+        matches!(found, Some(rustls::Error::InvalidCertificate(_)))
     })
 }
 

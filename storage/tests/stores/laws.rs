@@ -1,7 +1,7 @@
 //! Every store keeps the laws of a store.
 
 use alloquy_core::laws::store::{all, large, persistent, threads_lose_nothing};
-use alloquy_storage::{FileStore, SqliteStore};
+use alloquy_storage::{Durability, FileStore, SqliteStore};
 use pollster::block_on;
 use rusqlite::Connection;
 
@@ -14,6 +14,14 @@ fn files() {
     block_on(all(async || open(places.next()).await));
     block_on(persistent(|| places.next(), open));
     threads_lose_nothing(&block_on(open(places.next())));
+}
+
+#[test]
+fn files_that_do_not_wait_for_the_disk() {
+    let places = Places::new();
+    let open = async |path| FileStore::open_with(path, Durability::Crash).await.unwrap();
+    block_on(all(async || open(places.next()).await));
+    block_on(persistent(|| places.next(), open));
 }
 
 #[test]

@@ -153,3 +153,34 @@ fn tables_of_others_are_refused() {
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
     }
 }
+
+/// A file with the root certificate of the server.
+const ROOT: &str = "ALLOQUY_TEST_POSTGRES_ROOT";
+
+#[test]
+fn encrypted_connections_need_a_trusted_certificate() {
+    let Some(fresh) = urls() else { return };
+    let Some(root) = std::env::var_os(ROOT) else {
+        return eprintln!("skipped: {ROOT} names no root certificate of the server");
+    };
+    let url = fresh().replace("sslmode=disable", "sslmode=require");
+    let trusted = format!("{url}&application_name=encrypted&sslrootcert={}", root.to_str().unwrap());
+    let store = block_on(PostgresStore::open(&trusted)).unwrap();
+    assert_eq!(block_on(store.count(&me(), &Query::default())).unwrap(), 0);
+    let in_use =
+        "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'encrypted'";
+    let plain = url.replace("sslmode=require", "sslmode=disable");
+    let encrypted = on_server(&plain, async |client| {
+        let rows = client.query(in_use, &[]).await.unwrap();
+        !rows.is_empty() && rows.iter().all(|row| row.get(0))
+    });
+    assert!(encrypted, "the server says that the connection is encrypted");
+    let error = block_on(PostgresStore::open(&url)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Store, "{error:#}");
+    let said = format!("{error:#}");
+    assert!(said.contains("sslrootcert=PATH") && said.contains("not trusted"), "{said}");
+    let absent = format!("{url}&sslrootcert=/absent.pem");
+    let error = block_on(PostgresStore::open(&absent)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error:#}");
+    assert!(error.to_string().contains("/absent.pem"), "{error:#}");
+}

@@ -18,7 +18,7 @@ type Record = (String, String);
 /// Returns how many nodes are written more than once.
 pub(crate) fn duplicates(url: &str) -> usize {
     let written = match url.split_once(':').unwrap() {
-        ("file", path) => in_folder(Path::new(path)),
+        ("file", path) => in_folder(Path::new(path.split_once('?').map_or(path, |(path, _)| path))),
         ("sqlite", path) => in_database(Path::new(path)),
         ("postgres", _) => on_postgres(url),
         ("s3", _) => in_bucket(url),

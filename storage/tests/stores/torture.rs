@@ -44,6 +44,12 @@ fn killed_writers_of_files() {
 }
 
 #[test]
+fn killed_writers_of_files_that_do_not_wait_for_the_disk() {
+    let places = Places::new();
+    println!("{}", torture(&format!("file:{}?durability=crash", places.next().display()), &FEW));
+}
+
+#[test]
 fn killed_writers_of_a_database() {
     let places = Places::new();
     println!("{}", torture(&format!("sqlite:{}", places.next().display()), &FEW));
