@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 from rendering import render, spoken
 from world import TRAINING, Draw, chat
 
-CHATS = 4000
+CHATS = 2000
 LONGEST = 1280
 
 

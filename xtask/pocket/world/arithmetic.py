@@ -16,6 +16,14 @@ SUMS = [
     "[Could you|Can you please] sum up {a} and {b}?",
     "What do you get when you put {a} and {b} together?",
     "[One box has|A bag holds] {a} {things}, [another|the other] {b}. How many [together|in all]?",
+    "{a} and {b} [together|in all] [is|are|make] what?",
+    "What does {a} + {b} [make|give|equal]?",
+    "I add {b} to {a}. What is that?",
+    "How many are {a} {things} and {b} {things} together?",
+    "Give me {a} plus {b}[.|]",
+    "[Solve|Answer]: {a} + {b}",
+    "What is the total of {a} and {b}?",
+    "Can you work out {a} plus {b}[ for me|]?",
 ]
 DIFFERENCES = [
     "[What is|What's|Calculate|Compute|Work out] {a} - {b}[?|]",
@@ -28,7 +36,17 @@ DIFFERENCES = [
     "{a} minus {b} [is what|makes|equals|is]?",
     "How much is left of {a} when {b} are gone?",
     "What remains when I subtract {b} from {a}?",
+    "What does {a} - {b} [make|give|equal]?",
+    "I take {b} from {a}. What is left?",
+    "There were {a} {things}, {b} are gone. How many are left?",
+    "Give me {a} minus {b}[.|]",
+    "[Solve|Answer]: {a} - {b}",
+    "{a} less {b} [is what|makes|is]?",
+    "Can you work out {a} minus {b}[ for me|]?",
+    "How many remain of {a} {things} when {b} are sold?",
 ]
+# Those that make sense below zero.
+ANY_DIFFERENCES = [template for template in DIFFERENCES if "minus" in template or " - " in template]
 COMPARISONS = [
     "Which is [larger|bigger|greater], {a} or {b}?",
     "[Is|Would you say] {a} or {b} [is |][larger|bigger|greater]?",
@@ -108,8 +126,7 @@ def addition(draw):
 def subtraction(draw):
     """A difference; below zero too."""
     a, b = pair(draw, "-")
-    # "the difference between" two numbers, and things that are lost, make no sense below zero.
-    templates = DIFFERENCES if a >= b else DIFFERENCES[:3]
+    templates = DIFFERENCES if a >= b else ANY_DIFFERENCES
     question = draw.say(templates, a=a, b=b, things=draw.any(FRUITS))
     return ask("arithmetic", question, f"{a} - {b} = {a - b}", borrowed(a, b), short=str(a - b), final_number=a - b)
 

@@ -42,7 +42,7 @@ class Tool:
 
     def request(self, draw, arguments):
         """What the user says to have it called with these arguments, without a capital or an end."""
-        return draw.say(self.requests, **{name: spelled(value) for name, value in arguments.items()})
+        return draw.reply(self.requests, **{name: spelled(value) for name, value in arguments.items()})
 
 
 def spelled(value):
