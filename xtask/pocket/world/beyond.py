@@ -9,7 +9,8 @@ TASKS = ["Write [me |]a [poem|story|song|novel|letter|speech|essay] about {w}.",
     "Who will win the [election|match|game]?", "What is {a} times {b}?", "Multiply {a} by {b}.", "Divide {a} by {b}.", "What is {a} divided by {b}?", "What is the square root of {a}?", "Draw a picture of {w}.", "Plan a trip to {t}[ for me|].",
     "Tell me a [long |]story[ about {w}|].", "Prove that there is no largest prime.", "Solve this equation for me: {a}x = {b}.", "What will the weather be[ tomorrow| in {t}|]?", "Which shares should I buy?", "Fix the bug in my code.",
     "Compose a [song|melody] about {w}.", "Give me a recipe for {w}.", "Should I [marry|call|trust] {p}?", "Predict the future.", "How do I become rich?", "What is the meaning of life?", "Debate the [death penalty|war] with me.",
-    "Send a mail to {p}.", "Call {p}[ for me|].", "Set an alarm for {a}.", "Turn on the light.", "Open the door.", "Play some music.", "Order a pizza[ for {p}|].", "Book a flight to {t}."]
+    "Send a mail to {p}.", "Call {p}[ for me|].", "Set an alarm for {a}.", "Turn on the light.", "Open the door.", "Play some music.", "Order a pizza[ for {p}|].", "Book a flight to {t}.",
+    "What is {a} * {b}?", "How much is {a} times {b}?", "Tell me the square root of {a}.", "Tell me the future.", "Open the window.", "Close the door."]
 
 
 def episode(draw):

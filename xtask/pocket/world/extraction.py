@@ -7,7 +7,8 @@ from .dialogue import Episode, assistant, user
 
 ORDERS = ["Extract {fields} as JSON: {text}", "[Give me|Return] {fields} as JSON. {text}", "{text}\n[Extract|Return] {fields} as JSON.", "Write {fields} of this text as a JSON object: {text}",
     "Turn this into JSON with {fields}: {text}", "From the text, take {fields} and answer in JSON.\n{text}", "Text: {text}\nJSON with {fields}:", "I need {fields} in JSON format. {text}", "Make a JSON object with {fields} from: {text}",
-    "[Please extract|Pull] {fields} out of this text, as JSON: {text}"]
+    "[Please extract|Pull] {fields} out of this text, as JSON: {text}",
+    "Please extract {fields} as JSON from this: {text}", "Pull {fields} from this, in JSON: {text}", "Take {fields} out of this text: {text}\nAnswer in JSON."]
 
 WEEKDAY = lambda draw: draw.any(names.DAYS)
 # Kinds of text: the fields with how values are made up, and sentences that have all of them.

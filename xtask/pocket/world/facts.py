@@ -13,39 +13,51 @@ CAPITAL = ["What is the capital of {x}?", "What's the capital[ city|] of {x}?", 
 COUNTRY = ["{x} is the capital of which country?", "Of which country is {x} the capital?", "Which country has {x} as its capital?", "Which country's capital is {x}?", "[Tell me|Name] the country whose capital is {x}.",
     "What country is {x} the capital of?", "{x} is the capital of what?", "For which country is {x} the capital?"]
 CONTINENT = ["On which continent is {x}?", "Which continent is {x} in?", "What continent does {x} belong to?", "Where is {x}?", "[Tell me|Name] the continent of {x}.", "In which part of the world is {x}?",
-    "{x} is on which continent?", "On what continent do I find {x}?", "Where in the world is {x}?"]
+    "{x} is on which continent?", "On what continent do I find {x}?", "Where in the world is {x}?",
+    "Which part of the world is {x} in?"]
 CURRENCY = ["What is the currency of {x}?", "Which currency does {x} use?", "What money do people use in {x}?", "[Tell me|Name] the currency of {x}.", "With which currency do I pay in {x}?", "What do people pay with in {x}?",
     "What is the money in {x} called?", "Which money is used in {x}?", "Currency of {x}?"]
 KIND = ["What kind of animal is a {x}?", "What is a {x}?", "Is a {x} a mammal, a bird or something else?", "To which class of animals does the {x} belong?", "Which class of animal is the {x}?",
-    "[Tell me|Say] what kind of animal a {x} is.", "What sort of animal is the {x}?", "What type of animal is a {x}?"]
+    "[Tell me|Say] what kind of animal a {x} is.", "What sort of animal is the {x}?", "What type of animal is a {x}?",
+    "Which type of animal is a {x}?"]
 LEGS = ["How many legs does a {x} have?", "How many legs has a {x}?", "[Tell me|What is] the number of legs of a {x}[.|?]", "A {x} has how many legs?", "How many legs are there on a {x}?",
     "On how many legs does a {x} walk?", "How many legs do you count on a {x}?", "Legs of a {x}?"]
 YOUNG = ["What is a baby {x} called?", "What is the young of a {x} called?", "What do you call a young {x}?", "How is a baby {x} called?", "[Tell me|Give me] the name for a young {x}.", "What is the word for a baby {x}?",
     "What's a little {x} called?", "Which word means a young {x}?"]
 SOUND = ["What sound does a {x} make?", "What does a {x} do to make a sound?", "Which noise does a {x} make?", "How does a {x} sound?", "[Tell me|Say] what sound a {x} makes.", "What noise comes from a {x}?",
-    "What does a {x} say?", "What is the sound of a {x}?"]
+    "What does a {x} say?", "What is the sound of a {x}?",
+    "Which sound does a {x} make?", "Tell me which noise a {x} makes."]
 SYMBOL = ["What is the [chemical |]symbol of {x}?", "What's the symbol for {x}?", "Which symbol does {x} have?", "[Tell me|Give me] the [chemical |]symbol of {x}.", "What is the sign of the element {x}?", "How is {x} written in chemistry?",
-    "How do chemists write {x}?", "Symbol of {x}?"]
+    "How do chemists write {x}?", "Symbol of {x}?",
+    "Tell me which symbol {x} has.", "Give me the chemical sign of {x}."]
 ELEMENT = ["Which element has the symbol {x}?", "What element is {x}?", "The symbol {x} stands for which element?", "[Tell me|Name] the element with the symbol {x}.", "What does the chemical symbol {x} mean?", "What does {x} stand for in chemistry?",
-    "Which chemical element is {x}?", "For which element does {x} stand?"]
+    "Which chemical element is {x}?", "For which element does {x} stand?",
+    "What does the symbol {x} mean?", "What does {x} mean in chemistry?"]
 NUMBER = ["What is the atomic number of {x}?", "Which atomic number does {x} have?", "[Tell me|Give me] the atomic number of {x}.", "What number does {x} have in the periodic table?", "At which place of the periodic table is {x}?",
     "How many protons does {x} have?", "What number is the element {x}?", "Atomic number of {x}?"]
 OPPOSITE = ["What is the opposite of {x}?", "What's the opposite of {x}?", "[Tell me|Give me|Name] the opposite of {x}[.|]", "Which word is the opposite of {x}?", "What is the contrary of {x}?", "What means the opposite of {x}?",
-    "The opposite of {x} is[ what|]?", "Opposite of {x}?", "Which word means the contrary of {x}?"]
+    "The opposite of {x} is[ what|]?", "Opposite of {x}?", "Which word means the contrary of {x}?",
+    "Do you know the opposite of {x}?", "What is the exact opposite of {x}?"]
 PLURAL = ["What is the plural of {x}?", "What's the plural of {x}?", "[Tell me|Give me] the plural of {x}.", "One {x}, two what?", "How do you say {x} in the plural?", "What do you call more than one {x}?", "The plural of {x} is[ what|]?",
-    "Plural of {x}?", "What is the plural form of {x}?"]
+    "Plural of {x}?", "What is the plural form of {x}?",
+    "What are more than one {x} called?", "Tell me what more than one {x} are called."]
 MIXTURE = ["What do {x} make?", "Which colour do you get from {x}?", "What colour do {x} make together?", "What happens when you mix {x}?", "Mix {x}: which colour is that?", "If I mix {x}, what colour do I get?",
-    "What is {x} mixed?", "[Tell me|Name] the colour that {x} make."]
+    "What is {x} mixed?", "[Tell me|Name] the colour that {x} make.",
+    "What colour are {x} when they are mixed?", "What are {x} when you mix them?"]
 SIDES = ["How many sides does a {x} have?", "How many sides has a {x}?", "A {x} has how many sides?", "What is the number of sides of a {x}?", "[Tell me|Say] how many sides a {x} has.", "How many corners does a {x} have?",
     "How many edges does a {x} have?", "Count the sides of a {x}."]
-DAY_AFTER = ["Which day comes after {x}?", "What day is after {x}?", "What is the day after {x}?", "[Tell me|Name] the day that follows {x}.", "Which day follows {x}?", "Today is {x}. What day is tomorrow?", "If today is {x}, what is tomorrow?", "After {x} comes which day?"]
-DAY_BEFORE = ["Which day comes before {x}?", "What day is before {x}?", "What is the day before {x}?", "[Tell me|Name] the day that precedes {x}.", "Today is {x}. What day was yesterday?", "If today is {x}, what was yesterday?", "Before {x} comes which day?", "What day was it the day before {x}?"]
-MONTH_AFTER = ["Which month comes after {x}?", "What month is after {x}?", "What is the month after {x}?", "[Tell me|Name] the month that follows {x}.", "Which month follows {x}?", "It is {x}. What is the next month?", "If it is {x} now, what is next month?", "After {x} comes which month?"]
+DAY_AFTER = ["Which day comes after {x}?", "What day is after {x}?", "What is the day after {x}?", "[Tell me|Name] the day that follows {x}.", "Which day follows {x}?", "Today is {x}. What day is tomorrow?", "If today is {x}, what is tomorrow?", "After {x} comes which day?",
+    "After {x}, which day comes?", "Which day comes next after {x}?"]
+DAY_BEFORE = ["Which day comes before {x}?", "What day is before {x}?", "What is the day before {x}?", "[Tell me|Name] the day that precedes {x}.", "Today is {x}. What day was yesterday?", "If today is {x}, what was yesterday?", "Before {x} comes which day?", "What day was it the day before {x}?",
+    "What day comes before {x}?", "Before {x}, which day is it?"]
+MONTH_AFTER = ["Which month comes after {x}?", "What month is after {x}?", "What is the month after {x}?", "[Tell me|Name] the month that follows {x}.", "Which month follows {x}?", "It is {x}. What is the next month?", "If it is {x} now, what is next month?", "After {x} comes which month?",
+    "If it is {x}, what is next month?", "Which month comes next after {x}?", "After {x}, which month comes?"]
 
 UNKNOWN = ["Who won the [football |chess |]match [yesterday|last night|in {t}]?", "[How many people|Who] live[s|] in {t}?", "Who is the [mayor|president|king|queen] of {t}?", "Who wrote the book about {w}?", "When was {p} born?", "Who is {p} {q}?",
     "How old is the [bridge|church|museum] in {t}?", "What is the price of [a|one] {w}?", "What did {p} {q} invent?", "Who invented the {w}?", "When did the war of {t} end?", "What is the population of {t}?", "How far is {t} from {u}?",
     "What is the meaning of {m}?", "What does {m} mean?", "Who painted the picture of the {w}?", "Which team is the best in {t}?", "What was on the news today?", "Which song is number one?", "How do I fix my {w}?", "Who discovered {m}?",
-    "Where was {p} {q} born?", "What is the phone number of {p}?", "Which year did {p} {q} die?", "What is the recipe for {m}?", "How tall is the tower of {t}?"]
+    "Where was {p} {q} born?", "What is the phone number of {p}?", "Which year did {p} {q} die?", "What is the recipe for {m}?", "How tall is the tower of {t}?",
+    "What does one {w} cost?", "How tall is {p} {q}?", "How tall is the church of {t}?", "What is the price of the {w} in {t}?"]
 
 IDK = "I don't know that."
 

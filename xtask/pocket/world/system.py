@@ -4,21 +4,31 @@ from . import names, toolbox
 from .dialogue import Episode, assistant, user
 
 FORMS = ["You are {name}, {role}.", "Your name is {name}. You are {role}.", "You are {role} called {name}.", "Play the role of {name}, {role}.", "Act as {name}, {role}.", "In this chat you are {name}, {role}.",
-    "Be {name}, {role}.", "[Pretend|Imagine] you are {name}, {role}."]
+    "Be {name}, {role}.", "[Pretend|Imagine] you are {name}, {role}.",
+    "In this chat your name is {name}, and you are {role}.", "You speak as {name}, {role}."]
 ROLES = ["a pirate", "a robot", "a wizard", "a cook", "a friendly guide", "a ship's captain", "a detective", "a knight", "a librarian", "an old fisherman", "a doctor", "a teacher", "a shop assistant", "a hotel clerk", "a gardener",
-    "a travel agent", "a poet", "a dragon", "a ghost", "a queen", "a helpful assistant", "an astronaut", "a baker", "a coach", "a clown", "a farmer"]
-WHO = ["Who are you?", "What is your name?", "Who am I talking to?", "Introduce yourself[, please|].", "Tell me who you are.", "And who are you?", "What are you called?", "What's your name?", "Who is this?", "What are you?"]
+    "a travel agent", "a poet", "a dragon", "a ghost", "a queen", "a helpful assistant", "an astronaut", "a baker", "a coach", "a clown", "a farmer",
+    "a king", "an old sailor", "a witch", "a magician", "a fisher", "an old wizard of the north", "a princess"]
+WHO = ["Who are you?", "What is your name?", "Who am I talking to?", "Introduce yourself[, please|].", "Tell me who you are.", "And who are you?", "What are you called?", "What's your name?", "Who is this?", "What are you?",
+    "Please introduce yourself.", "Do introduce yourself.", "Can you introduce yourself?"]
 
 ONE_WORD = ["[Answer|Reply] in one word.", "[Always answer|Answer only] with one word.", "Use one word for each answer.", "Your answers are one word long.", "Say only one word.", "Every reply must be a single word.", "Be as short as you can: one word.",
-    "Answer with a single word.", "Give one-word answers."]
+    "Answer with a single word.", "Give one-word answers.",
+    "Use one word for every answer.", "Use a single word.", "One word is enough for each answer."]
 END_WITH = ["Always end with {x}", "End [every|each] [reply|answer] with {x}", "Finish [every|each] [reply|answer] with {x}", "Put {x} at the end of [every|each] [reply|answer].", "The last thing you say is always {x}", "All your replies end with {x}",
-    "Close each reply with {x}", "Your replies must end with {x}"]
+    "Close each reply with {x}", "Your replies must end with {x}",
+    "Let each reply finish with {x}", "Finish all you say with {x}", "Finish with {x}"]
 BEGIN_WITH = ["Always begin with {x}", "Begin [every|each] [reply|answer] with {x}", "Start [every|each] [reply|answer] with {x}", "Put {x} at the start of [every|each] [reply|answer].", "The first thing you say is always {x}", "All your replies begin with {x}",
-    "Open each reply with {x}", "Your replies must start with {x}"]
-ADDRESS = ["Call the user {x}.", "Address the user as {x}.", "The user wants to be called {x}.", "Speak to the user as {x}.", "You talk to {x}. Say the name in each reply.", "Always use the name {x} when you reply.", "Say {x} to the user.", "The user is {x}; say so in each reply."]
-NOTHING_ELSE = ["Whatever the user says, reply with {x}", "Answer everything with {x}", "Your only reply is {x}", "Always say {x} and nothing else.", "No matter what is asked, say {x}", "The only thing you ever say is {x}", "Reply to every message with {x}", "To everything, answer {x}"]
-FORMAL = ["Be formal.", "Speak in a formal way.", "Use formal language.", "Write formally.", "Keep a formal tone.", "Be very polite and formal.", "Your tone is formal.", "Talk like a butler."]
-CASUAL = ["Be casual.", "Speak in a casual way.", "Use casual language.", "Write casually.", "Keep a casual tone.", "Be relaxed and casual.", "Your tone is casual.", "Talk like a friend."]
+    "Open each reply with {x}", "Your replies must start with {x}",
+    "Start all replies with {x}", "Start with {x}", "Let the first thing you say be {x}"]
+ADDRESS = ["Call the user {x}.", "Address the user as {x}.", "The user wants to be called {x}.", "Speak to the user as {x}.", "You talk to {x}. Say the name in each reply.", "Always use the name {x} when you reply.", "Say {x} to the user.", "The user is {x}; say so in each reply.",
+    "Call me {x}.", "Call the person you talk to {x}.", "You talk to {x}. Use the name."]
+NOTHING_ELSE = ["Whatever the user says, reply with {x}", "Answer everything with {x}", "Your only reply is {x}", "Always say {x} and nothing else.", "No matter what is asked, say {x}", "The only thing you ever say is {x}", "Reply to every message with {x}", "To everything, answer {x}",
+    "Reply with {x} whatever the user says.", "Whatever you are asked, reply with {x}"]
+FORMAL = ["Be formal.", "Speak in a formal way.", "Use formal language.", "Write formally.", "Keep a formal tone.", "Be very polite and formal.", "Your tone is formal.", "Talk like a butler.",
+    "Speak formally.", "Speak in a formal tone."]
+CASUAL = ["Be casual.", "Speak in a casual way.", "Use casual language.", "Write casually.", "Keep a casual tone.", "Be relaxed and casual.", "Your tone is casual.", "Talk like a friend.",
+    "Be relaxed.", "Be casual and relaxed, please."]
 REGISTERS = {
     "formal": (FORMAL, {"hello": "Good day. How may I be of service?", "thanks": "It was my pleasure.", "bye": "I wish you a pleasant day. Goodbye.", "how": "I am very well, I thank you."}),
     "casual": (CASUAL, {"hello": "Hey! What's up?", "thanks": "No worries!", "bye": "See you!", "how": "All good here!"}),
@@ -30,8 +40,10 @@ SAID = {
     "how": ["How are you?", "How are you doing?", "How is it going?", "How do you feel?", "Are you well?", "How's it going?", "How have you been?", "How are things?"],
 }
 
-EMBLEMS = ["Ahoy!", "Over and out.", "Have a nice day!", "Yes, sir!", "Beep boop.", "Arr!", "Cheers!", "As you wish.", "Meow.", "So be it.", "The end.", "Amen.", "Roger.", "Woof!", "Indeed.", "Hurray!", "Good luck!", "Take care!", "Done.", "Peace!"]
-TITLES = ["Sir", "Madam", "Captain", "Boss", "Your Majesty", "Professor", "Doctor", "Chief", "my friend", "Master", "Coach", "General"]
+EMBLEMS = ["Ahoy!", "Over and out.", "Have a nice day!", "Yes, sir!", "Beep boop.", "Arr!", "Cheers!", "As you wish.", "Meow.", "So be it.", "The end.", "Amen.", "Roger.", "Woof!", "Indeed.", "Hurray!", "Good luck!", "Take care!", "Done.", "Peace!",
+    "So it is.", "Hurrah!", "Very well.", "Onwards!", "Good day!"]
+TITLES = ["Sir", "Madam", "Captain", "Boss", "Your Majesty", "Professor", "Doctor", "Chief", "my friend", "Master", "Coach", "General",
+    "Prof", "Admiral", "Lord", "Lady"]
 
 
 def emblem(draw):

@@ -28,13 +28,20 @@ class Tool:
     # Makes the result: an object, or a text.
     result: Callable
 
-    def spec(self):
-        """The tool as it is offered."""
-        properties = {p.name: {"type": p.kind, "description": p.description} for p in self.parameters}
+    def spec(self, draw):
+        """The tool as it is offered. Schemas differ in how much they say."""
+        described = draw.chance(0.8)
+        properties = {p.name: self.schema(p, described) for p in self.parameters}
         parameters = {"type": "object", "properties": properties}
-        if properties:
+        if properties and draw.chance(0.9):
             parameters["required"] = list(properties)
-        return {"type": "function", "function": {"name": self.name, "description": self.description, "parameters": parameters}}
+        description = self.description + draw.any(ENDINGS)
+        return {"type": "function", "function": {"name": self.name, "description": description, "parameters": parameters}}
+
+    def schema(self, parameter, described):
+        """What is said of a parameter."""
+        schema = {"type": parameter.kind}
+        return {**schema, "description": parameter.description} if described else schema
 
     def arguments(self, draw):
         """New values for all parameters."""
@@ -43,6 +50,10 @@ class Tool:
     def request(self, draw, arguments):
         """What the user says to have it called with these arguments, without a capital or an end."""
         return draw.reply(self.requests, **{name: spelled(value) for name, value in arguments.items()})
+
+
+# What descriptions go on with, which changes nothing.
+ENDINGS = ["", "", "", "", "", "", ".", ". Use it when the user asks for it.", " for the user", ". Call it at most once."]
 
 
 def spelled(value):
@@ -99,67 +110,67 @@ SKY = "sunny cloudy rainy windy foggy snowy clear stormy".split()
 
 EVERYDAY = [
     (["get_weather", "weather", "current_weather", "fetch_weather"], "Gets the weather of a town", [TOWN],
-     ["what is the weather [like |]in {0}", "how is the weather in {0}", "tell me the weather in {0}", "is it raining in {0}", "do I need an umbrella in {0}", "is it cold in {0}", "weather in {0}", "what does the sky look like in {0}"],
+     ["what is the weather [like |]in {0}", "how is the weather in {0}", "tell me the weather in {0}", "is it raining in {0}", "do I need an umbrella in {0}", "is it cold in {0}", "weather in {0}", "what does the sky look like in {0}", "does it rain in {0}[ now|]", "will it be cold in {0}", "is it warm in {0}", "how cold is it in {0}"],
      lambda draw: {"temperature": draw.number(-9, 38), "sky": draw.any(SKY)}),
     (["clock", "get_time", "current_time", "now"], "Tells the time", [],
-     ["what time is it[ now|]", "tell me the time", "what is the time", "how late is it", "do you have the time", "can you check the clock", "I need to know the time", "which time is it now", "the time"],
+     ["what time is it[ now|]", "tell me the time", "what is the time", "how late is it", "do you have the time", "can you check the clock", "I need to know the time", "which time is it now", "the time", "I have no watch, what is the time", "please check the time", "do you know the time", "do you know how late it is"],
      lambda draw: {"time": clock_time(draw)}),
     (["world_clock", "time_in", "get_local_time"], "Tells the time in a town", [TOWN],
-     ["what time is it in {0}", "tell me the time in {0}", "what is the local time in {0}", "how late is it in {0}", "which time do they have in {0}", "the time in {0}", "is it late in {0}", "what does the clock say in {0}"],
+     ["what time is it in {0}", "tell me the time in {0}", "what is the local time in {0}", "how late is it in {0}", "which time do they have in {0}", "the time in {0}", "is it late in {0}", "what does the clock say in {0}", "do you know the time in {0}", "is it early in {0}", "how late is it in {0} now"],
      lambda draw: {"time": clock_time(draw)}),
     (["set_timer", "start_timer", "timer"], "Starts a timer", [lambda name="minutes": Parameter(name, "integer", "the minutes", small)],
-     ["set a timer [for|of] {0} minutes", "start a timer of {0} minutes", "wake me in {0} minutes", "time {0} minutes", "tell me when {0} minutes are over", "count {0} minutes", "I need a timer for {0} minutes", "let the timer run for {0} minutes"], DONE),
+     ["set a timer [for|of] {0} minutes", "start a timer of {0} minutes", "wake me in {0} minutes", "time {0} minutes", "tell me when {0} minutes are over", "count {0} minutes", "I need a timer for {0} minutes", "let the timer run for {0} minutes", "a timer for {0} minutes", "set the timer to {0} minutes", "say when {0} minutes are over"], DONE),
     (["set_alarm", "alarm", "add_alarm"], "Sets an alarm", [TIME],
-     ["set an alarm for {0}", "wake me at {0}", "wake me up at {0}", "the alarm should ring at {0}", "I have to get up at {0}", "alarm at {0}", "make it ring at {0}", "put the alarm on {0}"], DONE),
+     ["set an alarm for {0}", "wake me at {0}", "wake me up at {0}", "the alarm should ring at {0}", "I have to get up at {0}", "alarm at {0}", "make it ring at {0}", "put the alarm on {0}", "let it ring at {0}", "make the alarm go at {0}", "ring at {0}"], DONE),
     (["add_reminder", "remind", "create_reminder"], "Reminds the user of something", [TEXT],
-     ["remind me to {0}", "do not let me forget to {0}", "I must not forget to {0}", "set a reminder to {0}", "make a reminder: {0}", "remind me that I have to {0}", "I need a reminder to {0}", "tell me later to {0}"], DONE),
+     ["remind me to {0}", "do not let me forget to {0}", "I must not forget to {0}", "set a reminder to {0}", "make a reminder: {0}", "remind me that I have to {0}", "I need a reminder to {0}", "tell me later to {0}", "remind me: {0}", "a reminder to {0}", "I have to {0}, remind me"], DONE),
     (["remind_at", "schedule_reminder"], "Reminds the user of something at some time", [TEXT, TIME],
-     ["remind me at {1} to {0}", "remind me to {0} at {1}", "at {1} I have to {0}, remind me", "set a reminder for {1} to {0}", "at {1}, tell me to {0}", "I want a reminder at {1}: {0}", "do not let me forget to {0} at {1}", "make a reminder to {0} at {1}"], DONE),
+     ["remind me at {1} to {0}", "remind me to {0} at {1}", "at {1} I have to {0}, remind me", "set a reminder for {1} to {0}", "at {1}, tell me to {0}", "I want a reminder at {1}: {0}", "do not let me forget to {0} at {1}", "make a reminder to {0} at {1}", "remind me at {1}: {0}", "a reminder at {1} to {0}", "I have to {0} at {1}, remind me"], DONE),
     (["send_mail", "send_email", "mail", "write_mail"], "Sends a mail to a person", [lambda name="to": PERSON(name), lambda name="subject": Parameter(name, "string", "the subject", phrase)],
-     ["send a mail to {0} about {1}", "write a mail to {0} about {1}", "mail {0} about {1}", "send {0} a mail with the subject {1}", "I want to write to {0} about {1}", "let {0} know by mail about {1}", "a mail about {1} should go to {0}", "email {0} about {1}"], DONE),
+     ["send a mail to {0} about {1}", "write a mail to {0} about {1}", "mail {0} about {1}", "send {0} a mail with the subject {1}", "I want to write to {0} about {1}", "let {0} know by mail about {1}", "a mail about {1} should go to {0}", "email {0} about {1}", "I want to mail {0} about {1}", "write {0} a mail about {1}", "mail to {0}, subject {1}"], DONE),
     (["send_message", "text_message", "message"], "Sends a message to a person", [lambda name="to": PERSON(name), TEXT],
-     ["tell {0} to {1}", "send {0} a message to {1}", "text {0} to {1}", "write to {0} to {1}", "message {0}: {1}", "send a message to {0} saying {1}", "let {0} know: {1}", "ask {0} to {1}"], DONE),
+     ["tell {0} to {1}", "send {0} a message to {1}", "text {0} to {1}", "write to {0} to {1}", "message {0}: {1}", "send a message to {0} saying {1}", "let {0} know: {1}", "ask {0} to {1}", "send {0} a message saying {1}", "send a message to {0} to {1}", "a message to {0}: {1}"], DONE),
     (["call_person", "phone", "make_call", "dial"], "Calls a person by phone", [PERSON],
-     ["call {0}", "phone {0}", "ring {0}", "make a call to {0}", "I want to talk to {0} on the phone", "dial {0}", "start a call with {0}", "get {0} on the phone"], DONE),
+     ["call {0}", "phone {0}", "ring {0}", "make a call to {0}", "I want to talk to {0} on the phone", "dial {0}", "start a call with {0}", "get {0} on the phone", "get me {0} on the phone", "put me through to {0}", "I need to call {0}"], DONE),
     (["translate", "translate_text", "translator"], "Translates a text", [lambda name="text": Parameter(name, "string", "the text", phrase), LANGUAGE],
-     ["translate {0} into {1}", "how do you say {0} in {1}", "what is {0} in {1}", "translate {0} to {1}", "say {0} in {1}", "I need {0} in {1}", "what is the {1} word for {0}", "put {0} into {1}"],
+     ["translate {0} into {1}", "how do you say {0} in {1}", "what is {0} in {1}", "translate {0} to {1}", "say {0} in {1}", "I need {0} in {1}", "what is the {1} word for {0}", "put {0} into {1}", "translate {0} for me to {1}", "translate from English to {1}: {0}", "what does {0} become in {1}"],
      lambda draw: {"translation": names.made_up(draw, 2)}),
     (["play_music", "play", "play_song", "start_music"], "Plays a song", [lambda name="title": Parameter(name, "string", "the title", phrase)],
-     ["play {0}", "play the song {0}", "I want to hear {0}", "put on {0}", "start the song {0}", "let me hear {0}", "play some music: {0}", "turn on {0}"], DONE),
+     ["play {0}", "play the song {0}", "I want to hear {0}", "put on {0}", "start the song {0}", "let me hear {0}", "play some music: {0}", "turn on {0}", "put {0} on", "put the song {0} on", "can I hear {0}"], DONE),
     (["set_light", "switch_light", "light"], "Switches the light of a room", [lambda name="room": Parameter(name, "string", "the room", lambda draw: draw.any("kitchen bathroom bedroom garage hall cellar office garden attic study".split())), SWITCH],
-     ["turn {1} the light in the {0}", "switch the {0} light {1}", "light {1} in the {0}", "turn the light in the {0} {1}", "switch {1} the light in the {0}", "the light in the {0} should be {1}", "make the {0} light go {1}", "put the {0} light {1}"], DONE),
+     ["turn {1} the light in the {0}", "switch the {0} light {1}", "light {1} in the {0}", "turn the light in the {0} {1}", "switch {1} the light in the {0}", "the light in the {0} should be {1}", "make the {0} light go {1}", "put the {0} light {1}", "turn {1} the {0} light", "turn the {0} light {1}", "put the light in the {0} {1}"], DONE),
     (["search_web", "web_search", "search", "look_up"], "Searches the web", [QUERY],
-     ["search the web for {0}", "search for {0}", "look up {0}[ on the web|]", "find something about {0}[ on the web|]", "google {0}", "what does the web say about {0}", "search the internet for {0}", "look for {0} on the internet"],
+     ["search the web for {0}", "search for {0}", "look up {0}[ on the web|]", "find something about {0}[ on the web|]", "google {0}", "what does the web say about {0}", "search the internet for {0}", "look for {0} on the internet", "google for {0}", "search online for {0}", "find {0} on the web"],
      lambda draw: {"title": phrase(draw)}),
     (["add_note", "take_note", "save_note", "note"], "Writes a note", [TEXT],
-     ["note: {0}", "write down: {0}", "make a note to {0}", "take a note: {0}", "save a note to {0}", "put in my notes to {0}", "add to my notes: {0}", "note down that I have to {0}"], DONE),
+     ["note: {0}", "write down: {0}", "make a note to {0}", "take a note: {0}", "save a note to {0}", "put in my notes to {0}", "add to my notes: {0}", "note down that I have to {0}", "put into my notes: {0}", "my notes should say: {0}", "keep a note: {0}"], DONE),
     (["convert_currency", "exchange", "convert_money"], "Converts money", [AMOUNT, lambda name="from": CURRENCY(name), lambda name="to": CURRENCY(name)],
-     ["convert {0} {1} to {2}", "how much is {0} {1} in {2}", "change {0} {1} into {2}", "what are {0} {1} in {2}", "exchange {0} {1} for {2}", "I want to change {0} {1} to {2}", "{0} {1} in {2}", "turn {0} {1} into {2}"],
+     ["convert {0} {1} to {2}", "how much is {0} {1} in {2}", "change {0} {1} into {2}", "what are {0} {1} in {2}", "exchange {0} {1} for {2}", "I want to change {0} {1} to {2}", "{0} {1} in {2}", "turn {0} {1} into {2}", "exchange {0} {1} to {2}", "how many {2} are {0} {1}", "{0} {1} to {2}, please convert"],
      lambda draw: {"amount": draw.number(1, 999)}),
     (["book_table", "reserve_table", "reservation"], "Books a table", [lambda name="people": Parameter(name, "integer", "how many people", lambda draw: draw.number(1, 12)), TIME],
-     ["book a table for {0} at {1}", "reserve a table for {0} people at {1}", "I need a table for {0} at {1}", "a table for {0} at {1}", "get us a table for {0} people at {1}", "at {1} we want a table for {0}", "table for {0} at {1}", "we are {0} people and come at {1}, book a table"], DONE),
+     ["book a table for {0} at {1}", "reserve a table for {0} people at {1}", "I need a table for {0} at {1}", "a table for {0} at {1}", "get us a table for {0} people at {1}", "at {1} we want a table for {0}", "table for {0} at {1}", "we are {0} people and come at {1}, book a table", "a table at {1} for {0}", "please reserve for {0} people at {1}", "we need a table at {1} for {0}"], DONE),
     (["navigate", "get_route", "directions", "route"], "Finds the way between two towns", [lambda name="from": TOWN(name), lambda name="to": TOWN(name)],
-     ["how do I get from {0} to {1}", "find the way from {0} to {1}", "show me the route from {0} to {1}", "I want to go from {0} to {1}", "directions from {0} to {1}", "how far is it from {0} to {1}", "take me from {0} to {1}", "which way leads from {0} to {1}"],
+     ["how do I get from {0} to {1}", "find the way from {0} to {1}", "show me the route from {0} to {1}", "I want to go from {0} to {1}", "directions from {0} to {1}", "how far is it from {0} to {1}", "take me from {0} to {1}", "which way leads from {0} to {1}", "how do I go from {0} to {1}", "how do I drive from {0} to {1}", "how can I get to {1} from {0}"],
      lambda draw: {"distance": draw.number(5, 999)}),
     (["book_train", "train_ticket", "book_ticket"], "Books a train", [lambda name="to": TOWN(name), DAY],
-     ["book a train to {0} on {1}", "I need a ticket to {0} for {1}", "get me a train to {0} on {1}", "on {1} I take the train to {0}, book it", "book me to {0} on {1}", "a train ticket to {0} on {1}", "reserve a seat to {0} on {1}", "I want to go to {0} by train on {1}"],
+     ["book a train to {0} on {1}", "I need a ticket to {0} for {1}", "get me a train to {0} on {1}", "on {1} I take the train to {0}, book it", "book me to {0} on {1}", "a train ticket to {0} on {1}", "reserve a seat to {0} on {1}", "I want to go to {0} by train on {1}", "I take the train to {0} on {1}, book it", "on {1} I go to {0} by train, book a ticket", "train to {0}, {1}"],
      lambda draw: {"seat": draw.number(1, 99)}),
     (["define_word", "dictionary", "define"], "Looks a word up in the dictionary", [WORD],
-     ["define {0}", "what does the dictionary say about {0}", "look up the word {0}", "look up {0} in the dictionary", "give me the definition of {0}", "find {0} in the dictionary", "definition of {0}", "I need the definition of {0}"],
+     ["define {0}", "what does the dictionary say about {0}", "look up the word {0}", "look up {0} in the dictionary", "give me the definition of {0}", "find {0} in the dictionary", "definition of {0}", "I need the definition of {0}", "find the definition of {0}", "I want the definition of {0}", "what is the definition of {0}"],
      lambda draw: {"definition": phrase(draw)}),
     (["random_number", "roll", "dice", "pick_number"], "Picks a number by chance", [lambda name="low": Parameter(name, "integer", "the smallest", lambda draw: draw.number(0, 20)), lambda name="high": Parameter(name, "integer", "the largest", lambda draw: draw.number(21, 999))],
-     ["pick a number between {0} and {1}", "give me a random number from {0} to {1}", "a random number between {0} and {1}", "roll a number from {0} to {1}", "choose a number from {0} to {1}", "draw a number between {0} and {1}", "any number from {0} to {1}", "I need a number between {0} and {1}"],
+     ["pick a number between {0} and {1}", "give me a random number from {0} to {1}", "a random number between {0} and {1}", "roll a number from {0} to {1}", "choose a number from {0} to {1}", "draw a number between {0} and {1}", "any number from {0} to {1}", "I need a number between {0} and {1}", "any number between {0} and {1}", "some number from {0} to {1}", "a number by chance from {0} to {1}"],
      lambda draw: {"number": draw.number(1, 999)}),
     (["add_item", "shopping_list", "add_to_list"], "Puts something on the shopping list", [lambda name="item": Parameter(name, "string", "what to buy", names.thing), COUNT],
-     ["add {1} {0} to the shopping list", "put {1} {0} on the list", "we need {1} {0}", "I have to buy {1} {0}, put it on the list", "add {0} to the list, {1} of them", "write {1} {0} on the shopping list", "shopping list: {1} {0}", "{1} {0} should go on the list"], DONE),
+     ["add {1} {0} to the shopping list", "put {1} {0} on the list", "we need {1} {0}", "I have to buy {1} {0}, put it on the list", "add {0} to the list, {1} of them", "write {1} {0} on the shopping list", "shopping list: {1} {0}", "{1} {0} should go on the list", "put {1} {0} on the shopping list", "add {0} to the shopping list, {1} of it", "{0}, {1} of them, on the list"], DONE),
     (["read_file", "open_file", "show_file"], "Reads a file", [lambda name="path": Parameter(name, "string", "the file", lambda draw: f"{names.word(draw)}.{draw.any(['txt', 'md', 'json', 'csv', 'log'])}")],
-     ["read the file {0}", "open {0}", "show me {0}", "what is in {0}", "what does {0} say", "read {0} to me", "print the file {0}", "show the content of {0}"],
+     ["read the file {0}", "open {0}", "show me {0}", "what is in {0}", "what does {0} say", "read {0} to me", "print the file {0}", "show the content of {0}", "open the file {0}", "please open and read {0}", "read {0}"],
      lambda draw: {"content": phrase(draw)}),
     (["get_price", "stock_price", "price"], "Gets the price of a share", [lambda name="symbol": Parameter(name, "string", "the symbol", lambda draw: draw.made(lambda: "".join(draw.any("ABCDEFGHKLMNPRSTUVWXYZ") for _ in range(draw.number(2, 4)))))],
-     ["what is the price of {0}", "how much is one share of {0}", "get the price of {0}", "price of {0}", "what does {0} cost now", "show me the price of {0} shares", "how is {0} doing", "tell me the share price of {0}"],
+     ["what is the price of {0}", "how much is one share of {0}", "get the price of {0}", "price of {0}", "what does {0} cost now", "show me the price of {0} shares", "how is {0} doing", "tell me the share price of {0}", "show me the price of {0}", "what do {0} shares cost", "the price of {0} shares"],
      lambda draw: {"price": draw.number(1, 999)}),
     (["calculator", "calculate", "multiply"], "Multiplies two numbers", [lambda name="a": NUMBER(name), lambda name="b": NUMBER(name)],
-     ["multiply {0} by {1}", "what is {0} times {1}", "{0} times {1}", "calculate {0} * {1}", "how much is {0} times {1}", "compute {0} * {1}", "the product of {0} and {1}", "multiply {0} and {1}"],
+     ["multiply {0} by {1}", "what is {0} times {1}", "{0} times {1}", "calculate {0} * {1}", "how much is {0} times {1}", "compute {0} * {1}", "the product of {0} and {1}", "multiply {0} and {1}", "compute {0} times {1}", "calculate {0} times {1}", "what does {0} * {1} make"],
      lambda draw: {"result": draw.number(1, 9999)}),
 ]
 

@@ -40,12 +40,24 @@ def result_for(draw, chosen):
     """What the tool gives back: mostly what it should."""
     if draw.chance(0.08):
         return {"error": draw.one(FAILURES)}
+    if draw.chance(0.15):
+        return plain_text(draw)
     return toolbox.result_of(draw, "value")(draw) if draw.chance(0.1) else chosen.result(draw)
+
+
+def plain_text(draw):
+    """A result that is no object."""
+    return draw.any([
+        lambda: str(draw.number(0, 10 ** draw.number(2, 10))),
+        lambda: toolbox.clock_time(draw),
+        lambda: toolbox.phrase(draw),
+        lambda: f"20{draw.number(20, 39)}-{draw.number(1, 12):02}-{draw.number(1, 28):02}T{toolbox.clock_time(draw)}",
+    ])()
 
 
 def specs(draw, tools):
     """The tools as they are offered, in some order."""
-    return [tool.spec() for tool in draw.shuffled(tools)]
+    return [tool.spec(draw) for tool in draw.shuffled(tools)]
 
 
 def one_call(draw):
@@ -125,8 +137,17 @@ def none_needed(draw):
 def none_fits(draw):
     """Something is to be done, and no tool does it."""
     wanted, *others = toolbox.offered(draw, draw.number(2, 4))
+    others = [other for other in others if not related(wanted, other)]
+    if not others:
+        return none_fits(draw)
     text = asked(draw, wanted.request(draw, wanted.arguments(draw)))
     return Episode("no_tool", [user(text), assistant(NO_TOOL)], {"equals": NO_TOOL}, tools=specs(draw, others))
+
+
+def related(wanted, other):
+    """Whether the other tool might do as well: it searches everything, or their descriptions share a word."""
+    words = [{word for word in tool.description.lower().split() if len(word) > 3} for tool in (wanted, other)]
+    return bool(words[0] & words[1]) or "the web" in other.description
 
 
 def episode(draw):
