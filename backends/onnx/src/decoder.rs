@@ -1,6 +1,5 @@
 //! A loaded graph: ONNX Runtime's session, and what its inputs and outputs mean. Holds no cache.
 
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::{Error, ErrorKind, Result};
@@ -11,6 +10,7 @@ use ort::session::{Session, SessionOutputs};
 
 use crate::error::{self, Cause};
 use crate::layout::Layout;
+use crate::source::Graph;
 
 /// A loaded graph.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Decoder {
 /// Loads a graph.
 pub(crate) fn load(
     environment: &Environment,
-    path: &Path,
+    graph: &Graph,
     providers: &[ExecutionProviderDispatch],
     threads: Threads,
 ) -> Result<Session> {
@@ -62,10 +62,14 @@ pub(crate) fn load(
     let builder = with_threads(builder, threads)?;
     let named: Vec<_> = providers.iter().map(ExecutionProviderDispatch::name).collect();
     let action = format!("use the execution provider {}", named.join(", "));
-    let builder = builder.with_execution_providers(providers).map_err(error::runtime(&action));
-    builder?.commit_from_file(path).map_err(|source| {
+    let mut builder = builder.with_execution_providers(providers).map_err(error::runtime(&action))?;
+    let session = match graph {
+        Graph::File(path) => builder.commit_from_file(path),
+        Graph::Bytes { bytes, .. } => builder.commit_from_memory(bytes),
+    };
+    session.map_err(|source| {
         let cause = Cause(source.message().to_owned());
-        Error::new(blame(source.code()), format!("onnx runtime could not load {path:?}")).with_source(cause)
+        Error::new(blame(source.code()), format!("onnx runtime could not load {graph}")).with_source(cause)
     })
 }
 

@@ -1,22 +1,22 @@
 //! A model loaded with ONNX Runtime: its builder, and the engine. Knows no cache.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_core::{Engine, Error, ErrorKind, ModelInfo, Result, Session, Tokenizer};
 use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
 
 use crate::decoder::{self, Decoder, Threads, Waiting};
-use crate::description::Description;
 use crate::environment::environment;
-use crate::folder::ModelFolder;
 use crate::graph_file::GraphFile;
 use crate::layout::{CacheKind, Layout};
+use crate::model_files::ModelFiles;
 use crate::model_info::{context_length, model_info};
 use crate::providers::provider;
 use crate::runtime::require_version;
 use crate::session::OnnxSession;
+use crate::source::Source;
 use crate::tokenizer::HuggingFaceTokenizer;
 
 /// The provider that shares main memory with us. A buffer that stays bound is copied to any other device once, when
@@ -58,15 +58,12 @@ impl OnnxEngine {
 
     /// Starts loading the model in a folder, in a Hugging Face cache, or around a `.onnx` file.
     pub fn builder(path: impl AsRef<Path>) -> OnnxEngineBuilder {
-        OnnxEngineBuilder {
-            path: path.as_ref().to_owned(),
-            runtime: None,
-            provider: CPU.to_owned(),
-            threads: Threads::default(),
-            prefill_chunk: PREFILL_CHUNK,
-            graph_type: None,
-            on_event: Box::new(|_| {}),
-        }
+        OnnxEngineBuilder::of(Source::Path(path.as_ref().to_owned()))
+    }
+
+    /// Starts loading a model whose files are in memory.
+    pub fn of_files(files: ModelFiles) -> OnnxEngineBuilder {
+        OnnxEngineBuilder::of(Source::Files(files))
     }
 }
 
@@ -99,7 +96,7 @@ impl Engine for OnnxEngine {
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub struct OnnxEngineBuilder {
-    path: PathBuf,
+    source: Source,
     runtime: Option<Locator>,
     provider: String,
     threads: Threads,
@@ -109,6 +106,18 @@ pub struct OnnxEngineBuilder {
 }
 
 impl OnnxEngineBuilder {
+    fn of(source: Source) -> Self {
+        Self {
+            source,
+            runtime: None,
+            provider: CPU.to_owned(),
+            threads: Threads::default(),
+            prefill_chunk: PREFILL_CHUNK,
+            graph_type: None,
+            on_event: Box::new(|_| {}),
+        }
+    }
+
     /// Sets how the library of ONNX Runtime is found, and whether it may be fetched.
     ///
     /// By default it is looked for everywhere and fetched when missing; for CUDA it is never fetched unasked.
@@ -171,20 +180,18 @@ impl OnnxEngineBuilder {
     /// out of range, [`ErrorKind::Backend`] when ONNX Runtime or the provider is not to be had.
     pub fn load(mut self) -> Result<OnnxEngine> {
         self.check()?;
-        let folder = ModelFolder::open(&self.path)?;
-        let description = Description::read(&folder.files)?;
-        let graph = folder.graph(self.graph_type.as_deref(), description.text(&[GRAPH]))?;
-        let graph_file = GraphFile::read(&graph, &folder.fence)?;
-        let tokenizer = HuggingFaceTokenizer::from_json(&folder.read("tokenizer.json")?)?;
-        let environment = environment(&self.locator(), &mut self.on_event)?;
-        check_windows(&graph_file)?;
-        let session = decoder::load(&environment, &graph, &provider(&self.provider)?, self.threads)?;
-        let mut layout = Layout::read(session.inputs(), session.outputs(), &description)?;
+        let locator = self.locator();
+        let parts = self.source.parts(self.graph_type.as_deref())?;
+        let tokenizer = HuggingFaceTokenizer::from_json(&parts.tokenizer)?;
+        let environment = environment(&locator, &mut self.on_event)?;
+        check_windows(&parts.graph_file)?;
+        let session = decoder::load(&environment, &parts.graph, &provider(&self.provider)?, self.threads)?;
+        let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description)?;
         if self.provider != CPU {
             layout.cache = CacheKind::Concat;
         }
-        let context = context_length(&description)?;
-        let model = model_info(folder.name, folder.files, &description, &tokenizer, layout.vocabulary)?;
+        let context = context_length(&parts.description)?;
+        let model = model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
         let decoder = Arc::new(Decoder::new(session, layout, context));
         Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk })
     }
@@ -220,13 +227,13 @@ fn check_windows(graph: &GraphFile) -> Result<()> {
     }
 }
 
-/// Where GenAI exports name their decoder's graph.
-const GRAPH: crate::description::Place = ("genai_config.json", "/model/decoder/filename");
-
 impl fmt::Debug for OnnxEngineBuilder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut fields = formatter.debug_struct("OnnxEngineBuilder");
-        fields.field("path", &self.path).field("runtime", &self.runtime).field("provider", &self.provider);
+        fields
+            .field("source", &self.source)
+            .field("runtime", &self.runtime)
+            .field("provider", &self.provider);
         fields.field("threads", &self.threads).field("prefill_chunk", &self.prefill_chunk);
         fields.field("graph_type", &self.graph_type).finish_non_exhaustive()
     }

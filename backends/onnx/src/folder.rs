@@ -9,7 +9,7 @@ use alloquy_core::Result;
 use crate::error::{model, unreadable};
 
 /// The description files that are read, where they exist.
-const DESCRIPTIONS: &[&str] = &[
+pub(crate) const DESCRIPTIONS: &[&str] = &[
     "config.json",
     "generation_config.json",
     "genai_config.json",
@@ -23,10 +23,10 @@ const DESCRIPTIONS: &[&str] = &[
     "mlc-chat-config.json",
 ];
 
-const MORE_TEMPLATES: &str = "additional_chat_templates";
+pub(crate) const MORE_TEMPLATES: &str = "additional_chat_templates";
 
 /// The names of a decoder's graph, without type and ending, the most usual first.
-const GRAPHS: [&str; 2] = ["model", "decoder_model_merged"];
+pub(crate) const GRAPHS: [&str; 2] = ["model", "decoder_model_merged"];
 
 /// A model's folder.
 #[derive(Debug)]
@@ -89,10 +89,7 @@ impl ModelFolder {
     }
 
     fn graph_of_type(&self, type_name: &str) -> Option<PathBuf> {
-        let names = GRAPHS.iter().map(|graph| match type_name {
-            "" | "fp32" => format!("{graph}.onnx"),
-            type_name => format!("{graph}_{type_name}.onnx"),
-        });
+        let names = GRAPHS.iter().map(|graph| graph_name(graph, type_name));
         let folders = [self.root.clone(), self.root.join("onnx")];
         let mut paths = names.flat_map(|name| folders.clone().map(|folder| folder.join(&name)));
         paths.find(|path| path.is_file())
@@ -142,6 +139,14 @@ impl ModelFolder {
             }
             Err(error) => Err(unreadable(&path, error)),
         }
+    }
+}
+
+/// Returns how exporters name a graph of a number type; the plain one is of 32-bit floats.
+pub(crate) fn graph_name(graph: &str, type_name: &str) -> String {
+    match type_name {
+        "" | "fp32" => format!("{graph}.onnx"),
+        type_name => format!("{graph}_{type_name}.onnx"),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 use alloquy_core::Result;
@@ -31,7 +31,9 @@ pub(crate) struct GraphFile {
 impl GraphFile {
     /// Reads the file at `path`, and checks that every file it names lies inside `fence`.
     pub(crate) fn read(path: &Path, fence: &Path) -> Result<Self> {
-        let graph = Self::walked(path)?;
+        let file = File::open(path).map_err(|source| unreadable(path, source))?;
+        let length = file.metadata().map_err(|source| unreadable(path, source))?.len();
+        let graph = Self::walked(BufReader::new(file), length, path)?;
         let folder = path.parent().unwrap_or(path);
         let fence = fence.canonicalize().map_err(|source| unreadable(fence, source))?;
         for location in &graph.locations {
@@ -52,10 +54,22 @@ impl GraphFile {
         Ok(graph)
     }
 
-    fn walked(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|source| unreadable(path, source))?;
-        let length = file.metadata().map_err(|source| unreadable(path, source))?.len();
-        let mut walk = Walk { reader: BufReader::new(file), at: 0, found: Self::default() };
+    /// Reads a graph that is in memory, and checks that it needs no files.
+    pub(crate) fn of_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        let graph = Self::walked(Cursor::new(bytes), bytes.len() as u64, Path::new(name))?;
+        match graph.locations.first() {
+            None => Ok(graph),
+            Some(location) => {
+                let message = format!(
+                    "{name:?} takes weights from {location:?}; in memory a graph must hold its weights itself"
+                );
+                Err(model(message))
+            }
+        }
+    }
+
+    fn walked(reader: impl Read + Seek, length: u64, path: &Path) -> Result<Self> {
+        let mut walk = Walk { reader, at: 0, found: Self::default() };
         let damaged = |reason: &str| model(format!("{path:?} is not a whole ONNX file: {reason}"));
         walk.message(Message::Model, length, 0).map_err(|error| match error {
             Damage::Reason(reason) => damaged(reason),
@@ -239,7 +253,7 @@ struct Pair {
 impl Pair {
     fn read(&mut self, bytes: &[u8]) -> Result<(), Damage> {
         let end = bytes.len() as u64;
-        let mut walk = Walk { reader: std::io::Cursor::new(bytes), at: 0, found: GraphFile::default() };
+        let mut walk = Walk { reader: Cursor::new(bytes), at: 0, found: GraphFile::default() };
         while walk.at < end {
             let tag = walk.varint()?;
             if tag & 7 != 2 {

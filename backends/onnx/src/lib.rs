@@ -12,7 +12,7 @@
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 //!
-//! Folders of ONNX Runtime GenAI, optimum and transformers.js are read as they are; the modules are listed in the
+//! Folders of ONNX Runtime GenAI, optimum and transformers.js are read as they are, or their files in memory; the modules are listed in the
 //! order in which a folder becomes a session.
 
 mod decoder;
@@ -26,16 +26,19 @@ mod generation_config;
 mod graph_file;
 mod kv;
 mod layout;
+mod model_files;
 mod model_info;
 mod providers;
 mod runtime;
 mod session;
+mod source;
 mod summary;
 mod tokenizer;
 
 pub use alloquy_onnx_runtime::{Event, Gpu, Library, LocateError, Locator, Origin, Policy};
 pub use decoder::Waiting;
 pub use engine::{OnnxEngine, OnnxEngineBuilder};
+pub use model_files::ModelFiles;
 pub use runtime::{Runtime, inspect_runtime};
-pub use summary::describe;
+pub use summary::{describe, describe_files};
 pub use tokenizer::HuggingFaceTokenizer;

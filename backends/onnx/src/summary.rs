@@ -6,6 +6,7 @@ use alloquy_core::{ModelInfo, Result};
 
 use crate::description::Description;
 use crate::folder::ModelFolder;
+use crate::model_files::ModelFiles;
 use crate::model_info::described;
 
 /// Reads the description files of a model, which takes milliseconds whatever the model's size.
@@ -25,4 +26,14 @@ pub fn describe(path: impl AsRef<Path>) -> Result<ModelInfo> {
     let folder = ModelFolder::open(path.as_ref())?;
     let description = Description::read(&folder.files)?;
     described(folder.name, folder.files, &description)
+}
+
+/// Reads the description files of a model whose files are in memory, as [`describe`] does those of a folder.
+///
+/// # Errors
+/// As [`describe`].
+pub fn describe_files(files: &ModelFiles) -> Result<ModelInfo> {
+    let descriptions = files.descriptions()?;
+    let description = Description::read(&descriptions)?;
+    described(files.name().to_owned(), descriptions, &description)
 }
