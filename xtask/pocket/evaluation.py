@@ -8,6 +8,7 @@ import argparse
 import json
 from pathlib import Path
 
+from rendering import render
 from world import EVALUATION, Draw, chat
 
 # How many dialogues of each skill there are.
@@ -34,10 +35,33 @@ def dialogues(seed="evaluation"):
             yield skill, made
 
 
+def identified(messages):
+    """The messages as OpenAI's format has them: calls and results are paired by ids, arguments are text."""
+    calls, answered, found = [], 0, []
+    for message in messages:
+        message = {key: value for key, value in message.items() if key != "reasoning_content"}
+        if "tool_calls" in message:
+            message["tool_calls"] = [identified_call(call, len(calls) + place) for place, call in enumerate(message["tool_calls"])]
+            calls += message["tool_calls"]
+        if message["role"] == "tool":
+            message["tool_call_id"] = calls[answered]["id"]
+            answered += 1
+        found.append(message)
+    return found
+
+
+def identified_call(call, number):
+    """A call with an id."""
+    function = call["function"]
+    text = json.dumps(function["arguments"], ensure_ascii=False)
+    return {"id": f"call_{number}", "type": "function", "function": {"name": function["name"], "arguments": text}}
+
+
 def as_line(number, skill, made):
-    """A dialogue as JSON."""
-    reference = made.messages[-1]
-    return {"id": f"{skill}-{number}", "skill": skill, "thinking": made.thinking, "tools": made.tools or [], "messages": made.messages[:-1], "check": made.check, "reference": reference}
+    """A dialogue as JSON, with the prompt that Hugging Face's rendering makes of it."""
+    prompt = render(made.messages[:-1], made.tools, prompt=True, enable_thinking=made.thinking)
+    request = {"messages": identified(made.messages[:-1]), **({"tools": made.tools} if made.tools else {})}
+    return {"id": f"{skill}-{number}", "skill": skill, "thinking": made.thinking, "request": request, "prompt": prompt, "check": made.check, "reference": made.messages[-1]}
 
 
 def main():

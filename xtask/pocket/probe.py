@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from shards import padded, shard
 from world import EVALUATION
 
-CHATS = 1200
+CHATS = 600
 
 
 def last_run(marks):

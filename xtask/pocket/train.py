@@ -8,6 +8,7 @@ import json
 import math
 import random
 import shutil
+import signal
 import time
 from pathlib import Path
 
@@ -24,8 +25,8 @@ WARMUP = 200
 # Of the learning rate, for matrices under Muon and for all else under AdamW.
 MATRIX_RATE, OTHER_RATE = 0.01, 0.003
 WEIGHT_DECAY = 0.02
-# What others say counts a little: it teaches to copy early on.
-LISTENING = 0.1
+# What others say counts a little: it teaches to copy early on. A part of it is enough, and logits are dear.
+LISTENING, HEARD = 0.1, 0.25
 AVERAGE = 0.998
 
 
@@ -92,6 +93,8 @@ class Training:
         if self.path.exists():
             self.resume(checkpoint.load(self.path))
         compiled(self.model)
+        self.told_to_stop = False
+        signal.signal(signal.SIGTERM, self.stop)
         self.started = self.last_saved = self.last_probed = time.time()
 
     def resume(self, state):
@@ -120,20 +123,20 @@ class Training:
         """One step on one batch; returns the loss on what the assistant says."""
         ids, learnt = torch.from_numpy(ids), torch.from_numpy(learnt)
         targets, spoken = ids[:, 1:].reshape(-1), learnt[:, 1:].reshape(-1)
-        real = (targets != 0) | spoken
+        heard = spoken | (targets != 0) & (torch.rand(targets.shape) < HEARD)
         with torch.autocast("cpu", torch.bfloat16):
-            hidden = self.model.hidden(ids[:, :-1]).flatten(0, 1)[real]
+            hidden = self.model.hidden(ids[:, :-1]).flatten(0, 1)[heard]
             logits = self.model.logits(hidden).float()
-        losses = F.cross_entropy(logits, targets[real], reduction="none")
-        weights = torch.where(spoken[real], 1.0, LISTENING)
+        losses = F.cross_entropy(logits, targets[heard], reduction="none")
+        weights = torch.where(spoken[heard], 1.0, LISTENING / HEARD)
         loss = (losses * weights).sum() / weights.sum()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizers.step(self.factor())
         self.follow()
         self.step += 1
-        self.tokens += int(real.sum())
-        return float(losses.detach()[spoken[real]].mean())
+        self.tokens += int((targets != 0).sum())
+        return float(losses.detach()[spoken[heard]].mean())
 
     def follow(self):
         """Moves the averaged weights towards the current ones, faster at the start."""
@@ -141,12 +144,16 @@ class Training:
         for name, value in self.model.state_dict().items():
             self.average[name].lerp_(value, 1 - keep)
 
+    def stop(self, *_):
+        """Ends the run after this step, saved."""
+        self.told_to_stop = True
+
     def over(self):
         """Whether an end that was asked for is reached."""
         minutes = (time.time() - self.started) / 60
         ended = self.given.steps is not None and self.step >= self.given.steps
         fallen = self.given.decay and self.step - self.falls_from >= self.given.decay
-        return minutes >= self.given.minutes or ended or fallen
+        return self.told_to_stop or minutes >= self.given.minutes or ended or fallen
 
     def log(self, **entry):
         """A line of the log."""
@@ -180,7 +187,8 @@ class Training:
             self.shard = number + 1
             self.over_rows(batches(rows, self.given.tokens, random.Random(number)))
         self.save()
-        self.measure()
+        if not self.told_to_stop:
+            self.measure()
         shards.pool.shutdown(cancel_futures=True)
 
     def over_rows(self, portion):

@@ -268,6 +268,8 @@ def call(tool, arguments):
     return {"name": tool.name, "arguments": arguments}
 
 
-def as_text(result):
-    """A result as the tool's message has it."""
-    return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+def as_text(draw, result):
+    """A result as the tool's message has it; programs differ in the spaces of their JSON."""
+    if isinstance(result, str):
+        return result
+    return json.dumps(result, ensure_ascii=False, separators=draw.any([(",", ":"), (", ", ": ")]))

@@ -73,12 +73,7 @@ def answered(draw, tools):
     """The tools' messages and the reply to them."""
     results = [result_for(draw, tool) for tool in tools]
     said = " ".join(reading(result) for result in results)
-    return [*(tool_message(result) for result in results), assistant(said)], {"equals": said}
-
-
-def tool_message(result):
-    """A tool's message."""
-    return tool(toolbox.as_text(result))
+    return [*(tool(toolbox.as_text(draw, result)) for result in results), assistant(said)], {"equals": said}
 
 
 def one_result(draw):
