@@ -110,8 +110,13 @@ class Training:
         now = time.time()
         seconds = self.seconds + now - self.started
         numbers = {"step": self.step, "tokens": self.tokens, "shard": self.shard, "seconds": seconds}
-        checkpoint.save(self.path, model=self.model.state_dict(), average=self.average, optimizers=self.optimizers.state_dict(), shape=self.model.shape.as_dict(), **numbers)
         self.last_saved = now
+        state = {"model": self.model.state_dict(), "average": self.average, "optimizers": self.optimizers.state_dict()}
+        try:
+            checkpoint.save(self.path, shape=self.model.shape.as_dict(), **state, **numbers)
+        except (OSError, RuntimeError) as error:
+            # A full disk costs a checkpoint, not the run: the last one is whole.
+            print(f"not saved: {error}", flush=True)
 
     def factor(self):
         """The part of the full learning rate at this step."""
