@@ -1,6 +1,7 @@
 """What the model politely does not do: it is tiny, and says so."""
 
 from . import names
+from .arithmetic import DIFFERENCES, SUMS
 from .dialogue import ask
 
 CANNOT = "I am sorry, that is beyond me: I am only a small model."
@@ -15,5 +16,14 @@ TASKS = ["Write [me |]a [poem|story|song|novel|letter|speech|essay] about {w}.",
 
 def episode(draw):
     """A request that goes too far."""
+    if draw.chance(0.15):
+        return long_sum(draw)
     fields = {"w": names.word(draw), "t": names.town(draw), "p": names.person(draw), "a": draw.number(2, 99), "b": draw.number(2, 99)}
     return ask("beyond", draw.say(TASKS, **fields), CANNOT)
+
+
+def long_sum(draw):
+    """A sum of more digits than the model can do."""
+    a, b = draw.number(1000, 99999), draw.number(1, 99999)
+    question = draw.say(draw.any([SUMS, DIFFERENCES]), a=max(a, b), b=min(a, b), things=draw.any(names.FRUITS))
+    return ask("beyond", question, CANNOT)

@@ -57,7 +57,16 @@ UNKNOWN = ["Who won the [football |chess |]match [yesterday|last night|in {t}]?"
     "How old is the [bridge|church|museum] in {t}?", "What is the price of [a|one] {w}?", "What did {p} {q} invent?", "Who invented the {w}?", "When did the war of {t} end?", "What is the population of {t}?", "How far is {t} from {u}?",
     "What is the meaning of {m}?", "What does {m} mean?", "Who painted the picture of the {w}?", "Which team is the best in {t}?", "What was on the news today?", "Which song is number one?", "How do I fix my {w}?", "Who discovered {m}?",
     "Where was {p} {q} born?", "What is the phone number of {p}?", "Which year did {p} {q} die?", "What is the recipe for {m}?", "How tall is the tower of {t}?",
-    "What does one {w} cost?", "How tall is {p} {q}?", "How tall is the church of {t}?", "What is the price of the {w} in {t}?"]
+    "What does one {w} cost?", "How tall is {p} {q}?", "How tall is the church of {t}?", "What is the price of the {w} in {t}?",
+    "Who wrote Hamlet?", "Who wrote Faust?", "Who painted the Mona Lisa?", "Who was Albert Einstein?", "Who was Napoleon?", "Who discovered America?",
+    "When did the second world war end?", "When did Rome fall?", "What is the speed of light?", "What is gravity?", "What is photosynthesis?", "What is a black hole?",
+    "What is an atom?", "How does a computer work?", "How do birds fly?", "Why is the sky blue?", "Why do cats purr?", "What is love?",
+    "Who is the president of France?", "Who is the chancellor of Germany?", "Who is the pope?", "Who is the richest person on earth?", "How many people live on earth?", "How many people live in Paris?",
+    "How far away is the moon?", "How far is it to the sun?", "How old is the earth?", "How deep is the sea?", "How long is the Nile?", "Which is the longest river?",
+    "What is the largest country?", "What is the smallest country?", "Who won the world cup?", "Who sang Yesterday?", "What is the best film?", "Which car is the fastest?",
+    "How heavy is an elephant?", "How fast is a train?", "What do lions eat?", "Where do penguins live?", "How old can a turtle get?", "What year is it?",
+    "What day is today?", "Which date is it?", "What happened in 1989?", "What is bitcoin?", "What is the stock market?", "What is jazz?",
+    "How do you bake bread?", "How do you play chess?"]
 
 IDK = "I don't know that."
 
@@ -72,7 +81,7 @@ def table(name):
 
 def article(name):
     """The name of a country in the middle of a sentence."""
-    return f"the {name}" if name == "Netherlands" else name
+    return f"the {name}" if name in ("Netherlands", "Philippines", "United Kingdom", "United States") else name
 
 
 def plain(draw, templates, x, answer, key):
