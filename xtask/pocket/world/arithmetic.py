@@ -24,6 +24,13 @@ SUMS = [
     "[Solve|Answer]: {a} + {b}",
     "What is the total of {a} and {b}?",
     "Can you work out {a} plus {b}[ for me|]?",
+    "I have {a} {things}. I [buy|find|get] {b} more. How many do I have[ now| in all|]?",
+    "We had {a} {things} and got {b} more. How many are that[ now| in all|]?",
+    "{a} {things} are here and {b} more come. How many are there [now|in all]?",
+    "You have {a} {things} and [find|buy|get] {b} more. How many do you have?",
+    "{a} {things} and then {b} more: how many in all?",
+    "There are {a} {things} in one bag and {b} in another. How many are that in all?",
+    "She had {a} {things} and was given {b} more. How many does she have?",
 ]
 DIFFERENCES = [
     "[What is|What's|Calculate|Compute|Work out] {a} - {b}[?|]",
