@@ -13,8 +13,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand,
 use serde::{Deserialize, Serialize};
 
 use crate::commands::{
-    ask, bookmark, branches, chat, complete, config, conversations, convert, cost, diff, doctor, export,
-    fork, goto, import, label, merge, models, prune, render, search, tools, tree,
+    ask, bench, bookmark, branches, chat, complete, config, conversations, convert, cost, diff, doctor,
+    export, fork, goto, import, label, merge, models, prune, render, search, tools, tree,
 };
 use crate::settings::{Origin, Sources};
 
@@ -77,6 +77,7 @@ pub(crate) enum Command {
     Import(import::Import),
     Export(export::Export),
     Models(models::Models),
+    Bench(bench::Bench),
     Tools(tools::Tools),
     Doctor(doctor::Doctor),
     Config(config::Config),

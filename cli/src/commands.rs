@@ -1,6 +1,7 @@
 //! The commands, a file each. A command reads its settings, opens what it needs, and prints.
 
 pub(crate) mod ask;
+pub(crate) mod bench;
 pub(crate) mod bookmark;
 pub(crate) mod branches;
 pub(crate) mod chat;
@@ -70,6 +71,7 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
         Command::Import(import) => import.run(&context),
         Command::Export(export) => export.run(&context),
         Command::Models(models) => models.run(&context),
+        Command::Bench(bench) => bench.run(&context),
         Command::Tools(tools) => tools.run(&context),
         Command::Doctor(doctor) => doctor.run(&context),
         Command::Config(config) => config.run(&context),

@@ -179,7 +179,8 @@ fn recommended(model: &ModelInfo) -> Result<SamplingOptions> {
     }
 }
 
-fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
+/// Loads the model alone, without a template and a family.
+pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
     let path = arguments.model.as_deref().ok_or_else(no_model)?;
     let progress = Arc::new(Progress::new(notes));
     progress.step(format!("loading {}", path.display()));

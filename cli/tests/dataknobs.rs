@@ -16,6 +16,8 @@
 
 #[path = "dataknobs/compaction.rs"]
 mod compaction;
+#[path = "dataknobs/costs.rs"]
+mod costs;
 #[path = "dataknobs/documents.rs"]
 mod documents;
 #[path = "dataknobs/model.rs"]
@@ -37,8 +39,9 @@ mod trees;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use outcome::{Outcome, Report};
+use outcome::{Named, Outcome, Report};
 use serde_json::Value;
+use state::list;
 
 #[test]
 fn every_case_does_as_dataknobs_or_differs_on_purpose() {
@@ -53,7 +56,8 @@ fn every_case_does_as_dataknobs_or_differs_on_purpose() {
             run(&name, &path, &case, &mut report);
         }
     }
-    assert!(report.finish(), "cases failed, or none passed");
+    report.print();
+    assert!(report.passes(), "cases failed, or none passed");
 }
 
 #[test]
@@ -65,7 +69,17 @@ fn the_page_lists_every_difference() {
             page.contains(&format!("### {}\n\n{}\n", difference.title, difference.reason)),
             "{difference:?}"
         );
+        difference.cases.keys().for_each(|case| assert!(page.contains(&format!("`{case}`")), "{case}"));
     }
+}
+
+#[test]
+fn a_quirk_that_was_recorded_anew_fails() {
+    let case = |name| Named { name, recorded: &Value::Null, is_quirk: true };
+    let report = Report::default();
+    assert!(report.changed(case("import/e14_no_nodes.json")).is_some());
+    assert!(report.changed(case("storage/s01_queries_memory.json row 38 search_conversations {}")).is_some());
+    assert_eq!(report.changed(case("tree/another.json")), None);
 }
 
 /// Every JSON file below a folder, sorted.
@@ -85,23 +99,26 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 /// Runs a case by what it holds, whatever it is called.
 fn run(name: &str, path: &Path, case: &Value, report: &mut Report) {
-    let quirk = case["conformance"] == "quirk";
-    let mut count = |name: &str, quirk: bool, outcome: Outcome| report.count(name, quirk, outcome);
+    let is_quirk = case["conformance"] == "quirk";
+    let whole = Named { name, recorded: case, is_quirk };
     match case["category"].as_str() {
-        Some("tree") => count(name, quirk, trees::run(case)),
-        Some("import") => count(name, quirk, documents::run(case)),
+        Some("tree") => report.count(whole, trees::run(case)),
+        Some("import") => report.count(whole, documents::run(case)),
         Some("storage") if case["queries"].is_array() || case["steps"].is_array() => {
-            for (row, quirk, outcome) in queries::run(case) {
-                count(&format!("{name} {row}"), quirk, outcome);
-            }
+            queries::run(name, case, report);
         }
-        Some("storage") => count(name, quirk, stores::run(case)),
+        Some("storage") => report.count(whole, stores::run(case)),
+        Some("misc") if list(case, "cases").iter().any(|row| row.get("usage").is_some()) => {
+            costs::run(name, case, report);
+        }
         Some(other @ ("prompts" | "rag" | "flow" | "middleware")) => {
-            count(name, quirk, Outcome::Skipped(format!("needs {other}")));
+            report.count(whole, Outcome::Skipped(format!("needs {other}")));
         }
-        Some(other) => count(name, quirk, Outcome::Skipped(format!("is no conversation: {other}"))),
+        Some(_) => {
+            report.count(whole, Outcome::Skipped("needs prompts: their versions and experiments".to_owned()));
+        }
         None if case["file"].is_string() && case["conversations"].is_array() => {
-            count(name, false, documents::run_database(path, case));
+            report.count(whole, documents::run_database(path, case));
         }
         // A database that another file is about, or a file of a prompt library.
         None => {}

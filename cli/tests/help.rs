@@ -31,6 +31,7 @@ fn every_command_explains_itself() {
         "import",
         "export",
         "models",
+        "bench",
         "tools",
         "doctor",
         "config show",

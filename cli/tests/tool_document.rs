@@ -98,6 +98,9 @@ impl Session for GuidedSession {
         }
         Ok(logits)
     }
+    fn logits(&mut self) -> &mut [f32] {
+        self.session.logits()
+    }
     fn truncate(&mut self, length: usize) -> Result<usize> {
         let kept = self.session.truncate(length)?;
         self.tokens.truncate(kept);

@@ -44,6 +44,31 @@ fn a_state_comes_in_says_what_was_mended_and_goes_out_again() {
 }
 
 #[test]
+fn what_replies_took_elsewhere_is_counted_and_branches_keep_their_names() {
+    let program = Program::new();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.json");
+    let mut state = state();
+    state["nodes"][1]["metadata"] = json!({"model": "gpt-4", "finish_reason": "stop", "cost_usd": 0.00042,
+        "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}});
+    fs::write(&file, state.to_string()).unwrap();
+    program.run(&["import", file.to_str().unwrap()]).ok();
+    let prices = folder.path().join("prices.json");
+    let price = json!({"models": ["gpt-4"], "input": "30", "output": "60"});
+    fs::write(&prices, json!({"currency": "USD", "prices": [price]}).to_string()).unwrap();
+    insta::assert_snapshot!(
+        program.run(&["cost", "--conversation", "tea", "--prices", prices.to_str().unwrap()]).ok().out
+    );
+    let drawn = program.run(&["tree", "--conversation", "tea"]).ok().out;
+    assert!(drawn.contains("“main”"), "{drawn}");
+    program.run(&["label", "0.0", "short", "--conversation", "tea"]).ok();
+    let exported = program.run(&["export", "tea", "--to", "dataknobs"]).ok().out;
+    let exported: Value = serde_json::from_str(&exported).unwrap();
+    assert_eq!(exported["nodes"][1]["branch_name"], "short");
+    assert_eq!(exported["nodes"][1]["metadata"], state["nodes"][1]["metadata"]);
+}
+
+#[test]
 fn a_text_to_read_comes_in_and_says_what_it_leaves_out() {
     let program = Program::new();
     let folder = tempfile::tempdir().unwrap();

@@ -11,6 +11,7 @@ use crate::media::Digest;
 use crate::message::{Message, Role};
 use crate::preface::Preface;
 use crate::processor::Delta;
+use crate::round::PreparedPrompt;
 use crate::sampling::{SampledLogprobs, SamplingOptions};
 use crate::scoring::Score;
 use crate::stop::StopSignal;
@@ -40,6 +41,9 @@ pub struct Request {
     pub arguments: ProcessorArguments,
     /// What the host hands to middleware and tools; models leave it aside.
     pub turn_data: TurnData,
+    /// The ids that replies on the path were sampled as, in their order. A model that finds a reply's text in its prompt
+    /// takes these in its place, so that it computes none of it again; others are of no consequence.
+    pub replies: Vec<Vec<TokenId>>,
 }
 
 impl Request {
@@ -90,6 +94,13 @@ impl Request {
             Some(message) => *message = Message::system(text),
             None => self.preface.messages.insert(0, Message::system(text)),
         }
+    }
+
+    /// Sets the ids that replies on the path were sampled as.
+    #[must_use]
+    pub fn replies(mut self, replies: Vec<Vec<TokenId>>) -> Self {
+        self.replies = replies;
+        self
     }
 
     /// Listens to a signal that ends the reply early.
@@ -161,6 +172,38 @@ pub struct CacheReport {
     /// Where the prompt first differs from what the session held; `None` when it held nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_difference: Option<usize>,
+    /// Why what was computed for earlier replies was computed again; `None` when it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub miss: Option<MissReason>,
+}
+
+/// Why a prompt's beginning, up to the last earlier reply, was not all reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MissReason {
+    /// No session holds it: another process computed it, others needed the room since, or a call that failed took the
+    /// session with it.
+    NotHeld,
+    /// What a session holds differs before the end of the earlier replies: instructions, tools or a date changed, or it is
+    /// of another conversation that begins alike.
+    Differs,
+    /// The template prints an earlier reply differently than it was said: without its thoughts, trimmed, or with its calls
+    /// written anew.
+    Rewritten,
+    /// The model cannot go back to where the prompt leaves what the session holds.
+    Rewound,
+}
+
+impl std::fmt::Display for MissReason {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::NotHeld => "no session holds the earlier replies",
+            Self::Differs => "what a session holds differs",
+            Self::Rewritten => "the template prints an earlier reply otherwise",
+            Self::Rewound => "the model cannot go back so far",
+        })
+    }
 }
 
 /// Something that was not done as asked, or had to be done another way, or that was asked for and is dangerous.
@@ -248,7 +291,7 @@ pub struct Reply {
     pub error: Option<String>,
     /// The log-probabilities of [`Reply::tokens`], one for each, where [`SamplingOptions::logprobs`] asks for them.
     pub logprobs: Vec<SampledLogprobs>,
-    /// How many tokens it took.
+    /// How many tokens it took; zero throughout where the model does not say.
     pub usage: Usage,
     /// What the KV cache was good for, where known.
     pub cache: Option<CacheReport>,
@@ -303,7 +346,7 @@ pub type ReplyStream = Run<Delta, Reply>;
 /// # Contract
 /// The deltas of a reply join to its message. A request that cannot be answered at all fails in `reply`, before
 /// the first delta. Dropping the stream ends the work and leaves the model usable; the stop signal ends the
-/// reply and keeps it. [`laws::chat_model`](crate::laws::chat_model) checks it.
+/// reply and keeps it. `laws::chat_model` checks it.
 #[async_trait]
 pub trait ChatModel: Send + Sync + Debug {
     /// Returns the model's name.
@@ -314,6 +357,16 @@ pub trait ChatModel: Send + Sync + Debug {
     /// # Errors
     /// Template, tokenizer and backend errors, and [`ErrorKind::ContextOverflow`](crate::ErrorKind).
     async fn reply(&self, request: Request) -> Result<ReplyStream>;
+
+    /// Returns the prompt that this request would give, without running the model; `None` for models that keep theirs to
+    /// themselves.
+    ///
+    /// # Errors
+    /// Those of the template, the processor and the tokenizer.
+    fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
+        let _ = request;
+        Ok(None)
+    }
 
     /// Computes the prompt ahead of its reply, where that saves time later; returns what it found cached.
     ///

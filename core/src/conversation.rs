@@ -1,5 +1,6 @@
 //! The small face: one model, a history in memory, no store.
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -18,6 +19,12 @@ use crate::sampling::SamplingOptions;
 use crate::scoring::Score;
 use crate::stop::StopSignal;
 use crate::template::Ending;
+use crate::tokenizer::TokenId;
+
+mod checkpoints;
+mod prompt;
+
+pub use prompt::NextPrompt;
 
 /// A conversation in memory with one model.
 ///
@@ -43,7 +50,11 @@ pub struct Conversation {
     guidance: Guidance,
     arguments: ProcessorArguments,
     history: Vec<Message>,
+    /// For each message of the history the ids it was sampled as; none where it was not, or where they are not known.
+    sampled: Vec<Vec<TokenId>>,
     pending: Vec<Message>,
+    /// How many messages there were at each place that was given a name.
+    checkpoints: BTreeMap<String, usize>,
 }
 
 /// One message or several, said together.
@@ -65,8 +76,20 @@ impl From<Vec<Message>> for Messages {
 impl Conversation {
     /// Starts a conversation.
     pub fn new(model: Arc<dyn ChatModel>, preface: Preface) -> Self {
-        let (middleware, sampling, arguments, guidance, history, pending) = Default::default();
-        Self { model, middleware, preface, sampling, arguments, guidance, history, pending }
+        let (middleware, sampling, arguments, guidance) = Default::default();
+        let (history, sampled, pending, checkpoints) = Default::default();
+        Self {
+            model,
+            middleware,
+            preface,
+            sampling,
+            arguments,
+            guidance,
+            history,
+            sampled,
+            pending,
+            checkpoints,
+        }
     }
 
     /// Puts a middleware around every model call, inside those added before.
@@ -93,6 +116,7 @@ impl Conversation {
     /// Goes on from messages that were said before.
     #[must_use]
     pub fn with_history(mut self, history: Vec<Message>) -> Self {
+        self.sampled = vec![Vec::new(); history.len()];
         self.history = history;
         self
     }
@@ -108,9 +132,11 @@ impl Conversation {
         &self.history
     }
 
-    /// Forgets all but the first `messages` messages, and what is pending.
+    /// Forgets all but the first `messages` messages, what is pending, and the checkpoints behind.
     pub fn truncate(&mut self, messages: usize) {
         self.history.truncate(messages);
+        self.sampled.truncate(messages);
+        self.checkpoints.retain(|_, place| *place <= messages);
         self.pending.clear();
     }
 
@@ -176,7 +202,9 @@ impl Conversation {
 
     fn request(&self, said: &[Message], ending: Ending) -> Request {
         let path = self.history.iter().chain(said).cloned().collect();
-        let request = Request::new(self.preface.clone(), path).sampling(self.sampling.clone());
+        let replies = self.sampled.iter().filter(|tokens| !tokens.is_empty()).cloned().collect();
+        let request =
+            Request::new(self.preface.clone(), path).sampling(self.sampling.clone()).replies(replies);
         request.arguments(self.arguments.clone()).ending(ending)
     }
 }
@@ -235,8 +263,11 @@ impl MessageStream<'_> {
             return Ok(reply);
         }
         self.conversation.pending.clear();
-        self.conversation.history.extend(self.said);
-        self.conversation.history.push(reply.message.clone());
+        let Conversation { history, sampled, .. } = self.conversation;
+        history.extend(self.said);
+        history.push(reply.message.clone());
+        sampled.resize(history.len() - 1, Vec::new());
+        sampled.push(reply.tokens.clone());
         Ok(reply)
     }
 }

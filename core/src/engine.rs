@@ -1,5 +1,6 @@
 //! A model that runs here: an engine makes sessions, a session is one KV cache.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -114,6 +115,39 @@ pub trait Engine: Send + Sync + Debug {
     /// # Errors
     /// [`ErrorKind::Backend`](crate::ErrorKind::Backend) when there is no memory for one.
     fn open(&self) -> Result<Box<dyn Session>>;
+
+    /// Returns how many units of a prompt are best computed at once; between two such chunks others get their turn.
+    fn prefill_chunk(&self) -> usize {
+        128
+    }
+
+    /// Appends one unit to each of several sessions of this engine; [`Session::logits`] are then those behind it.
+    ///
+    /// The default goes one by one, which is exact. An engine whose graph takes several rows reads its weights once
+    /// for all of them.
+    ///
+    /// # Errors
+    /// As [`Session::forward`]. What each session holds is then uncertain: all of them are to be dropped.
+    fn forward_many(&self, steps: &mut [Step<'_>]) -> Result<()> {
+        for step in steps {
+            step.session.forward(std::slice::from_ref(step.unit), &Cancel::default())?;
+        }
+        Ok(())
+    }
+}
+
+/// What one session gets in a step that several take together.
+pub struct Step<'a> {
+    /// The session.
+    pub session: &'a mut dyn Session,
+    /// The unit that is appended to it.
+    pub unit: &'a Unit,
+}
+
+impl Debug for Step<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Step({:?} behind {} units)", self.unit, self.session.resident())
+    }
 }
 
 /// One KV cache. Knows units; not messages, text, tools or other sessions.
@@ -122,11 +156,13 @@ pub trait Engine: Send + Sync + Debug {
 /// The result depends on the units alone: fed whole, one by one or in chunks, after any `truncate`, in the
 /// original or in a fork, the next logits agree (to rounding). After an error other than
 /// [`ErrorKind::Cancelled`] the session is to be dropped; after a cancelled one `resident` says what it holds.
-/// [`laws::session`](crate::laws::session) checks it.
+/// `laws::session` checks it.
 ///
 /// ### Why does `forward` return a mutable slice?
 /// Samplers work in place, and a vocabulary's worth of logits is too large to copy at every token.
-pub trait Session: Send {
+///
+/// A session is `Any`, so that an engine finds its own among those of a [`Step`].
+pub trait Session: Any + Send {
     /// Returns how many units are held.
     fn resident(&self) -> usize;
 
@@ -136,6 +172,11 @@ pub trait Session: Send {
     /// [`ErrorKind::Invalid`] for no units, [`ErrorKind::ContextOverflow`] when they do not fit (nothing is
     /// appended then), [`ErrorKind::Cancelled`] between chunks, [`ErrorKind::Backend`] otherwise.
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]>;
+
+    /// Returns the logits behind the last unit that was appended, to work on in place; none before the first.
+    ///
+    /// They mean nothing after [`Session::truncate`], nor in a fork.
+    fn logits(&mut self) -> &mut [f32];
 
     /// Appends `units` and hands the logits of each of them, in order, to `each`.
     ///
@@ -157,6 +198,11 @@ pub trait Session: Send {
     /// # Errors
     /// [`ErrorKind::Backend`].
     fn truncate(&mut self, length: usize) -> Result<usize>;
+
+    /// Returns how many bytes of memory it takes, about; 0 where it is not known.
+    fn bytes(&self) -> usize {
+        0
+    }
 
     /// Copies the session; both go on independently.
     ///

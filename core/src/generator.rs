@@ -1,6 +1,5 @@
 //! The one thread that owns an engine's sessions, and the stream of tokens that comes out of it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, mpsc as queue};
 use std::task::{Context, Poll};
@@ -10,15 +9,22 @@ use futures::{Stream, StreamExt};
 
 use crate::chat_model::{CacheReport, FinishReason};
 use crate::engine::{Cancel, Engine};
-use crate::guide::{Draw, Guide};
-use crate::prompt::{Prompt, Unit};
-use crate::sampling::{LogSoftmax, Logprob, SampledLogprobs, Sampler};
-use crate::scoring::{Scoring, score};
-use crate::slots::{Slot, Slots};
+use crate::guide::Guide;
+use crate::prompt::Prompt;
+use crate::sampling::{Logprob, SampledLogprobs, Sampler};
+use crate::scoring::Scoring;
+use crate::slots::{CacheBudget, CacheStatistics};
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
+mod active;
+mod worker;
+
 /// Runs an engine on a thread of its own; clones share the thread, which ends with the last of them.
+///
+/// Generations take turns, so that a long prompt keeps nobody waiting: between two of its chunks, every reply that is being
+/// written gets its next token. Those tokens are computed in one call where the model can ([`Engine::forward_many`]).
+/// A prompt that begins like one that is being computed waits for it, and goes on in a copy.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -64,6 +70,7 @@ pub enum Generation {
 enum Work {
     Generate(Box<Job>),
     Score(Scoring),
+    Statistics(oneshot::Sender<CacheStatistics>),
 }
 
 #[derive(Debug)]
@@ -84,14 +91,15 @@ impl Job {
 }
 
 impl Generator {
-    /// Starts the thread, which keeps at most `sessions` KV caches.
+    /// Starts the thread, which keeps KV caches within a budget: a number of them, or more of it.
     ///
     /// # Errors
     /// [`ErrorKind::Backend`] when the system gives no thread.
-    pub fn spawn(engine: Arc<dyn Engine>, sessions: usize) -> Result<Self> {
+    pub fn spawn(engine: Arc<dyn Engine>, budget: impl Into<CacheBudget>) -> Result<Self> {
+        let budget = budget.into();
         let (work, inbox) = queue::channel();
         let name = format!("alloquy {}", engine.model().name);
-        let serve = move || serve_all(&*engine, sessions, &inbox);
+        let serve = move || worker::serve_all(&*engine, budget, &inbox);
         std::thread::Builder::new().name(name).spawn(serve).map_err(|source| {
             Error::new(ErrorKind::Backend, "could not start the generator's thread").with_source(source)
         })?;
@@ -120,6 +128,16 @@ impl Generator {
             job.emit(Err(ended()));
         }
         TokenStream { stream, cancel }
+    }
+
+    /// Returns what is kept, and what became of the prompts so far.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] when the thread has ended.
+    pub async fn statistics(&self) -> Result<CacheStatistics> {
+        let (answer, answered) = oneshot::channel();
+        self.work.send(Work::Statistics(answer)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())
     }
 
     /// Says how likely the tokens of each target are behind `prompt`, in a copy of the session that has most of it.
@@ -169,80 +187,4 @@ impl Drop for TokenStream {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
-}
-
-fn serve_all(engine: &dyn Engine, sessions: usize, inbox: &queue::Receiver<Work>) {
-    let mut slots = Slots::new(sessions);
-    for work in inbox {
-        match work {
-            Work::Generate(mut job) => {
-                if let Err(error) = guarded(|| serve(engine, &mut slots, &mut job)) {
-                    job.emit(Err(error));
-                }
-            }
-            Work::Score(scoring) => {
-                let scores = guarded(|| score(engine, &slots, &scoring));
-                // Nobody waits for the answer any more: the future was dropped.
-                let _ = scoring.answer.send(scores);
-            }
-        }
-    }
-}
-
-/// A panicking engine loses its slot, which was taken out, and nothing else.
-fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let panicked = || Error::new(ErrorKind::Backend, "the engine panicked; its session was dropped");
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
-}
-
-fn serve(engine: &dyn Engine, slots: &mut Slots, job: &mut Job) -> Result<()> {
-    job.cancel.check()?;
-    let (mut slot, report) = slots.take(engine, &job.prompt.units)?;
-    tracing::debug!(?report, "prompt");
-    match decode(engine, &mut slot, report, job) {
-        Ok(()) => slots.put(slot),
-        // Cancelled between chunks: the session says what it holds.
-        Err(error) if error.is_cancelled() => {
-            slots.put(slot);
-            return Err(error);
-        }
-        Err(error) => return Err(error),
-    }
-    Ok(())
-}
-
-fn decode(engine: &dyn Engine, slot: &mut Slot, report: CacheReport, job: &mut Job) -> Result<()> {
-    job.sampler.read(job.prompt.tokens().flatten());
-    let fresh = job.prompt.units.split_off(report.reused);
-    slot.resident.extend_from_slice(&fresh);
-    let mut logits = slot.session.forward(&fresh, &job.cancel)?;
-    job.emit(Ok(Generation::Prefilled(report)));
-    for sampled in 1..=job.limit {
-        let believed = job.sampler.logprobs().map(|count| (count, logits.to_vec()));
-        let stop_tokens = &engine.model().stop_tokens;
-        let tokenizer = engine.tokenizer();
-        let token = job.guide.next(Draw { logits, sampler: &mut job.sampler, tokenizer, stop_tokens })?;
-        if let Some(tokens) = job.guide.take_cut() {
-            job.emit(Ok(Generation::ThinkingCut(tokens)));
-        }
-        if stop_tokens.contains(&token) {
-            job.emit(Ok(Generation::Ended(FinishReason::Stop)));
-            return Ok(());
-        }
-        job.sampler.accept(token);
-        if let Some((count, logits)) = believed {
-            job.emit(Ok(Generation::Logprobs(LogSoftmax::new(&logits).sampled(token, count))));
-        }
-        job.emit(Ok(Generation::Token(token)));
-        if job.guide.is_complete() {
-            job.emit(Ok(Generation::Complete));
-            return Ok(());
-        }
-        if sampled < job.limit {
-            slot.resident.push(Unit::Token(token));
-            logits = slot.session.forward(&[Unit::Token(token)], &job.cancel)?;
-        }
-    }
-    job.emit(Ok(Generation::Ended(FinishReason::Length)));
-    Ok(())
 }

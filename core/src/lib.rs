@@ -14,6 +14,7 @@ mod address;
 mod annotations;
 pub mod archive;
 mod arguments;
+mod benchmark;
 mod branch;
 mod calls;
 mod chat;
@@ -43,6 +44,7 @@ mod scoring;
 mod search;
 mod slots;
 mod spending;
+mod splice;
 mod stop;
 mod store;
 mod stream;
@@ -59,13 +61,16 @@ mod vocabulary;
 pub use address::{Address, Position};
 pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
+pub use benchmark::{Benchmark, BenchmarkReport, BenchmarkRun};
 pub use branch::{Branch, BranchDiff};
 pub use chat::{Added, Ask, Chat, Merged};
-pub use chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request, Usage};
+pub use chat_model::{
+    CacheReport, ChatModel, Degradation, FinishReason, MissReason, Reply, ReplyStream, Request, Usage,
+};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
-pub use conversation::{Conversation, MessageStream, Messages};
+pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use drawing::Drawing;
-pub use engine::{Cancel, Engine, ModelInfo, Session};
+pub use engine::{Cancel, Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generation, Generator, TokenStream};
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};
@@ -85,11 +90,12 @@ pub use round::{PreparedPrompt, Round, RoundBuilder};
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};
 pub use scoring::Score;
 pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
+pub use slots::{CacheBudget, CacheStatistics};
 pub use spending::{Spending, TokenCount};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{
     BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
-    ConversationStoreExt, ConversationSummary, DamagedConversation, MemoryStore, Owner,
+    ConversationStoreExt, ConversationSummary, DamagedConversation, MemoryStore, Owner, PartialDeletion,
 };
 pub use stream::{Emit, Run};
 pub use template::{Ending, PromptTemplate, TemplateInput};

@@ -85,7 +85,8 @@ impl From<Preface> for NewConversation {
     }
 }
 
-/// Makes, finds, lists and deletes conversations.
+/// Makes, finds, lists and deletes conversations: what a host knows that may be given another manager than [`Manager`],
+/// such as one around it that counts or refuses. What is done with a conversation is the [`Chat`]'s.
 ///
 /// # Contract
 /// Creating never overwrites, and opening never creates: a transient error of the store is an error, not a new

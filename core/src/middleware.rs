@@ -7,6 +7,7 @@ use async_trait::async_trait;
 
 use crate::Result;
 use crate::chat_model::{CacheReport, ChatModel, ReplyStream, Request};
+use crate::round::PreparedPrompt;
 use crate::scoring::Score;
 
 mod history_shift;
@@ -78,6 +79,11 @@ impl<'a> Next<'a> {
     /// Computes the prompt of a request ahead, as the rest of the stack would pass it on.
     pub(crate) async fn warm(self, request: Request) -> Result<Option<CacheReport>> {
         self.model.warm(self.prepared(request).await?).await
+    }
+
+    /// Returns the prompt of a request, as the rest of the stack would pass it on.
+    pub(crate) async fn prompt(self, request: Request) -> Result<Option<PreparedPrompt>> {
+        self.model.prompt(&self.prepared(request).await?)
     }
 
     /// Scores texts behind a request, as the rest of the stack would pass it on.

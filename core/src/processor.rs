@@ -57,7 +57,7 @@ impl<'a> PromptSource<'a> {
 /// `template_input` put into texts, so that joining the parts' texts gives the unmarked prompt. Text of users,
 /// systems, tools and documents that spells a control token comes out as [`PromptPart::Literal`], unless the source's
 /// [injection policy](crate::InjectionPolicy) lets it through, which `degradations` then tells.
-/// [`laws::processor`](crate::laws::processor) checks all of it. An `Arc` of a processor is a processor.
+/// `laws::processor` checks all of it. An `Arc` of a processor is a processor.
 pub trait DataProcessor: Send + Sync + Debug {
     /// Returns the family's name, such as `qwen3`.
     fn name(&self) -> &str;

@@ -15,6 +15,8 @@ use crate::processor::{DataProcessor, PromptPart, PromptSource};
 use crate::prompt::Prompt;
 use crate::sampling::{Sampler, SamplingOptions};
 use crate::scoring::Score;
+use crate::slots::{CacheBudget, CacheStatistics};
+use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 use crate::stream::Run;
 use crate::template::{PromptTemplate, TemplateInput};
@@ -26,9 +28,6 @@ mod reading;
 
 use form::{Form, Prepared};
 use reading::{Reading, ThinkingTokens, read};
-
-/// How many KV caches an engine keeps unless told otherwise.
-const SESSIONS: usize = 4;
 
 /// The local [`ChatModel`]: an engine with its template and its processor. Clones share the engine's thread.
 ///
@@ -62,7 +61,7 @@ pub struct RoundBuilder {
     engine: Arc<dyn Engine>,
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
-    sessions: usize,
+    budget: CacheBudget,
     constraints: Option<Box<dyn Constraints>>,
 }
 
@@ -81,7 +80,13 @@ impl RoundBuilder {
 
     /// Keeps at most this many KV caches; 4 unless set.
     pub fn sessions(mut self, sessions: usize) -> Self {
-        self.sessions = sessions;
+        self.budget.sessions = sessions;
+        self
+    }
+
+    /// Keeps KV caches within a budget.
+    pub fn cache(mut self, budget: CacheBudget) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -94,7 +99,7 @@ impl RoundBuilder {
         Ok(Round {
             template: self.template.ok_or_else(|| missing("template"))?,
             processor: self.processor.ok_or_else(|| missing("processor"))?,
-            generator: Generator::spawn(Arc::clone(&self.engine), self.sessions)?,
+            generator: Generator::spawn(Arc::clone(&self.engine), self.budget)?,
             engine: self.engine,
             constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
         })
@@ -108,25 +113,37 @@ pub struct PreparedPrompt {
     pub rendered: String,
     /// The parts that the processor cut it into.
     pub parts: Vec<PromptPart>,
-    /// The units that a session is fed.
+    /// The units that a session is fed: earlier replies as they were sampled.
     pub prompt: Prompt,
+    pub(crate) known: KnownReplies,
     /// The digest of the template.
     pub template: Digest,
     /// Which of the template's several rendered, such as `tool_use`; `None` where there is one.
     pub template_name: Option<String>,
     /// What the arguments ask for and the prompt does not have, and the control tokens that they let through.
     pub degradations: Vec<Degradation>,
+    /// How many units fit into the model's context.
+    pub context: usize,
 }
 
 impl Round {
     /// Starts building a round on `engine`.
     pub fn builder(engine: Arc<dyn Engine>) -> RoundBuilder {
-        RoundBuilder { engine, template: None, processor: None, sessions: SESSIONS, constraints: None }
+        let budget = CacheBudget::default();
+        RoundBuilder { engine, template: None, processor: None, budget, constraints: None }
     }
 
     /// Returns what the model says of itself.
     pub fn model(&self) -> &ModelInfo {
         self.engine.model()
+    }
+
+    /// Returns what the engine keeps for prompts to come, and what became of those so far.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] when the engine's thread has ended.
+    pub async fn cache_statistics(&self) -> Result<CacheStatistics> {
+        self.generator.statistics().await
     }
 
     /// Returns the processor.
@@ -144,12 +161,17 @@ impl Round {
         let input = self.processor.template_input(source)?;
         let rendered = self.template.render(&input)?;
         let parts = self.processor.prompt_parts(&rendered, source)?;
+        let tokenizer = self.engine.tokenizer();
+        let mut prompt = Prompt::lower(&parts, tokenizer)?;
+        let known = splice(&mut prompt, &request.replies, tokenizer)?;
         Ok(PreparedPrompt {
-            prompt: Prompt::lower(&parts, self.engine.tokenizer())?,
+            prompt,
+            known,
             parts,
             template: self.template.digest(),
             template_name: self.template.name_for(&input).map(str::to_owned),
             degradations: self.degradations(&input, &rendered, source),
+            context: self.model().context_length,
             rendered,
         })
     }
@@ -178,11 +200,13 @@ impl Round {
 
     /// The tokens of a text that stands behind a prompt.
     fn target(&self, prepared: &PreparedPrompt, text: &str) -> Result<Vec<TokenId>> {
+        let tokenizer = self.engine.tokenizer();
+        // Lowered anew: the prompt has earlier replies as they were sampled, which may take more tokens or fewer.
+        let before = Prompt::lower(&prepared.parts, tokenizer)?.units.len();
         let mut parts = prepared.parts.clone();
         parts.push(PromptPart::Literal(text.to_owned()));
-        let whole = Prompt::lower(&parts, self.engine.tokenizer())?;
-        let behind = whole.tokens().skip(prepared.prompt.units.len());
-        Ok(behind.flatten().collect())
+        let whole = Prompt::lower(&parts, tokenizer)?;
+        Ok(whole.tokens().skip(before).flatten().collect())
     }
 
     /// How many tokens the reply may have.
@@ -230,6 +254,7 @@ impl ChatModel for Round {
                 .processor
                 .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
             context: self.model().context_length,
+            known: prepared.known,
             sampled: 0,
             tokens: Vec::new(),
             ends: Vec::new(),
@@ -249,8 +274,12 @@ impl ChatModel for Round {
         Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
     }
 
+    fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
+        self.prepare(request).map(Some)
+    }
+
     async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
-        let prompt = self.prepare(&request)?.prompt;
+        let PreparedPrompt { prompt, known, .. } = self.prepare(&request)?;
         if prompt.units.is_empty() {
             return Ok(None);
         }
@@ -258,7 +287,7 @@ impl ChatModel for Round {
         let mut events = self.generator.generate(prompt, sampler, 0);
         while let Some(event) = events.next().await {
             if let Generation::Prefilled(report) = event? {
-                return Ok(Some(report));
+                return Ok(Some(known.explain(report)));
             }
         }
         Err(ended())

@@ -5,7 +5,7 @@ use futures::channel::oneshot;
 use crate::engine::{Cancel, Engine, Session};
 use crate::prompt::Unit;
 use crate::sampling::{LogSoftmax, Logprob};
-use crate::slots::Slots;
+use crate::slots::{Slot, Slots};
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
@@ -48,10 +48,15 @@ pub(crate) struct Scoring {
 }
 
 /// Scores every target behind the prompt, in a copy of the session that holds most of it.
-pub(crate) fn score(engine: &dyn Engine, slots: &Slots, scoring: &Scoring) -> Result<Vec<Vec<Logprob>>> {
+pub(crate) fn score(
+    engine: &dyn Engine,
+    slots: &Slots,
+    held: &[&Slot],
+    scoring: &Scoring,
+) -> Result<Vec<Vec<Logprob>>> {
     let Scoring { prompt, targets, cancel, .. } = scoring;
     check_room(engine, prompt, targets)?;
-    let mut session = slots.copy(engine, prompt)?;
+    let mut session = slots.copy(engine, prompt, held)?;
     let fresh = prompt.get(session.resident()..).unwrap_or_default();
     let first = session.forward(fresh, cancel)?.to_vec();
     let mut scores = Vec::with_capacity(targets.len());

@@ -1,16 +1,70 @@
 //! Which session serves a prompt. The only place that decides what is reused.
 
-use crate::chat_model::CacheReport;
+use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
 use crate::{Error, ErrorKind, Result};
+
+/// How much an engine keeps for prompts to come.
+///
+/// ```
+/// use alloquy_core::CacheBudget;
+///
+/// let budget = CacheBudget { sessions: 8, ..CacheBudget::default() };
+/// assert_eq!(budget.bytes, 2 << 30);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheBudget {
+    /// How many KV caches there may be, at least one; as many generations advance together.
+    pub sessions: usize,
+    /// How many bytes they may take together, as far as sessions say so ([`Session::bytes`](crate::Session::bytes)). One is
+    /// kept however large it is, and those in use are never dropped.
+    pub bytes: usize,
+}
+
+impl Default for CacheBudget {
+    /// Four sessions and 2 GiB.
+    fn default() -> Self {
+        Self { sessions: 4, bytes: 2 << 30 }
+    }
+}
+
+impl From<usize> for CacheBudget {
+    /// So many sessions, and the default for the rest.
+    fn from(sessions: usize) -> Self {
+        Self { sessions, ..Self::default() }
+    }
+}
+
+/// What an engine keeps, and what became of the prompts since it was started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CacheStatistics {
+    /// How many sessions there are, those in use included.
+    pub sessions: usize,
+    /// How many bytes they take together, as far as they say so.
+    pub bytes: usize,
+    /// How many prompts found nothing that they could go on from.
+    pub opened: usize,
+    /// How many went on in a session, cut back where it held more.
+    pub continued: usize,
+    /// How many went on in a copy, because what it was copied from is worth keeping.
+    pub forked: usize,
+    /// How many sessions were dropped because others needed the room.
+    pub evicted: usize,
+    /// Units of all prompts that were held already.
+    pub reused: usize,
+    /// Units of all prompts that had to be computed.
+    pub forwarded: usize,
+}
 
 /// Open sessions with what each of them holds.
 #[derive(Debug)]
 pub(crate) struct Slots {
     slots: Vec<Slot>,
-    capacity: usize,
+    budget: CacheBudget,
     clock: u64,
+    statistics: CacheStatistics,
 }
 
 /// A session and the units it holds. Taken out to be used: one whose call fails is never put back.
@@ -20,13 +74,19 @@ pub(crate) struct Slot {
     used: u64,
 }
 
+impl Slot {
+    fn fork(&self) -> Result<Self> {
+        Ok(Self { session: self.session.fork()?, resident: self.resident.clone(), used: 0 })
+    }
+}
+
 impl std::fmt::Debug for Slot {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "Slot({} units)", self.resident.len())
     }
 }
 
-/// How the best slot for a prompt is to be used.
+/// How a prompt is best begun.
 enum Choice {
     /// Nothing fits: open a session.
     Open,
@@ -34,38 +94,73 @@ enum Choice {
     Cut(usize),
     /// This slot's tail is worth keeping: go on in a copy.
     Fork(usize),
+    /// Most of it is held by a generation that runs: go on in a copy of that session.
+    ForkHeld(usize),
 }
 
 impl Slots {
-    /// Keeps at most `capacity` sessions, at least one.
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self { slots: Vec::new(), capacity: capacity.max(1), clock: 0 }
+    /// Keeps as much as the budget allows; what is taken out counts.
+    pub(crate) fn new(budget: CacheBudget) -> Self {
+        let budget = CacheBudget { sessions: budget.sessions.max(1), ..budget };
+        Self { slots: Vec::new(), budget, clock: 0, statistics: CacheStatistics::default() }
     }
 
-    /// Takes the session that shares the longest prefix with `prompt`, cut back to it.
+    /// How many sessions there may be.
+    pub(crate) fn capacity(&self) -> usize {
+        self.budget.sessions
+    }
+
+    /// Returns what there is, with `held` slots taken out.
+    pub(crate) fn statistics(&self, held: &[&Slot]) -> CacheStatistics {
+        let (sessions, bytes) = (self.slots.len() + held.len(), self.bytes(held));
+        CacheStatistics { sessions, bytes, ..self.statistics }
+    }
+
+    fn bytes(&self, held: &[&Slot]) -> usize {
+        let all = self.slots.iter().chain(held.iter().copied());
+        all.map(|slot| slot.session.bytes()).sum()
+    }
+
+    /// Takes a session that holds the longest prefix of `prompt` that any does, cut back to it. `held` are the slots that
+    /// are taken out: they are copied from, and stay as they are.
     ///
     /// At least one unit is left to forward, so that there are logits to sample from.
-    pub(crate) fn take(&mut self, engine: &dyn Engine, prompt: &[Unit]) -> Result<(Slot, CacheReport)> {
+    pub(crate) fn take(
+        &mut self,
+        engine: &dyn Engine,
+        prompt: &[Unit],
+        held: &[&Slot],
+    ) -> Result<(Slot, CacheReport)> {
         let Some(reusable) = prompt.len().checked_sub(1) else {
             return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
         };
-        let mut slot = self.chosen(engine, prompt)?;
+        let mut slot = self.chosen(engine, prompt, held)?;
         let shared = common_prefix(&slot.resident, prompt);
         let first_difference = (shared < slot.resident.len()).then_some(shared);
-        let kept = slot.session.truncate(shared.min(reusable))?;
+        let wanted = shared.min(reusable);
+        let kept = slot.session.truncate(wanted)?;
         slot.resident.truncate(kept);
         self.clock += 1;
         slot.used = self.clock;
         let prompt = prompt.len();
-        Ok((slot, CacheReport { prompt, reused: kept, forwarded: prompt - kept, first_difference }))
+        self.statistics.reused += kept;
+        self.statistics.forwarded += prompt - kept;
+        let miss = (kept < wanted).then_some(MissReason::Rewound);
+        Ok((slot, CacheReport { prompt, reused: kept, forwarded: prompt - kept, first_difference, miss }))
     }
 
     /// Copies the session that shares the longest prefix with `prompt`, cut back to it; the slots stay as they are.
     ///
     /// At least one unit is left to forward, as in [`Slots::take`]. The copy is one session more than the capacity.
-    pub(crate) fn copy(&self, engine: &dyn Engine, prompt: &[Unit]) -> Result<Box<dyn Session>> {
+    pub(crate) fn copy(
+        &self,
+        engine: &dyn Engine,
+        prompt: &[Unit],
+        held: &[&Slot],
+    ) -> Result<Box<dyn Session>> {
         let shared = |slot: &&Slot| common_prefix(&slot.resident, prompt);
-        let Some(best) = self.slots.iter().max_by_key(shared).filter(|slot| shared(slot) > 0) else {
+        let all = self.slots.iter().chain(held.iter().copied());
+        let Some(best) = all.max_by_key(shared).filter(|slot| shared(slot) > 0) else {
             return engine.open();
         };
         let mut session = best.session.fork()?;
@@ -73,52 +168,91 @@ impl Slots {
         Ok(session)
     }
 
-    /// Puts a slot back after use; the least recently used one leaves when there are too many.
-    pub(crate) fn put(&mut self, mut slot: Slot) {
+    /// Says whether one of the prompts that are being computed (`coming`) begins more like `prompt` than what any session
+    /// holds: whoever waits for it goes on in a copy.
+    pub(crate) fn is_worth_waiting<'a>(
+        &self,
+        prompt: &[Unit],
+        held: &[&Slot],
+        mut coming: impl Iterator<Item = &'a [Unit]>,
+    ) -> bool {
+        let all = self.slots.iter().chain(held.iter().copied());
+        let now = all.map(|slot| common_prefix(&slot.resident, prompt)).max().unwrap_or(0);
+        coming.any(|later| common_prefix(later, prompt) > now)
+    }
+
+    /// Puts a slot back after use, while `held` others are taken out; the least recently used ones leave when there are too
+    /// many, or they are too large.
+    pub(crate) fn put(&mut self, mut slot: Slot, held: &[&Slot]) {
         slot.resident.truncate(slot.session.resident());
         self.slots.push(slot);
-        while self.slots.len() > self.capacity {
+        while self.slots.len() + held.len() > self.budget.sessions {
+            self.evict();
+        }
+        while self.slots.len() > 1 && self.bytes(held) > self.budget.bytes {
             self.evict();
         }
     }
 
-    fn chosen(&mut self, engine: &dyn Engine, prompt: &[Unit]) -> Result<Slot> {
-        match self.choose(prompt) {
-            Choice::Cut(index) => Ok(self.slots.swap_remove(index)),
+    fn chosen(&mut self, engine: &dyn Engine, prompt: &[Unit], held: &[&Slot]) -> Result<Slot> {
+        match self.choose(prompt, held) {
+            Choice::Cut(index) => {
+                self.statistics.continued += 1;
+                Ok(self.slots.swap_remove(index))
+            }
             Choice::Open => {
-                self.make_room();
+                self.statistics.opened += 1;
+                self.make_room(held.len());
                 Ok(Slot { session: engine.open()?, resident: Vec::new(), used: 0 })
             }
             Choice::Fork(index) => {
+                self.statistics.forked += 1;
                 let best = self.slots.swap_remove(index);
-                let copy = Slot { session: best.session.fork()?, resident: best.resident.clone(), used: 0 };
+                let copy = best.fork()?;
                 self.slots.push(best);
-                self.make_room();
+                self.make_room(held.len());
                 Ok(copy)
+            }
+            Choice::ForkHeld(index) => {
+                self.statistics.forked += 1;
+                self.make_room(held.len());
+                let gone = || Error::new(ErrorKind::Backend, "a running session is gone");
+                held.get(index).ok_or_else(gone)?.fork()
             }
         }
     }
 
     /// Cutting is free, but throws a tail away. With room for another session the tail is kept; without, it is
     /// kept when more would be lost than reused, for then it is another conversation that merely begins alike.
-    fn choose(&self, prompt: &[Unit]) -> Choice {
+    fn choose(&self, prompt: &[Unit], held: &[&Slot]) -> Choice {
+        let shares = |slot: &Slot| common_prefix(&slot.resident, prompt);
+        let running = held.iter().enumerate().map(|(index, slot)| (shares(slot), index)).max();
         let candidates = self.slots.iter().enumerate();
-        let rated = candidates.map(|(index, slot)| (common_prefix(&slot.resident, prompt), slot.used, index));
-        let Some((shared, _, index)) = rated.max().filter(|&(shared, ..)| shared > 0) else {
-            return Choice::Open;
-        };
-        let lost = self.slots.get(index).map_or(0, |slot| slot.resident.len()) - shared;
-        let room = self.slots.len() < self.capacity;
-        let foreign = lost > shared && self.capacity > 1;
+        let idle = candidates.map(|(index, slot)| (shares(slot), slot.used, index)).max();
+        match (idle, running) {
+            (idle, Some((shared, index))) if shared > idle.map_or(0, |(shared, ..)| shared) => {
+                Choice::ForkHeld(index)
+            }
+            (Some((shared, _, index)), _) if shared > 0 => self.cut_or_fork(index, shared, held),
+            _ => Choice::Open,
+        }
+    }
+
+    fn cut_or_fork(&self, index: usize, shared: usize, held: &[&Slot]) -> Choice {
+        let Some(slot) = self.slots.get(index) else { return Choice::Open };
+        let lost = slot.resident.len() - shared;
+        let room = self.slots.len() + held.len() < self.budget.sessions
+            && self.bytes(held) + slot.session.bytes() <= self.budget.bytes;
+        let foreign = lost > shared && self.slots.len() > 1;
         match lost > 0 && (room || foreign) {
             true => Choice::Fork(index),
             false => Choice::Cut(index),
         }
     }
 
-    /// A slot is about to be added to those that are here.
-    fn make_room(&mut self) {
-        while self.slots.len() >= self.capacity {
+    /// A slot is about to be added to those that are here, while `held` others are taken out.
+    fn make_room(&mut self, held: usize) {
+        while !self.slots.is_empty() && self.slots.len() + held >= self.budget.sessions {
             self.evict();
         }
     }
@@ -127,6 +261,7 @@ impl Slots {
         let oldest = self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.used);
         if let Some((index, _)) = oldest {
             self.slots.swap_remove(index);
+            self.statistics.evicted += 1;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where conversations are kept: append-only nodes, a head moved by compare-and-set, blobs, and questions about them.
 
+mod deletion;
 mod memory;
 mod name;
 mod record;
@@ -19,6 +20,7 @@ use crate::search::SearchPage;
 use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
+pub use deletion::PartialDeletion;
 pub use memory::MemoryStore;
 pub use name::{ConversationId, Owner};
 pub(crate) use record::milliseconds;
@@ -35,7 +37,7 @@ pub const BLOB_GRACE: Duration = Duration::from_secs(3600);
 ///
 /// * **Nothing acknowledged is lost**: once a call returned `Ok`, a new process sees what it wrote.
 /// * **All or nothing**: a call that returns an error changed nothing, and so does one whose future is dropped
-///   before it is done, or it changed everything.
+///   before it is done, or it changed everything. [`delete_matching`](Self::delete_matching) is so for each conversation.
 /// * **Owners are apart**: every call names an [`Owner`] and sees, changes and counts what is of that owner alone. Two
 ///   owners may use the same conversation id, and store the same bytes. An owner need not be made known first.
 /// * **Append-only**: a node never changes. Appending the same node again is `Ok` and changes nothing; the same id
@@ -57,7 +59,7 @@ pub const BLOB_GRACE: Duration = Duration::from_secs(3600);
 /// A conversation that is not there is [`ErrorKind::NotFound`]; failing disks and servers are
 /// [`ErrorKind::Store`], what others hold for too long is [`ErrorKind::Busy`], and damaged data is
 /// [`ErrorKind::Corrupt`]: of that conversation alone, and reported beside the answer where a call is about many.
-/// [`laws::store`](crate::laws::store) checks all of it.
+/// `laws::store` checks all of it.
 #[async_trait]
 pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// Creates a conversation without nodes.
@@ -142,6 +144,9 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
 
     /// Deletes the conversations that a query means, each whole or not at all, and returns their names in the order of
     /// the query. [`list`](Self::list) of the same query says before which they are. Damaged ones stay.
+    ///
+    /// A store that fails midway may have deleted some: [`PartialDeletion`] among the causes of the error says which, and
+    /// the same call deletes the rest.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a query without a condition.

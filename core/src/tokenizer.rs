@@ -72,7 +72,7 @@ pub struct Normalized {
 /// No token is added on its own: BOS is the template's business. One single [`Piece::Text`] gives the ids that
 /// Hugging Face gives for that text with `add_special_tokens=False`. A piece knows what stands before it, so a
 /// later piece gets no start-of-text treatment such as SentencePiece's prefix space. Behind any text, a detokenizer
-/// gives for tokens what their bytes joined spell. [`laws::tokenizer`](crate::laws::tokenizer) checks it.
+/// gives for tokens what their bytes joined spell. `laws::tokenizer` checks it.
 pub trait Tokenizer: Send + Sync + Debug {
     /// Returns every added token whose text ordinary text could spell.
     fn specials(&self) -> &[SpecialToken];

@@ -49,7 +49,7 @@ pub use typed::TypedTool;
 /// # Contract
 /// The description is the same each time. Arguments are whatever the model wrote: those that do not fit are an
 /// error, never a panic. Several calls may run at once. Dropping a call's future ends it and leaves the tool usable.
-/// [`laws::tool`](crate::laws::tool) checks it.
+/// `laws::tool` checks it.
 #[async_trait]
 pub trait Tool: Send + Sync + fmt::Debug {
     /// Describes the tool for the model.

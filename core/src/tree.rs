@@ -22,6 +22,12 @@ pub(crate) const TEMPLATE: &str = "template";
 pub(crate) const MODEL: &str = "model";
 /// The fact about a reply that says how many tokens it took.
 pub(crate) const USAGE: &str = "usage";
+/// The fact about a reply that says why it ended.
+pub(crate) const FINISH: &str = "finish";
+/// The fact about a reply that says which instructions it was given in the place of those of its conversation.
+pub(crate) const SYSTEM_PROMPT: &str = "system_prompt";
+/// The fact about a message that says by which prompt it was made.
+pub(crate) const PROMPT: &str = "prompt_name";
 /// The fact about a node that says what it was called when it was made.
 pub(crate) const LABEL: &str = "label";
 
@@ -154,6 +160,11 @@ impl Node {
     /// replies that were dropped.
     pub fn usage(&self) -> Option<Usage> {
         Usage::deserialize(self.metadata.get(USAGE)?).ok()
+    }
+
+    /// Returns the name of the prompt that this message was made from; `None` for what was said as it stands.
+    pub fn prompt(&self) -> Option<&str> {
+        self.metadata.get(PROMPT)?.as_str()
     }
 
     /// Returns what the node was called when it was made; [`Annotations::label`](crate::Annotations::label) knows what

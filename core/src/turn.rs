@@ -11,7 +11,7 @@ use tracing::Instrument;
 use crate::address::Address;
 use crate::calls::OpenCalls;
 use crate::chat::{Added, Ask};
-use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request};
+use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request, Usage};
 use crate::media::Digest;
 use crate::message::{Message, Role, ToolCall, ToolResult};
 use crate::middleware::{Middleware, Next};
@@ -21,7 +21,7 @@ use crate::stop::StopSignal;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Owner};
 use crate::stream::{Emit, Run};
 use crate::tool::{Toolbox, Tools};
-use crate::tree::{MODEL, Node, NodeId, NodeStatus, TEMPLATE, USAGE};
+use crate::tree::{FINISH, MODEL, Node, NodeId, NodeStatus, TEMPLATE, USAGE};
 use crate::{Error, ErrorKind, Result};
 
 mod media;
@@ -57,8 +57,10 @@ impl Parts {
                 preface.tools.push(spec.clone());
             }
         }
+        let replies = path.iter().filter(|node| !node.tokens.is_empty()).map(|node| node.tokens.clone());
+        let replies = replies.collect();
         let path = path.iter().map(|node| node.message.clone()).collect();
-        Request::new(preface, path).sampling(self.sampling.clone())
+        Request::new(preface, path).replies(replies).sampling(self.sampling.clone())
     }
 
     /// The store, once what dropped turns have left is in it.
@@ -201,10 +203,11 @@ pub(crate) async fn add(parts: &Arc<Parts>, conversation: &ConversationId, ask: 
     let mut nodes: Vec<Node> = Vec::new();
     for message in open.followed_by(&ask.messages)? {
         let tip = nodes.last().map_or(from, |node| Some(node.id));
-        nodes.push(Node::new(tip, message));
+        let metadata = ask.facts_of(&message);
+        nodes.push(Node { metadata, ..Node::new(tip, message) });
     }
     if let Some(last) = nodes.last_mut() {
-        last.metadata = ask.facts();
+        last.metadata.extend(ask.facts());
     }
     let to = nodes.last().map_or(from, |node| Some(node.id));
     parts.store(conversation, &nodes).await?;
@@ -264,7 +267,7 @@ impl Line {
     }
 
     async fn take(&mut self, ask: &Ask, emit: &mut Emit<TurnEvent>) -> Result<TurnReply> {
-        let open = self.say(&ask.messages, emit).await?;
+        let open = self.say(ask, emit).await?;
         let answers = self.question()?;
         self.resume(open, emit).await?;
         let (mut last, mut rounds) = (None, 0);
@@ -290,10 +293,11 @@ impl Line {
     }
 
     /// Adds what is said, and returns the calls that it leaves open.
-    async fn say(&mut self, messages: &[Message], emit: &mut Emit<TurnEvent>) -> Result<OpenCalls> {
+    async fn say(&mut self, ask: &Ask, emit: &mut Emit<TurnEvent>) -> Result<OpenCalls> {
         let mut open = self.open_calls();
-        for message in open.followed_by(messages)? {
-            self.append(Node::new(self.tip, message), emit).await?;
+        for message in open.followed_by(&ask.messages)? {
+            let metadata = ask.facts_of(&message);
+            self.append(Node { metadata, ..Node::new(self.tip, message) }, emit).await?;
         }
         Ok(open)
     }
@@ -467,10 +471,12 @@ fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
         // These types are plain structs of numbers and names, which always serialise.
         facts.extend(value.ok().filter(|value| !value.is_null()).map(|value| (name.to_owned(), value)));
     };
-    remember("finish", serde_json::to_value(reply.finish));
+    remember(FINISH, serde_json::to_value(reply.finish));
     remember("stop_string", serde_json::to_value(&reply.stop_string));
     remember("error", serde_json::to_value(&reply.error));
-    remember(USAGE, serde_json::to_value(reply.usage));
+    // No reply takes nothing at all: what is zero throughout is not known, and must not count as free.
+    let usage = (reply.usage != Usage::default()).then_some(reply.usage);
+    remember(USAGE, serde_json::to_value(usage));
     remember("cache", serde_json::to_value(reply.cache));
     remember("seed", serde_json::to_value(reply.seed));
     remember(TEMPLATE, serde_json::to_value(reply.template));

@@ -106,6 +106,21 @@ fn trees_come_back_as_they_were() {
     }
 }
 
+/// Documents of every version are among the fixtures from the first day of the version on, and read without mending.
+#[test]
+fn the_version_that_is_written_has_its_fixture() {
+    let text = written(ArchiveFormat::Alloquy, &rich());
+    let version = &serde_json::from_str::<Value>(&text).unwrap()["alloquy_conversation"];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/archive");
+    for name in [format!("alloquy_{version}.jsonl"), format!("alloquy_{version}_whole.jsonl")] {
+        let kept = fs::read_to_string(folder.join(&name)).unwrap();
+        let kept = read(ArchiveFormat::Alloquy, kept.lines().next().unwrap()).remove(0).unwrap();
+        assert_eq!(kept.mended, [], "{name}");
+        let again = written(ArchiveFormat::Alloquy, &kept.archive);
+        assert_eq!(only(ArchiveFormat::Alloquy, &again), kept, "{name}");
+    }
+}
+
 #[test]
 fn a_path_of_text_comes_back_from_every_format() {
     for format in ArchiveFormat::ALL {

@@ -155,3 +155,43 @@ fn limits_and_stop_texts_are_said_in_the_reply() {
 fn the_role_of_a_bare_string_is_user() {
     assert_eq!(Message::from("Hi").role, Role::User);
 }
+
+#[test]
+fn a_checkpoint_is_a_way_back() {
+    let (mut conversation, _) = conversation();
+    conversation.checkpoint("start");
+    conversation.send_message("Hi").unwrap();
+    conversation.checkpoint("greeted");
+    conversation.send_message("And now?").unwrap();
+    conversation.checkpoint("parted");
+    let places: Vec<_> = conversation.checkpoints().collect();
+    assert_eq!(places, [("greeted", 2), ("parted", 4), ("start", 0)]);
+    let error = conversation.rewind("gone").unwrap_err();
+    assert!(error.is_not_found());
+    let said = "checkpoint \"gone\" does not exist; one of: \"greeted\", \"parted\", \"start\"";
+    assert_eq!(error.to_string(), said);
+    conversation.rewind("greeted").unwrap();
+    assert_eq!(conversation.history().len(), 2);
+    assert!(conversation.rewind("parted").is_err(), "a place behind the one that was gone back to is gone");
+    let again = conversation.send_message("And now?").unwrap();
+    assert_eq!(again.cache.unwrap().miss, None);
+    conversation.rewind("start").unwrap();
+    assert!(conversation.history().is_empty());
+}
+
+#[test]
+fn looking_ahead_changes_nothing() {
+    let (mut conversation, _) = conversation();
+    let empty = conversation.token_count().unwrap().unwrap();
+    conversation.send_message("Hi").unwrap();
+    let held = conversation.token_count().unwrap().unwrap();
+    assert!(held > empty);
+    let next = conversation.next_prompt("And now?").unwrap().unwrap();
+    assert_eq!(next.added(), "<user>And now?<end><assistant>");
+    assert_eq!(next.units(), held + "And now?".len() + 3);
+    assert_eq!(conversation.next_prompt("And now?").unwrap().unwrap(), next);
+    assert_eq!((conversation.history().len(), conversation.has_pending()), (2, false));
+    let reply = conversation.send_message("And now?").unwrap();
+    assert_eq!(reply.usage.prompt, next.units());
+    assert_eq!(reply.usage.remaining.unwrap() + reply.usage.generated, next.remaining());
+}

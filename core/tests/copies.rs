@@ -1,14 +1,16 @@
 //! Copies and their union, and what is pruned.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alloquy_core::testing::EchoModel;
 use alloquy_core::{
     Address, Ask, Chat, ConversationId, ConversationRecord, ConversationStore, ErrorKind, Manager, Media,
-    MemoryStore, Message, Node, Part, Preface, Role, Tree,
+    MemoryStore, Message, Node, NodeId, Part, Preface, Role, Tree,
 };
 use pollster::block_on;
+use proptest::prelude::*;
 
 fn manager() -> Manager {
     Manager::over(Arc::new(EchoModel)).build().unwrap()
@@ -156,4 +158,61 @@ fn a_reset_conversation_is_as_it_began() {
         assert_eq!(chat.annotations().await.unwrap(), Default::default());
         assert_eq!(chat.send("anew").finish().await.unwrap().text(), "anew");
     });
+}
+
+/// What is done to a copy: something is said below a node, or a node is pruned; numbers choose among those that are there.
+type Steps = Vec<(bool, prop::sample::Index)>;
+
+fn steps() -> impl Strategy<Value = Steps> {
+    prop::collection::vec((prop::bool::weighted(0.7), any::<prop::sample::Index>()), 0..8)
+}
+
+async fn change(chat: &Chat, steps: Steps) {
+    for (number, (is_said, place)) in steps.into_iter().enumerate() {
+        let nodes = chat.nodes().await.unwrap();
+        let at = place.index(nodes.len() + 1).checked_sub(1).map(|place| nodes[place].id);
+        match (is_said, at) {
+            (true, at) => drop(chat.add(Ask::from(number.to_string()).at(at)).await.unwrap()),
+            // Where the head stands nothing goes.
+            (false, Some(node)) => drop(chat.prune(node).await),
+            (false, None) => {}
+        }
+    }
+}
+
+async fn ids(chat: &Chat) -> BTreeSet<NodeId> {
+    chat.nodes().await.unwrap().iter().map(|node| node.id).collect()
+}
+
+/// The nodes that stand at or below one of `gone`.
+fn below(tree: &Tree, gone: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
+    let is_gone =
+        |node: &&Node| tree.path(Some(node.id)).unwrap().iter().any(|above| gone.contains(&above.id));
+    tree.nodes().filter(is_gone).map(|node| node.id).collect()
+}
+
+proptest! {
+    /// A merge is a union: of nodes, without what either has pruned.
+    #[test]
+    fn copies_that_went_their_own_ways_merge_to_their_union(before in steps(), left in steps(), right in steps()) {
+        block_on(async {
+            let ours = chat().await;
+            change(&ours, before).await;
+            let theirs = copied(&ours).await;
+            change(&ours, left).await;
+            change(&theirs, right).await;
+            let (one, other) = (ours.tree().await.unwrap(), theirs.tree().await.unwrap());
+            let pruned: BTreeSet<_> = one.tombstones().chain(other.tombstones()).collect();
+            let union: BTreeSet<_> = ids(&ours).await.union(&ids(&theirs).await).copied().collect();
+            let gone: BTreeSet<_> = below(&one, &pruned).union(&below(&other, &pruned)).copied().collect();
+            let merged = ours.merge(&theirs).await.unwrap();
+            let back = theirs.merge(&ours).await.unwrap();
+            if merged.held.is_empty() && back.held.is_empty() {
+                let wanted: BTreeSet<_> = union.difference(&gone).copied().collect();
+                assert_eq!((&ids(&ours).await, &ids(&theirs).await), (&wanted, &wanted));
+            }
+            assert!(ids(&ours).await.is_superset(&union.difference(&gone).copied().collect()));
+            assert_eq!(ours.merge(&theirs).await.unwrap().added, [], "merging again adds nothing");
+        });
+    }
 }

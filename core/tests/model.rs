@@ -1,5 +1,6 @@
 //! Two managers over one store, against a model of what a conversation is; and histories that no call is lost in.
-//! `ALLOQUY_HISTORIES` says how many histories; a million take minutes in an optimised build.
+//! `ALLOQUY_HISTORIES` says how many histories: a million take less than a minute in an optimised build, which is
+//! `ALLOQUY_HISTORIES=1000000 cargo test --release -p alloquy-core --test model no_history -- --nocapture`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +27,12 @@ enum Step {
     Edit(u8),
     Drop(u8),
     Goto(Option<u8>),
+    BranchFrom(u8),
     Undo,
     Prune(u8),
     Label(u8),
+    Bookmark(u8, bool),
+    Note(bool),
     Reset,
     Compact,
 }
@@ -43,19 +47,24 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<u8>().prop_map(Step::Edit),
         2 => any::<u8>().prop_map(Step::Drop),
         3 => place().prop_map(Step::Goto),
+        1 => any::<u8>().prop_map(Step::BranchFrom),
         1 => Just(Step::Undo),
         2 => any::<u8>().prop_map(Step::Prune),
         2 => any::<u8>().prop_map(Step::Label),
+        1 => any::<(u8, bool)>().prop_map(|(place, here)| Step::Bookmark(place, here)),
+        1 => any::<bool>().prop_map(Step::Note),
         1 => prop::bool::weighted(0.2).prop_map(|all| if all { Step::Reset } else { Step::Compact }),
     ]
 }
 
-/// What a conversation is: who follows whom, what was said, where it stands, what is labelled.
+/// What a conversation is: who follows whom, what was said, where it stands, what is noted on it.
 #[derive(Debug, Default, PartialEq)]
 struct Model {
     nodes: BTreeMap<NodeId, (Option<NodeId>, Role, String)>,
     head: Option<NodeId>,
     labels: BTreeMap<NodeId, String>,
+    bookmarks: BTreeMap<String, NodeId>,
+    metadata: BTreeMap<String, Value>,
 }
 
 impl Model {
@@ -90,7 +99,10 @@ impl Model {
         let notes = chat.annotations().await.unwrap();
         let entry = |node: &Node| (node.id, (node.parent, node.message.role, node.message.text()));
         let labels = tree.nodes().filter_map(|node| Some((node.id, notes.label(node)?.to_owned()))).collect();
-        Self { nodes: tree.nodes().map(entry).collect(), head, labels }
+        let there = |(name, node): (&str, NodeId)| tree.node(node).is_ok().then(|| (name.to_owned(), node));
+        let bookmarks = notes.bookmarks().filter_map(there).collect();
+        let metadata = chat.metadata().await.unwrap().into_iter().collect();
+        Self { nodes: tree.nodes().map(entry).collect(), head, labels, bookmarks, metadata }
     }
 }
 
@@ -180,6 +192,11 @@ async fn dropped(chat: &Chat, events: u8, text: &str, model: &mut Model) {
 
 async fn change(step: Step, text: &str, chat: &Chat, model: &mut Model) {
     match step {
+        Step::BranchFrom(place) => {
+            let Some(node) = model.pick(place) else { return };
+            model.head = model.nodes[&node].0;
+            assert_eq!(chat.branch_from(node).await.unwrap(), model.head);
+        }
         Step::Undo => match (chat.undo().await, model.question()) {
             (Ok(before), Some(question)) => {
                 assert_eq!(before, model.nodes[&question].0);
@@ -196,6 +213,7 @@ async fn change(step: Step, text: &str, chat: &Chat, model: &mut Model) {
                     model.prune(node);
                     assert_eq!(chat.prune(node).await.unwrap(), before - model.nodes.len());
                     model.labels.retain(|id, _| model.nodes.contains_key(id));
+                    model.bookmarks.retain(|_, id| model.nodes.contains_key(id));
                 }
             }
         }
@@ -206,9 +224,40 @@ async fn change(step: Step, text: &str, chat: &Chat, model: &mut Model) {
         }
         Step::Reset => {
             chat.reset().await.unwrap();
-            *model = Model::default();
+            *model = Model { metadata: std::mem::take(&mut model.metadata), ..Model::default() };
         }
-        _ => chat.compact().await.unwrap(),
+        Step::Compact => chat.compact().await.unwrap(),
+        step => note(step, text, chat, model).await,
+    }
+}
+
+async fn note(step: Step, text: &str, chat: &Chat, model: &mut Model) {
+    match step {
+        Step::Bookmark(place, is_put) => {
+            let name = if place % 2 == 0 { "here" } else { "there" };
+            match model.pick(place).filter(|_| is_put) {
+                Some(node) => {
+                    chat.bookmark(name, node).await.unwrap();
+                    model.bookmarks.insert(name.to_owned(), node);
+                    assert_eq!(chat.resolve(name).await.unwrap(), Some(node));
+                }
+                None => {
+                    chat.remove_bookmark(name).await.unwrap();
+                    model.bookmarks.remove(name);
+                }
+            }
+        }
+        Step::Note(is_put) => match is_put {
+            true => {
+                chat.set_metadata("title", text).await.unwrap();
+                model.metadata.insert("title".to_owned(), text.into());
+            }
+            false => {
+                chat.remove_metadata("title").await.unwrap();
+                model.metadata.remove("title");
+            }
+        },
+        other => unreachable!("{other:?} is done elsewhere"),
     }
 }
 

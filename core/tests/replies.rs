@@ -70,6 +70,10 @@ impl Session for FailingSession {
         }
     }
 
+    fn logits(&mut self) -> &mut [f32] {
+        self.session.logits()
+    }
+
     fn truncate(&mut self, length: usize) -> Result<usize> {
         self.session.truncate(length)
     }

@@ -1,9 +1,13 @@
 //! What replies cost: exact, or unknown.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::{Day, ErrorKind, Message, Node, Price, PriceTable, Spending, TokenCount, Usage};
+use alloquy_core::testing::EchoModel;
+use alloquy_core::{
+    Day, ErrorKind, Manager, Message, Node, Preface, Price, PriceTable, Spending, TokenCount, Usage,
+};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -93,6 +97,17 @@ fn a_bad_table_says_what_is_wrong() {
     let errors = bad.map(|table| PriceTable::from_json(&table.to_string()).unwrap_err());
     assert!(errors.iter().all(|error| error.kind() == ErrorKind::Invalid));
     insta::assert_snapshot!(errors.map(|error| format!("{error:#}")).join("\n"));
+}
+
+#[test]
+fn a_model_that_does_not_count_is_not_free() {
+    let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+    let spent = pollster::block_on(async {
+        let chat = manager.create(Preface::default()).await.unwrap();
+        chat.send("Hello").finish().await.unwrap();
+        chat.spending(&table(&json!([{"models": ["*"], "input": "1", "output": "1"}]))).await.unwrap()
+    });
+    assert_eq!((spent.replies, spent.uncounted, spent.total()), (1, 1, None));
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn notes_are_kept_apart_from_nodes_and_from_the_hosts_metadata() {
         assert_eq!(chat.resolve("best").await.unwrap(), Some(reply.node));
         let facts = notes.metadata(node);
         assert_eq!((facts.get("stars"), facts.get("mood")), (Some(&json!(5)), None));
-        assert!(facts.contains_key("usage"));
+        assert!(facts.contains_key("finish"));
         chat.label(reply.node, None).await.unwrap();
         chat.remove_bookmark("best").await.unwrap();
         assert_eq!(chat.annotations().await.unwrap().label(node), None);
@@ -119,6 +119,42 @@ fn notes_are_kept_apart_from_nodes_and_from_the_hosts_metadata() {
         ] {
             assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
         }
+    });
+}
+
+#[test]
+fn what_a_prompt_has_made_says_so() {
+    block_on(async {
+        let chat = chat().await;
+        let made =
+            Ask::from(vec![Message::system("Be kind."), Message::user("I am Ann.")]).prompt("greeting");
+        chat.send(made.clone()).finish().await.unwrap();
+        chat.add(made.label("again")).await.unwrap();
+        let history = chat.history().await.unwrap();
+        let told: Vec<_> =
+            history.iter().map(|node| (node.message.role, node.prompt(), node.label())).collect();
+        assert_eq!(
+            told,
+            [
+                (Role::System, Some("greeting"), None),
+                (Role::User, Some("greeting"), None),
+                (Role::Assistant, None, None),
+                (Role::System, Some("greeting"), None),
+                (Role::User, Some("greeting"), Some("again")),
+            ]
+        );
+    });
+}
+
+#[test]
+fn every_node_is_listed_in_the_order_it_was_made() {
+    block_on(async {
+        let chat = chat().await;
+        let first = chat.send("One").finish().await.unwrap();
+        chat.edit(at("0"), "Uno").finish().await.unwrap();
+        chat.send(Ask::from("Two").at(first.node)).finish().await.unwrap();
+        let texts: Vec<_> = chat.nodes().await.unwrap().iter().map(|node| node.message.text()).collect();
+        assert_eq!(texts, ["One", "One", "Uno", "Uno", "Two", "Two"]);
     });
 }
 

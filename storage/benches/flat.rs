@@ -1,8 +1,14 @@
 //! What a message costs in small and in large conversations: time and bytes written.
 //!
-//! `cargo bench -p alloquy-storage --bench flat` prints Markdown tables. Bytes are those of `write` calls, as Linux counts
-//! them for a process; elsewhere they are not known. `ALLOQUY_BENCH_NODES` leaves out trees that are larger.
+//! `cargo bench -p alloquy-storage --bench flat` prints Markdown tables. Trees of all sizes grow by turns, one message each,
+//! so that whatever else the machine does slows all of them. Bytes are those of `write` calls, as Linux counts them for a
+//! process; elsewhere they are not known. `ALLOQUY_BENCH_NODES` leaves out trees that are larger, and
+//! `ALLOQUY_BENCH_STORES` stores whose name does not begin so.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a benchmark may panic
+
+#[allow(dead_code)] // each benchmark needs another part of it
+mod speech;
+mod spent;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,38 +19,50 @@ use alloquy_core::{
 };
 use alloquy_storage::{Durability, FileStore, MemoryStore, SqliteStore};
 use pollster::block_on;
+use tempfile::TempDir;
+
+use self::speech::Speaker;
+use self::spent::Spent;
 
 const SIZES: [usize; 4] = [10, 1_000, 10_000, 100_000];
-/// Appends that are measured in each tree; the median counts.
-const APPENDS: usize = 101;
+/// Messages that are measured in each tree: enough that what is done once for many of them counts as well.
+const MESSAGES: usize = 4_096;
 /// Nodes that are appended in one call to make a tree.
 const BATCH: usize = 500;
 /// How deep a bushy tree is: each node of its trunk has many children.
 const TRUNK: usize = 20;
-/// What a message says: 200 bytes, as in the measurements of dataknobs that these are compared with.
-const TEXT: &str = "The quick brown fox jumps over the lazy dog, and the dog, who has seen many a fox in its time, \
-    neither turns its head nor opens an eye, for the sun is warm, the grass is soft and the day is still young.";
+/// How long a message is, in bytes: as in the measurements of dataknobs that these are compared with.
+const LENGTH: usize = 200;
 
 #[derive(Clone, Copy, Debug)]
 enum Place {
     Memory,
-    Files,
+    Files(Durability),
     Sqlite(Durability),
 }
 
-const PLACES: [(&str, Place); 4] = [
+const PLACES: [(&str, Place); 5] = [
     ("memory", Place::Memory),
-    ("file", Place::Files),
+    ("file", Place::Files(Durability::PowerLoss)),
+    ("file, no fsync", Place::Files(Durability::Crash)),
     ("sqlite", Place::Sqlite(Durability::PowerLoss)),
     ("sqlite, no fsync", Place::Sqlite(Durability::Crash)),
 ];
+
+/// The stores that are asked for.
+fn places() -> impl Iterator<Item = (&'static str, Place)> {
+    let beginning = std::env::var("ALLOQUY_BENCH_STORES").unwrap_or_default();
+    PLACES.into_iter().filter(move |(name, _)| name.starts_with(&beginning))
+}
 
 impl Place {
     fn open(self, folder: &Path) -> Arc<dyn ConversationStore> {
         block_on(async {
             match self {
                 Self::Memory => Arc::new(MemoryStore::default()) as Arc<dyn ConversationStore>,
-                Self::Files => Arc::new(FileStore::open(folder.join("files")).await.unwrap()),
+                Self::Files(durability) => {
+                    Arc::new(FileStore::open_with(folder.join("files"), durability).await.unwrap())
+                }
                 Self::Sqlite(durability) => {
                     Arc::new(SqliteStore::open_with(folder.join("chats.db"), durability).await.unwrap())
                 }
@@ -59,22 +77,32 @@ struct Bench {
     owner: Owner,
     id: ConversationId,
     head: Option<NodeId>,
+    speaker: Speaker,
 }
 
 impl Bench {
     fn new(store: Arc<dyn ConversationStore>) -> Self {
         let (owner, id): (_, ConversationId) = (Owner::local(), "bench".parse().unwrap());
         block_on(store.create(&owner, &ConversationRecord::new(id.clone(), Preface::default()))).unwrap();
-        Self { store, owner, id, head: None }
+        Self { store, owner, id, head: None, speaker: Speaker::default() }
+    }
+
+    fn node(&mut self, parent: Option<NodeId>) -> Node {
+        let text = self.speaker.say(LENGTH / 2);
+        Node::new(parent, Message::user(&text[..LENGTH]))
     }
 
     /// Appends nodes, each below the one that `parent` chooses by its number.
-    fn grow(&self, count: usize, mut parent: impl FnMut(usize, &[NodeId]) -> Option<NodeId>) -> Vec<NodeId> {
+    fn grow(
+        &mut self,
+        count: usize,
+        mut parent: impl FnMut(usize, &[NodeId]) -> Option<NodeId>,
+    ) -> Vec<NodeId> {
         let mut ids = Vec::with_capacity(count);
         while ids.len() < count {
             let mut nodes = Vec::with_capacity(BATCH);
             while nodes.len() < BATCH && ids.len() < count {
-                let node = Node::new(parent(ids.len(), &ids), Message::user(TEXT));
+                let node = self.node(parent(ids.len(), &ids));
                 ids.push(node.id);
                 nodes.push(node);
             }
@@ -84,15 +112,13 @@ impl Bench {
     }
 
     /// One message: a node, and the head moved to it.
-    fn say(&mut self, parent: Option<NodeId>) -> NodeId {
-        let node = Node::new(parent, Message::user(TEXT));
+    fn say(&mut self, node: Node) {
         let id = node.id;
         block_on(async {
             self.store.append(&self.owner, &self.id, &[node]).await.unwrap();
             self.store.set_head(&self.owner, &self.id, self.head, Some(id)).await.unwrap();
         });
         self.head = Some(id);
-        id
     }
 }
 
@@ -115,63 +141,128 @@ impl Shape {
     }
 }
 
-/// The time of the median append, and the bytes written for an append on average.
-fn appends(place: Place, shape: Shape, size: usize) -> (Duration, Option<u64>) {
-    let folder = tempfile::tempdir().unwrap();
-    let mut bench = Bench::new(place.open(folder.path()));
-    let mut ids = bench.grow(size, |number, ids| shape.parent(number, ids));
-    // The first one moves the head across the tree.
-    let mut say = |number: usize| ids.push(bench.say(shape.parent(number, &ids)));
-    say(size);
-    let (mut times, before) = (Vec::with_capacity(APPENDS), written());
-    for number in 0..APPENDS {
-        let start = Instant::now();
-        say(size + 1 + number);
-        times.push(start.elapsed());
-    }
-    let bytes = written().zip(before).map(|(after, before)| (after - before) / APPENDS as u64);
-    times.sort_unstable();
-    (times[times.len() / 2], bytes)
+/// A tree that grows, and what its messages cost.
+struct Growing {
+    bench: Bench,
+    shape: Shape,
+    ids: Vec<NodeId>,
+    times: Vec<Duration>,
+    spent: Spent,
+    _folder: TempDir,
 }
 
-/// The bytes that this process has handed to `write` so far.
-fn written() -> Option<u64> {
-    let counts = std::fs::read_to_string("/proc/self/io").ok()?;
-    counts.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
+impl Growing {
+    fn new(place: Place, shape: Shape, size: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut bench = Bench::new(place.open(folder.path()));
+        let ids = bench.grow(size, |number, ids| shape.parent(number, ids));
+        let mut growing =
+            Self { bench, shape, ids, times: Vec::new(), spent: Spent::default(), _folder: folder };
+        // The first message moves the head across the tree.
+        growing.say();
+        (growing.times, growing.spent) = (Vec::with_capacity(MESSAGES), Spent::default());
+        growing
+    }
+
+    fn say(&mut self) {
+        let node = self.bench.node(self.shape.parent(self.ids.len(), &self.ids));
+        self.ids.push(node.id);
+        let (before, start) = (Spent::so_far(), Instant::now());
+        self.bench.say(node);
+        self.times.push(start.elapsed());
+        let after = Spent::so_far();
+        self.spent.processor += after.processor - before.processor;
+        self.spent.bytes += after.bytes - before.bytes;
+    }
+
+    fn cost(mut self) -> Cost {
+        self.times.sort_unstable();
+        let count = self.times.len();
+        Cost {
+            median: self.times[count / 2],
+            mean: self.times.iter().sum::<Duration>() / count as u32,
+            processor: self.spent.processor / count as u32,
+            bytes: self.spent.bytes / count as u64,
+        }
+    }
+}
+
+/// What a message costs; processor and bytes on average.
+#[derive(Clone, Copy)]
+struct Cost {
+    median: Duration,
+    mean: Duration,
+    processor: Duration,
+    bytes: u64,
+}
+
+/// Lets trees of these sizes grow by turns.
+fn costs(place: Place, shape: Shape, sizes: &[usize]) -> Vec<Cost> {
+    let mut trees: Vec<_> = sizes.iter().map(|size| Growing::new(place, shape, *size)).collect();
+    for _ in 0..MESSAGES {
+        trees.iter_mut().for_each(Growing::say);
+    }
+    trees.into_iter().map(Growing::cost).collect()
 }
 
 fn milliseconds(time: Duration) -> String {
     format!("{:.3} ms", time.as_secs_f64() * 1e3)
 }
 
-fn bytes(count: Option<u64>) -> String {
-    count.map_or_else(|| "unknown".to_owned(), |count| format!("{count} B"))
-}
-
-fn print_appends() {
+fn print_messages() {
     let most = std::env::var("ALLOQUY_BENCH_NODES").map_or(usize::MAX, |most| most.parse().unwrap());
-    println!("| store | tree | nodes | a message | written |\n|---|---|---|---|---|");
-    for (name, place) in PLACES {
+    let sizes: Vec<_> = SIZES.into_iter().filter(|size| *size <= most).collect();
+    println!(
+        "| store | tree | nodes | a message, median | mean | processor | written |\n|---|---|---|---|---|---|---|"
+    );
+    let mut growths = Vec::new();
+    for (name, place) in places() {
         for (shape_name, shape) in [("chain", Shape::Chain), ("bushy", Shape::Bushy { trunk: TRUNK })] {
-            for size in SIZES.into_iter().filter(|size| *size <= most) {
-                let (time, count) = appends(place, shape, size);
-                println!("| {name} | {shape_name} | {size} | {} | {} |", milliseconds(time), bytes(count));
+            let costs = costs(place, shape, &sizes);
+            for (size, cost) in sizes.iter().zip(&costs) {
+                let (median, mean) = (milliseconds(cost.median), milliseconds(cost.mean));
+                let (processor, bytes) = (milliseconds(cost.processor), cost.bytes);
+                println!("| {name} | {shape_name} | {size} | {median} | {mean} | {processor} | {bytes} B |");
+            }
+            if let (Some(small), Some(large)) = (costs.get(1), costs.last()) {
+                growths.push((name, shape_name, growth(small, large)));
             }
         }
     }
+    let (from, to) = (sizes.get(1).unwrap_or(&0), sizes.last().unwrap_or(&0));
+    println!(
+        "\n| from {from} to {to} nodes | tree | median | mean | processor | written |\n|---|---|---|---|---|---|"
+    );
+    for (name, shape, [median, mean, processor, bytes]) in growths {
+        println!("| {name} | {shape} | {median:+.1} % | {mean:+.1} % | {processor:+.1} % | {bytes:+.1} % |");
+    }
+}
+
+/// By how many per cent a message costs more in the large tree: median and mean of time,
+/// processor, bytes.
+fn growth(small: &Cost, large: &Cost) -> [f64; 4] {
+    let pairs = [
+        (small.median.as_secs_f64(), large.median.as_secs_f64()),
+        (small.mean.as_secs_f64(), large.mean.as_secs_f64()),
+        (small.processor.as_secs_f64(), large.processor.as_secs_f64()),
+        (small.bytes as f64, large.bytes as f64),
+    ];
+    pairs.map(|(from, to)| if from > 0.0 { (to / from - 1.0) * 100.0 } else { 0.0 })
 }
 
 fn print_lives() {
-    println!("\n| store | 400 turns | written | on disk | reopen 5000 nodes | append there |");
+    println!("\n| store | 400 turns | written | on disk | reopen 5000 nodes | a message there, mean |");
     println!("|---|---|---|---|---|---|");
-    for (name, place) in PLACES.into_iter().skip(1) {
+    for (name, place) in places().filter(|(name, _)| *name != "memory") {
         let folder = tempfile::tempdir().unwrap();
         let mut bench = Bench::new(place.open(folder.path()));
-        let (start, before, mut tip) = (Instant::now(), written(), None);
+        let (before, start, mut tip) = (Spent::so_far(), Instant::now(), None);
         for _ in 0..800 {
-            tip = Some(bench.say(tip));
+            let node = bench.node(tip);
+            tip = Some(node.id);
+            bench.say(node);
         }
-        let (chat, wrote) = (start.elapsed(), written().zip(before).map(|(after, before)| after - before));
+        let (chat, wrote) = (start.elapsed(), Spent::so_far().bytes - before.bytes);
         let size = size_of(folder.path());
         bench.grow(4_200, |number, ids| if number == 0 { tip } else { ids.last().copied() });
         drop(bench);
@@ -180,9 +271,9 @@ fn print_lives() {
         let (_, tree) = block_on(store.load(&Owner::local(), &"bench".parse().unwrap())).unwrap();
         let reopened = start.elapsed();
         assert_eq!(tree.len(), 5_000);
-        let (append, _) = appends(place, Shape::Chain, 5_000);
+        let append = costs(place, Shape::Chain, &[5_000])[0].mean;
         let (chat, reopened, append) = (milliseconds(chat), milliseconds(reopened), milliseconds(append));
-        println!("| {name} | {chat} | {} | {size} B | {reopened} | {append} |", bytes(wrote));
+        println!("| {name} | {chat} | {wrote} B | {size} B | {reopened} | {append} |");
     }
 }
 
@@ -198,9 +289,9 @@ fn size_of(folder: &Path) -> u64 {
 /// A trunk of 1,000 nodes in a tree of 100,000.
 fn print_paths() {
     println!("\n| store | path of 1000 in 100,000 nodes |\n|---|---|");
-    for (name, place) in PLACES {
+    for (name, place) in places() {
         let folder = tempfile::tempdir().unwrap();
-        let bench = Bench::new(place.open(folder.path()));
+        let mut bench = Bench::new(place.open(folder.path()));
         let shape = Shape::Bushy { trunk: 1_000 };
         let ids = bench.grow(100_000, |number, ids| shape.parent(number, ids));
         let mut times = Vec::new();
@@ -218,7 +309,7 @@ fn print_paths() {
 fn main() {
     // `cargo test --benches` runs this too, and asks for nothing.
     if std::env::args().any(|argument| argument == "--bench") {
-        print_appends();
+        print_messages();
         print_lives();
         print_paths();
     }

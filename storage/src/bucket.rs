@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use alloquy_core::{
     BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error,
-    ErrorKind, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+    ErrorKind, Node, NodeId, Owner, PartialDeletion, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use object_store::ObjectStore;
@@ -201,6 +201,11 @@ async fn prune(bucket: &Bucket, owner: &Owner, id: &ConversationId, node: NodeId
         .await
 }
 
+/// Blobs that cannot be collected now are collected another time: the deletion itself is done.
+async fn collect_after_deletion(bucket: &Bucket, owner: &Owner) {
+    let _ = bucket.collect(owner, BLOB_GRACE).await;
+}
+
 #[async_trait]
 impl ConversationStore for BucketStore {
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
@@ -245,7 +250,8 @@ impl ConversationStore for BucketStore {
         let (owner, id) = (owner.clone(), id.clone());
         self.run(async move |bucket: &Bucket| {
             bucket.compact(&owner, &id).await?;
-            bucket.collect(&owner, BLOB_GRACE).await.map(drop)
+            collect_after_deletion(bucket, &owner).await;
+            Ok(())
         })
         .await
     }
@@ -295,12 +301,12 @@ impl ConversationStore for BucketStore {
         let (owner, id) = (owner.clone(), id.clone());
         self.run(async move |bucket: &Bucket| {
             bucket.delete(&owner, &id).await?;
-            bucket.collect(&owner, BLOB_GRACE).await.map(drop)
+            collect_after_deletion(bucket, &owner).await;
+            Ok(())
         })
         .await
     }
 
-    /// Each conversation is deleted whole; when the store fails half-way, some are and others are not.
     async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
         query.must_be_filtered()?;
         let (owner, query) = (owner.clone(), query.clone());
@@ -309,15 +315,13 @@ impl ConversationStore for BucketStore {
             let mut deleted = Vec::new();
             for summary in page.conversations {
                 match bucket.delete(&owner, &summary.record.id).await {
+                    Ok(()) => deleted.push(summary.record.id),
                     // Somebody else deleted it meanwhile.
                     Err(Failure::NoConversation(_)) => {}
-                    outcome => {
-                        outcome?;
-                        deleted.push(summary.record.id);
-                    }
+                    Err(failure) => return Err(PartialDeletion::error(deleted, failure.into()).into()),
                 }
             }
-            bucket.collect(&owner, BLOB_GRACE).await?;
+            collect_after_deletion(bucket, &owner).await;
             Ok(deleted)
         })
         .await

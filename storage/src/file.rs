@@ -3,6 +3,9 @@
 mod blobs;
 mod cache;
 mod disk;
+// Without the feature there is nobody who tells a disk to fail.
+#[cfg_attr(not(feature = "testing"), allow(dead_code, unreachable_pub))]
+mod faults;
 mod folder;
 mod fsck;
 mod line;
@@ -23,8 +26,12 @@ use alloquy_core::{
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
+use self::disk::Disk;
+#[cfg(feature = "testing")]
+pub use self::faults::{DiskCall, DiskFault, DiskFaults};
 use self::folder::Folder;
 pub use self::fsck::{Finding, Flaw, FolderReport};
+use crate::durability::Durability;
 use crate::failure::Failure;
 use crate::worker::Worker;
 
@@ -68,15 +75,48 @@ impl FileStore {
         Self::open_with_patience(path, PATIENCE).await
     }
 
+    /// Opens the folder at a path as [`FileStore::open`] does; `durability` says what acknowledged changes survive.
+    ///
+    /// # Errors
+    /// As [`FileStore::open`].
+    ///
+    /// ```
+    /// use alloquy_storage::{Durability, FileStore};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # pollster::block_on(async {
+    /// let store = FileStore::open_with(folder.path().join("scratch"), Durability::Crash).await?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn open_with(path: impl AsRef<Path>, durability: Durability) -> Result<Self> {
+        Self::start(path.as_ref(), Disk { durability, ..Disk::default() }, PATIENCE).await
+    }
+
     /// Opens the folder at a path as [`FileStore::open`] does; calls of this store wait this long for what other
     /// stores hold.
     ///
     /// # Errors
     /// As [`FileStore::open`].
     pub async fn open_with_patience(path: impl AsRef<Path>, patience: Duration) -> Result<Self> {
-        let path = path.as_ref().to_owned();
+        Self::start(path.as_ref(), Disk::default(), patience).await
+    }
+
+    /// Opens the folder at a path as [`FileStore::open`] does, on a disk that fails when it is told to.
+    ///
+    /// # Errors
+    /// As [`FileStore::open`], and those that it is told.
+    #[cfg(feature = "testing")]
+    pub async fn open_faulty(path: impl AsRef<Path>, faults: Arc<dyn DiskFaults>) -> Result<Self> {
+        let disk = Disk { faults: Some(faults), ..Disk::default() };
+        Self::start(path.as_ref(), disk, PATIENCE).await
+    }
+
+    async fn start(path: &Path, disk: Disk, patience: Duration) -> Result<Self> {
+        let path = path.to_owned();
         let root = path.clone();
-        let worker = Worker::start(move || Folder::open(&root, patience)).await?;
+        let worker = Worker::start(move || Folder::open(&root, disk, patience)).await?;
         Ok(Self { worker, path })
     }
 

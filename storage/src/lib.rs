@@ -16,6 +16,7 @@
 //! Every store keeps the contract of [`ConversationStore`](alloquy_core::ConversationStore), runs its work on a
 //! thread of its own, and needs no async runtime of its caller.
 
+mod durability;
 mod open;
 
 #[cfg(feature = "object-store")]
@@ -43,6 +44,9 @@ mod worker;
 pub use alloquy_core::MemoryStore;
 #[cfg(feature = "object-store")]
 pub use bucket::BucketStore;
+pub use durability::Durability;
+#[cfg(all(feature = "file", feature = "testing"))]
+pub use file::{DiskCall, DiskFault, DiskFaults};
 #[cfg(feature = "file")]
 pub use file::{FileStore, Finding, Flaw, FolderReport};
 #[cfg(feature = "sqlite")]
@@ -51,4 +55,4 @@ pub use open::open;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
-pub use sqlite::{Durability, SqliteStore};
+pub use sqlite::SqliteStore;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use alloquy_core::{ConversationStore, Error, ErrorKind, MemoryStore, Result};
 
+use crate::durability::Durability;
+
 /// Opens the store that a URL names, and creates it where there is none.
 ///
 /// | URL | store |
@@ -18,7 +20,8 @@ use alloquy_core::{ConversationStore, Error, ErrorKind, MemoryStore, Result};
 /// | `PATH.db`, `PATH.sqlite`, `PATH.sqlite3` | the SQLite database at that path |
 ///
 /// A path is taken as it is, without percent-encoding; `//` in front of it is dropped, so that
-/// `sqlite:///var/chats.db` is `/var/chats.db`.
+/// `sqlite:///var/chats.db` is `/var/chats.db`. Behind it may stand `?durability=crash` or `?durability=power-loss`, which
+/// is a [`Durability`]; so a path with a `?` in it is opened by `FileStore::open` or `SqliteStore::open` alone.
 ///
 /// ```
 /// use alloquy_core::{Owner, Query};
@@ -38,8 +41,8 @@ use alloquy_core::{ConversationStore, Error, ErrorKind, MemoryStore, Result};
 pub async fn open(url: &str) -> Result<Arc<dyn ConversationStore>> {
     match place(url)? {
         Place::Memory => Ok(Arc::new(MemoryStore::default())),
-        Place::Folder(path) => folder(path).await,
-        Place::Database(path) => database(path).await,
+        Place::Folder(path, durability) => folder(path, durability).await,
+        Place::Database(path, durability) => database(path, durability).await,
         Place::DatabaseInMemory => database_in_memory().await,
         Place::Server(url) => server(&url).await,
         Place::Bucket(url) => bucket(&url).await,
@@ -48,17 +51,20 @@ pub async fn open(url: &str) -> Result<Arc<dyn ConversationStore>> {
 
 enum Place {
     Memory,
-    Folder(PathBuf),
-    Database(PathBuf),
+    Folder(PathBuf, Durability),
+    Database(PathBuf, Durability),
     DatabaseInMemory,
     Server(String),
     Bucket(String),
 }
 
 fn place(url: &str) -> Result<Place> {
-    let path = |rest: &str| match rest.strip_prefix("//").unwrap_or(rest) {
-        "" => Err(unknown(url)),
-        path => Ok(PathBuf::from(path)),
+    let path = |rest: &str| {
+        let (path, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        match path.strip_prefix("//").unwrap_or(path) {
+            "" => Err(unknown(url)),
+            path => Ok((PathBuf::from(path), durability(url, parameters)?)),
+        }
     };
     match url.split_once(':') {
         Some(("memory", "")) => Ok(Place::Memory),
@@ -67,15 +73,32 @@ fn place(url: &str) -> Result<Place> {
             Ok(Place::Server(url.to_owned()))
         }
         Some(("s3", rest)) if rest.starts_with("//") => Ok(Place::Bucket(url.to_owned())),
-        Some(("file", rest)) => path(rest).map(Place::Folder),
-        Some(("sqlite", rest)) => path(rest).map(Place::Database),
+        Some(("file", rest)) => path(rest).map(|(path, durability)| Place::Folder(path, durability)),
+        Some(("sqlite", rest)) => path(rest).map(|(path, durability)| Place::Database(path, durability)),
         // One letter is a drive, as in `C:\chats.db`.
         Some((scheme, _)) if scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
             Err(unknown(url))
         }
-        _ if is_database(Path::new(url)) => Ok(Place::Database(url.into())),
+        _ if is_database(Path::new(url)) => Ok(Place::Database(url.into(), Durability::default())),
         _ => Err(unknown(url)),
     }
+}
+
+/// Reads what stands behind the `?` of a path; the last one counts.
+fn durability(url: &str, parameters: &str) -> Result<Durability> {
+    let mut durability = Durability::default();
+    for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+        durability = match parameter {
+            "durability=power-loss" => Durability::PowerLoss,
+            "durability=crash" => Durability::Crash,
+            other => {
+                let valid = "durability=power-loss or durability=crash";
+                let message = format!("{other:?} is no parameter of {url:?}, use {valid}");
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+        };
+    }
+    Ok(durability)
 }
 
 fn is_database(path: &Path) -> bool {
@@ -96,13 +119,13 @@ fn shown(url: &str) -> String {
 }
 
 #[cfg(feature = "file")]
-async fn folder(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
-    Ok(Arc::new(crate::FileStore::open(path).await?))
+async fn folder(path: PathBuf, durability: Durability) -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::FileStore::open_with(path, durability).await?))
 }
 
 #[cfg(feature = "sqlite")]
-async fn database(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
-    Ok(Arc::new(crate::SqliteStore::open(path).await?))
+async fn database(path: PathBuf, durability: Durability) -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::SqliteStore::open_with(path, durability).await?))
 }
 
 #[cfg(feature = "sqlite")]
@@ -131,12 +154,12 @@ async fn server(url: &str) -> Result<Arc<dyn ConversationStore>> {
 }
 
 #[cfg(not(feature = "file"))]
-async fn folder(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
+async fn folder(path: PathBuf, _: Durability) -> Result<Arc<dyn ConversationStore>> {
     Err(left_out("file", &path))
 }
 
 #[cfg(not(feature = "sqlite"))]
-async fn database(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
+async fn database(path: PathBuf, _: Durability) -> Result<Arc<dyn ConversationStore>> {
     Err(left_out("sqlite", &path))
 }
 

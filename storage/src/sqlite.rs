@@ -21,6 +21,7 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use serde_json::{Map, Value};
 
+use crate::durability::Durability;
 use crate::failure::Failure;
 use crate::worker::Worker;
 
@@ -49,18 +50,6 @@ use crate::worker::Worker;
 pub struct SqliteStore {
     worker: Worker<Connection>,
     name: String,
-}
-
-/// What an acknowledged change survives.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Durability {
-    /// Everything, as the contract of stores says: it is on the disk when the call returns.
-    #[default]
-    PowerLoss,
-    /// The end of this process, however sudden, but no power failure, which may take what was acknowledged last. The
-    /// database stays whole in any case. Saves each change the time of one `fsync`.
-    Crash,
 }
 
 impl SqliteStore {
@@ -137,18 +126,6 @@ impl SqliteStore {
         question: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
         self.transact(TransactionBehavior::Deferred, question).await
-    }
-
-    /// Answers a query in one state of the database, in which every word is written that it may ask for.
-    async fn ask<T: Send + 'static>(
-        &self,
-        query: &Query,
-        question: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T> {
-        if query.search_text().is_some() && self.read(words::are_behind).await? {
-            self.write(words::catch_up).await?;
-        }
-        self.read(question).await
     }
 
     async fn transact<T: Send + 'static>(
@@ -238,17 +215,17 @@ impl ConversationStore for SqliteStore {
 
     async fn list(&self, owner: &Owner, query: &Query) -> Result<ConversationPage> {
         let (owner, asked) = (owner.clone(), query.clone());
-        self.ask(query, move |transaction| questions::list(transaction, &owner, &asked)).await
+        self.read(move |transaction| questions::list(transaction, &owner, &asked)).await
     }
 
     async fn count(&self, owner: &Owner, query: &Query) -> Result<usize> {
         let (owner, asked) = (owner.clone(), query.clone());
-        self.ask(query, move |transaction| questions::count(transaction, &owner, &asked)).await
+        self.read(move |transaction| questions::count(transaction, &owner, &asked)).await
     }
 
     async fn search(&self, owner: &Owner, query: &Query) -> Result<SearchPage> {
         let (owner, asked) = (owner.clone(), query.clone());
-        self.ask(query, move |transaction| questions::search(transaction, &owner, &asked)).await
+        self.read(move |transaction| questions::search(transaction, &owner, &asked)).await
     }
 
     async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {

@@ -23,16 +23,17 @@ const MEMBERS: [(&str, &[&str]); 10] = [
 ];
 
 /// Crates from elsewhere, and the only folders that may import them.
-const ELSEWHERE: [(&[&str], &[&str]); 6] = [
+const ELSEWHERE: [(&[&str], &[&str]); 7] = [
     (&["derivre", "llguidance", "toktrie"], &["constraints"]),
     (&["minijinja"], &["templates"]),
     (&["ort", "tokenizers"], &["backends/onnx"]),
     (&["rmcp"], &["tools/"]),
     (&["image", "ndarray", "symphonia"], &["backends/", "processors"]),
     (
-        &["hyper", "object_store", "reqwest", "rusqlite", "sqlx", "tokio", "tokio-postgres"],
-        &["backends/openai", "cli", "storage", "tools/"],
+        &["deadpool-postgres", "object_store", "rusqlite", "sqlx", "tokio-postgres", "tokio-postgres-rustls"],
+        &["storage"],
     ),
+    (&["hyper", "reqwest", "tokio"], &["backends/openai", "cli", "storage", "tools/"]),
 ];
 
 /// Crates that stand nowhere below these folders, however long the way.

@@ -99,14 +99,33 @@ pub(crate) fn last_rows(
     rows: usize,
     into: &mut Vec<f32>,
 ) -> ort::Result<()> {
-    let missing = || ort::Error::new(format!("{} was not given", layout.logits));
-    let (shape, values) = outputs.get(&layout.logits).ok_or_else(missing)?.try_extract_tensor::<f32>()?;
-    let wrong = || ort::Error::new(format!("{} has the shape {shape:?}", layout.logits));
-    if values.len() < layout.vocabulary {
-        return Err(wrong());
-    }
+    let values = logits(outputs, layout, 1)?;
     let start = values.len().saturating_sub(rows * layout.vocabulary);
     into.clear();
-    into.extend_from_slice(values.get(start..).ok_or_else(wrong)?);
+    into.extend_from_slice(values.get(start..).unwrap_or_default());
     Ok(())
+}
+
+/// Copies the logits of the last token of one row out of the outputs of a run of several.
+pub(crate) fn row_logits(
+    outputs: &SessionOutputs<'_>,
+    layout: &Layout,
+    row: usize,
+    into: &mut Vec<f32>,
+) -> ort::Result<()> {
+    let values = logits(outputs, layout, row + 1)?;
+    let start = row * layout.vocabulary;
+    into.clear();
+    into.extend_from_slice(values.get(start..start + layout.vocabulary).unwrap_or_default());
+    Ok(())
+}
+
+/// The logits of a run, of which there must be at least so many rows.
+fn logits<'a>(outputs: &'a SessionOutputs<'_>, layout: &Layout, rows: usize) -> ort::Result<&'a [f32]> {
+    let missing = || ort::Error::new(format!("{} was not given", layout.logits));
+    let (shape, values) = outputs.get(&layout.logits).ok_or_else(missing)?.try_extract_tensor::<f32>()?;
+    match values.len() >= rows * layout.vocabulary {
+        true => Ok(values),
+        false => Err(ort::Error::new(format!("{} has the shape {shape:?}", layout.logits))),
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{Engine, Error, ErrorKind, ModelInfo, Result, Session, Tokenizer};
+use alloquy_core::{Engine, Error, ErrorKind, ModelInfo, Result, Session, Step, Tokenizer};
 use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
 
 use crate::decoder::{self, Decoder, Threads, Waiting};
@@ -15,7 +15,7 @@ use crate::model_files::ModelFiles;
 use crate::model_info::{context_length, model_info};
 use crate::providers::provider;
 use crate::runtime::require_version;
-use crate::session::OnnxSession;
+use crate::session::{OnnxSession, forward_many};
 use crate::source::Source;
 use crate::tokenizer::HuggingFaceTokenizer;
 
@@ -78,6 +78,14 @@ impl Engine for OnnxEngine {
 
     fn open(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(OnnxSession::new(Arc::clone(&self.decoder), self.chunk)))
+    }
+
+    fn prefill_chunk(&self) -> usize {
+        self.chunk
+    }
+
+    fn forward_many(&self, steps: &mut [Step<'_>]) -> Result<()> {
+        forward_many(&self.decoder, steps)
     }
 }
 

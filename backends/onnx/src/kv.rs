@@ -8,9 +8,12 @@ use crate::decoder::Decoder;
 use crate::error;
 use crate::layout::{CacheKind, Slot};
 
+mod batch;
+mod buffers;
 mod concat;
 mod shared;
 
+pub(crate) use batch::{Share, step};
 use concat::ConcatCache;
 use shared::SharedCache;
 
@@ -47,6 +50,27 @@ impl Cache {
         }
     }
 
+    /// Returns its share of a step with others, where its kind can have one: `token` behind the first `held` positions.
+    pub(crate) fn share<'a>(
+        &'a mut self,
+        token: TokenId,
+        held: usize,
+        logits: &'a mut Vec<f32>,
+    ) -> Option<Share<'a>> {
+        match self {
+            Self::Shared(cache) => Some(Share { cache, token, held, logits }),
+            Self::Concat(_) => None,
+        }
+    }
+
+    /// Returns for how many positions it has room.
+    pub(crate) fn positions(&self) -> usize {
+        match self {
+            Self::Shared(cache) => cache.capacity(),
+            Self::Concat(cache) => cache.positions(),
+        }
+    }
+
     /// Copies the first `held` positions.
     pub(crate) fn fork(&self, decoder: &Decoder, held: usize) -> Result<Self> {
         Ok(match self {
@@ -56,9 +80,9 @@ impl Cache {
     }
 }
 
-/// Makes a tensor of zeros for `positions`.
-fn empty_tensor(slot: &Slot, positions: usize) -> Result<Tensor<f32>> {
-    let shape = [1, slot.heads as i64, positions as i64, slot.width as i64];
+/// Makes a tensor of zeros for `positions` in each of `rows`.
+fn empty_tensor(slot: &Slot, rows: usize, positions: usize) -> Result<Tensor<f32>> {
+    let shape = [rows as i64, slot.heads as i64, positions as i64, slot.width as i64];
     let tensor = Tensor::<f32>::new(&Allocator::default(), shape);
     let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;
     let (_, values) = tensor.try_extract_tensor_mut::<f32>().map_err(error::runtime("clear a cache"))?;

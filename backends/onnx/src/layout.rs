@@ -24,6 +24,8 @@ pub(crate) struct Layout {
     /// Every cache tensor.
     pub(crate) slots: Vec<Slot>,
     pub(crate) cache: CacheKind,
+    /// Whether a run may have several rows.
+    pub(crate) takes_rows: bool,
 }
 
 /// The input that numbers the tokens.
@@ -87,10 +89,16 @@ impl Layout {
             vocabulary: graph.vocabulary(&logits)?,
             logits,
             cache: graph.cache_kind(),
+            takes_rows: graph.takes_rows(),
             slots,
         };
         graph.without_strangers(&layout)?;
         Ok(layout)
+    }
+
+    /// How many bytes of all cache tensors one position takes.
+    pub(crate) fn bytes_per_position(&self) -> usize {
+        self.slots.iter().map(|slot| slot.heads * slot.width * size_of::<f32>()).sum()
     }
 
     fn knows(&self, input: &str) -> bool {
@@ -120,6 +128,13 @@ impl Graph<'_> {
                 Err(unsupported(format!("the graph takes {name} as {other:?}, only Int64 is supported")))
             }
         }
+    }
+
+    /// A symbolic batch stands as -1.
+    fn takes_rows(&self) -> bool {
+        let input = find(self.inputs, &self.input_name("input_ids"));
+        let shape = input.and_then(|input| input.dtype().tensor_shape());
+        shape.is_some_and(|shape| shape.first().is_some_and(|&rows| rows < 0))
     }
 
     fn optional(&self, field: &str) -> Option<String> {

@@ -1,12 +1,13 @@
 //! One conversation's place in a model: how many units its cache holds. Knows no text.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use alloquy_core::{Cancel, Error, ErrorKind, Result, Session, TokenId, Unit};
+use alloquy_core::{Cancel, Error, ErrorKind, Result, Session, Step, TokenId, Unit};
 
 use crate::decoder::Decoder;
 use crate::error::unsupported;
-use crate::kv::Cache;
+use crate::kv::{Cache, Share, step};
 
 /// How many tokens' logits are held at once: 20 MB for a large vocabulary.
 const SCORED_AT_ONCE: usize = 32;
@@ -28,6 +29,17 @@ impl OnnxSession {
         Self { decoder, cache, held: 0, chunk, logits: Vec::new() }
     }
 
+    fn share(&mut self, token: TokenId) -> Option<Share<'_>> {
+        self.cache.share(token, self.held, &mut self.logits)
+    }
+
+    /// Computes tokens at once, and leaves the logits of the last `rows`.
+    fn run(&mut self, tokens: &[TokenId], rows: usize) -> Result<()> {
+        self.cache.run(&self.decoder, tokens, self.held, rows, &mut self.logits)?;
+        self.held += tokens.len();
+        Ok(())
+    }
+
     fn check_room(&self, count: usize) -> Result<()> {
         let (held, context) = (self.held, self.decoder.context_length);
         match count {
@@ -41,6 +53,28 @@ impl OnnxSession {
     }
 }
 
+/// Computes one token in each of several sessions, at once where the graph takes several rows.
+pub(crate) fn forward_many(decoder: &Decoder, steps: &mut [Step<'_>]) -> Result<()> {
+    let count = steps.len();
+    let mut sessions = Vec::with_capacity(count);
+    for Step { session, unit } in steps {
+        let session: &mut dyn Any = *session;
+        let foreign = || Error::new(ErrorKind::Invalid, "a session of another engine cannot step here");
+        let session = session.downcast_mut::<OnnxSession>().ok_or_else(foreign)?;
+        session.check_room(1)?;
+        sessions.push((token(unit, decoder)?, session));
+    }
+    let shares = sessions.iter_mut().filter_map(|(token, session)| session.share(*token));
+    let mut shares: Vec<_> = shares.collect();
+    if decoder.layout.takes_rows && count > 0 && shares.len() == count {
+        step(decoder, &mut shares)?;
+        sessions.into_iter().for_each(|(_, session)| session.held += 1);
+        return Ok(());
+    }
+    drop(shares);
+    sessions.into_iter().try_for_each(|(token, session)| session.run(&[token], 1))
+}
+
 impl Session for OnnxSession {
     fn resident(&self) -> usize {
         self.held
@@ -51,10 +85,13 @@ impl Session for OnnxSession {
         let tokens = units.iter().map(|unit| token(unit, &self.decoder)).collect::<Result<Vec<_>>>()?;
         for chunk in tokens.chunks(self.chunk) {
             cancel.check()?;
-            self.cache.run(&self.decoder, chunk, self.held, 1, &mut self.logits)?;
-            self.held += chunk.len();
+            self.run(chunk, 1)?;
         }
         Ok(&mut self.logits)
+    }
+
+    fn logits(&mut self) -> &mut [f32] {
+        &mut self.logits
     }
 
     /// Takes as many tokens at once as their logits are worth the room. A graph that computes the last logits alone is
@@ -81,6 +118,10 @@ impl Session for OnnxSession {
     fn truncate(&mut self, length: usize) -> Result<usize> {
         self.held = self.held.min(length);
         Ok(self.held)
+    }
+
+    fn bytes(&self) -> usize {
+        self.cache.positions() * self.decoder.layout.bytes_per_position()
     }
 
     fn fork(&self) -> Result<Box<dyn Session>> {

@@ -260,7 +260,8 @@ fn cost(reply: &Reply) -> String {
 
 fn cached(report: CacheReport) -> String {
     let CacheReport { prompt, reused, forwarded, .. } = report;
-    format!("prompt {prompt}: {reused} reused + {forwarded} forwarded")
+    let reason = report.miss.map_or_else(String::new, |reason| format!(" ({reason})"));
+    format!("prompt {prompt}: {reused} reused + {forwarded} forwarded{reason}")
 }
 
 #[cfg(test)]
@@ -321,7 +322,8 @@ mod tests {
         let mut reply = Reply::new(Message::assistant("Yes"));
         reply.finish = FinishReason::ContextFull;
         reply.degradations = vec![Degradation::MaxTokensCapped { asked: 900, room: 12 }];
-        reply.cache = Some(CacheReport { prompt: 30, reused: 20, forwarded: 10, first_difference: Some(20) });
+        let (prompt, reused, forwarded) = (30, 20, 10);
+        reply.cache = Some(CacheReport { prompt, reused, forwarded, first_difference: Some(20), miss: None });
         reply.seed = Some(7);
         let verbose = Output { verbose: 1, ..Output::default() };
         let (_, err) = printed(&verbose, LineEnd::Always, &[], &reply);

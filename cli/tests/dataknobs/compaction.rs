@@ -1,13 +1,12 @@
 //! What dataknobs calls compacting: older rounds of tools leave the path. Here the rounds that stay are copied below the
 //! question, and where they stood before is pruned.
 
-use alloquy_core::{ConversationStore, Node, Owner, Role};
-use pollster::block_on;
+use alloquy_core::{Node, Role};
 
-use crate::session::{Result, Session, said};
+use crate::session::{Result, Session};
 
 /// Leaves the last `keep` rounds behind the last question, and returns how many went.
-pub(crate) fn compact(session: &Session, keep: usize) -> Result<usize> {
+pub(crate) fn compact(session: &mut Session, keep: usize) -> Result<usize> {
     let Ok(history) = session.history() else { return Ok(0) };
     let Some(question) = history.iter().rposition(|node| node.message.role == Role::User) else {
         return Ok(0);
@@ -21,23 +20,24 @@ pub(crate) fn compact(session: &Session, keep: usize) -> Result<usize> {
         return Ok(0);
     }
     let first = rounds.get(gone).copied().unwrap_or(history.len());
-    let mut copies: Vec<Node> = Vec::new();
+    let before = session.tree()?.len();
+    session.goto_node(history[question].id)?;
     for node in &history[first..] {
-        let parent = copies.last().map_or(history[question].id, |copy| copy.id);
-        copies
-            .push(Node { metadata: node.metadata.clone(), ..Node::new(Some(parent), node.message.clone()) });
+        session.say(node.message.clone(), node.metadata.clone(), session.head()?)?;
     }
-    let (owner, id, head) = (Owner::local(), session.chat()?.id(), session.head()?);
-    let to = copies.last().map_or(history[question].id, |copy| copy.id);
-    block_on(async {
-        session.store.append(&owner, id, &copies).await?;
-        session.store.set_head(&owner, id, head, Some(to)).await?;
-        match history.get(first) {
-            Some(moved) => session.store.prune(&owner, id, moved.id).await,
-            None => Ok(()),
-        }
-    })
-    .map_err(said)?;
+    let pruned = match history.get(first) {
+        Some(moved) => session.prune(moved.id)?,
+        None => 0,
+    };
     session.save()?;
+    let copies = history.len() - first;
+    if session.tree()?.len() != before + copies - pruned || !stands(session, &history[..=question])? {
+        session.broken.push("compacting lost more than what it left out".to_owned());
+    }
     Ok(gone)
+}
+
+/// Whether what was said up to the question is as it was.
+fn stands(session: &Session, before: &[Node]) -> Result<bool> {
+    Ok(session.history()?.starts_with(before))
 }

@@ -1,11 +1,16 @@
 //! States and databases of earlier releases: what is made of them.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use alloquy_core::archive::{self, Archive, ArchiveFormat, ArchiveLimits, Mending, ReadArchive};
+use alloquy_core::{ConversationManager, ConversationStoreExt, Manager};
+use pollster::block_on;
 use serde_json::{Value, json};
 
+use crate::model::Provider;
 use crate::outcome::Outcome;
+use crate::session::here;
 use crate::state::{self, compare, list};
 
 /// Runs a state and what dataknobs makes of it.
@@ -21,20 +26,58 @@ pub(crate) fn run(case: &Value) -> Outcome {
         Ok(read) if fails => {
             let mut why = reasons(&read.mended);
             why.push("reads-on");
-            Outcome::Differs { how: format!("is read, but expected {}", expected["error"]), why }
+            let how = format!("is read, but expected {}", expected["error"]);
+            match lost(&read.archive, &case["serialized"]).or_else(|| unreachable(&read.archive)) {
+                None => Outcome::Differs { how, why },
+                Some(how) => Outcome::Differs { how, why: Vec::new() },
+            }
         }
-        Ok(read) => judge(&read, &case["serialized"]["edges"], expected),
+        Ok(read) => judge(&read, &case["serialized"], expected),
     }
 }
 
-fn judge(read: &ReadArchive, edges: &Value, expected: &Value) -> Outcome {
+fn judge(read: &ReadArchive, serialized: &Value, expected: &Value) -> Outcome {
+    if let Some(how) = lost(&read.archive, serialized).or_else(|| unreachable(&read.archive)) {
+        return Outcome::Differs { how, why: Vec::new() };
+    }
     let differences = differences(&read.archive, expected);
     if differences.is_empty() {
         return Outcome::Agrees;
     }
     let mut why = reasons(&read.mended);
-    why.extend((state::of(&read.archive)["edges"] != *edges).then_some("order"));
+    why.extend((state::of(&read.archive)["edges"] != serialized["edges"]).then_some("order"));
     Outcome::Differs { how: differences.join("\n   "), why }
+}
+
+/// Whatever a state holds is in the tree, or in the metadata where no way leads to it.
+fn lost(archive: &Archive, serialized: &Value) -> Option<String> {
+    let aside = archive.record.metadata.get("dataknobs").map_or(0, |noted| list(noted, "orphans").len());
+    let (kept, all) = (archive.nodes.len() + aside, list(serialized, "nodes").len());
+    (kept != all).then(|| format!("of {all} nodes {kept} are left"))
+}
+
+/// Each node is found by its address through a chat, and so is the path to the head.
+fn unreachable(archive: &Archive) -> Option<String> {
+    let manager = Manager::over(Arc::new(Provider::new(&Value::Null))).build().unwrap();
+    let state = state::of(archive);
+    block_on(async {
+        manager.store().import(manager.owner(), archive).await.unwrap();
+        let chat = manager.open(&archive.record.id).await.unwrap();
+        let tree = chat.tree().await.unwrap();
+        for node in list(&state, "nodes") {
+            let address = here(node["node_id"].as_str().unwrap()).unwrap();
+            let found = chat.resolve(&address.to_string()).await.unwrap().map(|id| tree.node(id).unwrap());
+            let depth = chat.path(address).await.unwrap().len();
+            let name = found.map(|found| tree.position(Some(found.id)).unwrap().places().len());
+            if name != Some(depth) {
+                return Some(format!("{node} is not found where it stands"));
+            }
+        }
+        let history: Vec<_> = chat.history().await.unwrap().iter().map(|node| node.id).collect();
+        let path: Vec<_> = tree.path(archive.record.head).unwrap().iter().map(|node| node.id).collect();
+        (history != path || history.len() != state::path(&state).len())
+            .then(|| "the head is elsewhere".to_owned())
+    })
 }
 
 fn differences(archive: &Archive, expected: &Value) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! The provider that the cases were recorded with: an echo, or what the case says next.
 
-use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
     CacheReport, ChatModel, Delta, Error, ErrorKind, FinishReason, Message, Part, Reply, ReplyStream,
@@ -17,20 +17,13 @@ pub(crate) struct Provider {
     responses: Mutex<VecDeque<Value>>,
     /// What it was asked: roles and texts.
     calls: Mutex<Vec<Value>>,
-    /// Whether the last response said what it took.
-    counted: Mutex<bool>,
 }
 
 impl Provider {
     pub(crate) fn new(setup: &Value) -> Self {
         let responses = setup["responses"].as_array().cloned().unwrap_or_default();
         let name = setup["model"].as_str().unwrap_or("echo-model").to_owned();
-        Self {
-            name,
-            responses: Mutex::new(responses.into()),
-            calls: Mutex::default(),
-            counted: Mutex::default(),
-        }
+        Self { name, responses: Mutex::new(responses.into()), calls: Mutex::default() }
     }
 
     pub(crate) fn calls(&self) -> Value {
@@ -43,12 +36,17 @@ impl Provider {
         responses.front()?.get("tool_calls").filter(|calls| !calls.is_null()).cloned()
     }
 
-    /// What a reply took, in dataknobs' words.
-    pub(crate) fn usage(&self, usage: &Usage) -> Value {
-        let (prompt, reply) = (usage.prompt, usage.generated);
-        let told =
-            json!({"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply});
-        if *self.counted.lock().unwrap() { told } else { Value::Null }
+    /// Whether the response that comes next does not say what it took.
+    pub(crate) fn next_is_uncounted(&self) -> bool {
+        let responses = self.responses.lock().unwrap();
+        responses.front().is_some_and(|response| response.is_object() && !response["usage"].is_object())
+    }
+
+    /// The tools that the responses call.
+    pub(crate) fn tools(&self) -> BTreeSet<String> {
+        let responses = self.responses.lock().unwrap();
+        let calls = responses.iter().filter_map(|response| response["tool_calls"].as_array()).flatten();
+        calls.filter_map(|call| call["name"].as_str().map(str::to_owned)).collect()
     }
 
     fn answer(&self, request: &Request) -> Result<Reply> {
@@ -72,8 +70,9 @@ impl Provider {
         reply.message.parts.extend(calls.map(Into::into));
         let finish = response["finish_reason"].as_str().unwrap_or("stop");
         reply.finish = serde_json::from_value(finish.into()).unwrap_or(FinishReason::Stop);
-        reply.usage = usage(&response["usage"], &said, &content);
-        *self.counted.lock().unwrap() = !response.is_object() || response["usage"].is_object();
+        if !response.is_object() || response["usage"].is_object() {
+            reply.usage = usage(&response["usage"], &said, &content);
+        }
         Ok(reply)
     }
 }
@@ -123,5 +122,27 @@ impl ChatModel for Provider {
 
     async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
         Ok(None)
+    }
+}
+
+/// A provider that a call gives another name.
+#[derive(Debug)]
+pub(crate) struct Renamed {
+    pub(crate) name: String,
+    pub(crate) model: Arc<Provider>,
+}
+
+#[async_trait]
+impl ChatModel for Renamed {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        self.model.reply(request).await
+    }
+
+    async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
+        self.model.warm(request).await
     }
 }

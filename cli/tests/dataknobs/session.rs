@@ -1,19 +1,22 @@
-//! What dataknobs calls a manager, over a chat and its store: one conversation, a cursor, metadata that is saved later.
+//! What dataknobs calls a manager, over a chat: one conversation, a cursor, metadata that is saved later.
+//!
+//! Everything goes through `Manager` and `Chat`, but for two things that they do not do on purpose: results that answer no
+//! call, and messages past calls that nobody answered. Those are appended as an import would bring them in.
 
 use std::sync::Arc;
 
 use alloquy_core::archive::Archive;
 use alloquy_core::{
-    Ask, Chat, ConversationId, ConversationManager, ConversationStore, ConversationStoreExt, Manager,
-    MemoryStore, Message, NewConversation, Node, NodeId, Owner, Part, Position, Preface, Request, Role,
-    ToolCall, ToolResult, Tree,
+    Address, Ask, Chat, ConversationId, ConversationManager, ConversationStoreExt, Manager, MemoryStore,
+    Message, NewConversation, Node, NodeId, NodeStatus, Part, Position, Preface, Request, Role,
+    SamplingOptions, Spending, ToolCall, ToolResult, ToolSpec, Tree, TurnEvent,
 };
 use futures::StreamExt as _;
 use pollster::block_on;
 use serde_json::{Map, Value, json};
 
-use crate::model::Provider;
-use crate::state;
+use crate::model::{Provider, Renamed};
+use crate::{costs, state};
 
 /// An error as a sentence: the cases compare no more than that there is one.
 pub(crate) type Result<T> = std::result::Result<T, String>;
@@ -21,13 +24,15 @@ pub(crate) type Result<T> = std::result::Result<T, String>;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) provider: Arc<Provider>,
-    pub(crate) store: Arc<MemoryStore>,
+    store: Arc<MemoryStore>,
     manager: Manager,
     id: ConversationId,
     chat: Option<Chat>,
     /// The metadata as the manager sees it; the store has what was saved.
     pub(crate) metadata: Map<String, Value>,
     pub(crate) seed: Map<String, Value>,
+    /// What is promised instead of a quirk, and was not kept.
+    pub(crate) broken: Vec<String>,
 }
 
 impl Session {
@@ -39,7 +44,7 @@ impl Session {
         let id = setup["conversation_id"].as_str().and_then(|id| id.parse().ok());
         let seed = setup["metadata"].as_object().cloned().unwrap_or_default();
         let id = id.unwrap_or_else(ConversationId::new);
-        Self { provider, store, manager, id, chat: None, metadata: Map::new(), seed }
+        Self { provider, store, manager, id, chat: None, metadata: Map::new(), seed, broken: Vec::new() }
     }
 
     pub(crate) fn chat(&self) -> Result<&Chat> {
@@ -49,14 +54,25 @@ impl Session {
     fn begin(&mut self) -> Result<&Chat> {
         if self.chat.is_none() {
             self.metadata = self.seed.clone();
-            let new = NewConversation::from(Preface::default()).id(self.id.clone());
+            let tools = self.provider.tools().into_iter();
+            let preface = tools.fold(Preface::default(), |preface, name| {
+                preface.tool(ToolSpec::new(name, "answered by the case", json!({})))
+            });
+            let seed = self.seed.iter();
+            let new = seed.fold(NewConversation::from(preface).id(self.id.clone()), |new, (name, value)| {
+                new.metadata(name, value.clone())
+            });
             self.chat = Some(block_on(self.manager.create(new)).map_err(said)?);
         }
         self.chat()
     }
 
+    fn stored_archive(&self, id: &ConversationId) -> Result<Archive> {
+        block_on(self.manager.store().export(self.manager.owner(), id)).map_err(said)
+    }
+
     pub(crate) fn archive(&self) -> Result<Archive> {
-        block_on(self.store.export(&Owner::local(), self.chat()?.id())).map_err(said)
+        self.stored_archive(self.chat()?.id())
     }
 
     pub(crate) fn tree(&self) -> Result<Tree> {
@@ -71,70 +87,126 @@ impl Session {
         block_on(self.chat()?.head()).map_err(said)
     }
 
-    /// Where the cursor stands: the root is empty there and the first message here.
+    /// Where the cursor stands.
     pub(crate) fn current(&self) -> Value {
         let Ok(tree) = self.tree() else { return Value::Null };
-        let address = tree.position(self.head().unwrap()).unwrap().to_string();
-        address.strip_prefix('0').unwrap().trim_start_matches('.').into()
+        name(&tree, self.head().unwrap().unwrap()).into()
     }
 
-    pub(crate) fn resolve(&self, address: &str) -> Result<NodeId> {
-        let chat = self.chat()?;
-        let address: Position = address.parse().map_err(said)?;
-        let here = if address.places().is_empty() { "0".to_owned() } else { format!("0.{address}") };
-        block_on(chat.resolve(&here)).map_err(said)?.ok_or_else(|| "nothing stands there".to_owned())
-    }
-
-    /// What the nodes are called, in the order they were made.
+    /// What a node is called in the order of making.
     pub(crate) fn chronological(&self) -> Result<Vec<String>> {
-        let tree = self.tree()?;
-        let mut ids: Vec<_> = tree.nodes().map(|node| node.id).collect();
-        ids.sort_unstable();
-        let name = |id| {
-            let address = tree.position(Some(id)).unwrap().to_string();
-            address.strip_prefix('0').unwrap().trim_start_matches('.').to_owned()
-        };
-        Ok(ids.into_iter().map(name).collect())
+        let (tree, nodes) = (self.tree()?, block_on(self.chat()?.nodes()).map_err(said)?);
+        Ok(nodes.into_iter().map(|node| name(&tree, node.id)).collect())
     }
 
     /// The state as the store has it.
     pub(crate) fn stored(&self, id: &str) -> Value {
-        let id = id.parse().unwrap();
-        let archive = block_on(self.store.export(&Owner::local(), &id));
-        archive.map_or(Value::Null, |archive| state::plain(state::of(&archive)))
+        let archive = self.stored_archive(&id.parse().unwrap());
+        archive.map_or(Value::Null, |archive| self.told(archive))
+    }
+
+    /// An archive as dataknobs prints it.
+    fn told(&self, mut archive: Archive) -> Value {
+        let tree = archive.tree().unwrap();
+        costs::add(&mut archive.nodes, &tree);
+        state::plain(state::of(&archive))
     }
 
     /// The state as the manager sees it.
     pub(crate) fn seen(&self) -> Result<Value> {
-        let mut seen = state::plain(state::of(&self.archive()?));
+        let mut seen = self.told(self.archive()?);
         seen["metadata"] = self.metadata.clone().into();
         Ok(seen)
     }
 
-    pub(crate) fn save(&self) -> Result<()> {
-        let Ok(chat) = self.chat() else { return Ok(()) };
-        let (owner, metadata) = (Owner::local(), &self.metadata);
-        let change = self.store.change_metadata(&owner, chat.id(), |kept| kept.clone_from(metadata));
-        block_on(change).map(drop).map_err(said)
+    /// The messages to the cursor as dataknobs prints them, with metadata.
+    pub(crate) fn messages(&self) -> Result<Vec<Value>> {
+        let (mut history, tree) = (self.history()?, self.tree()?);
+        costs::add(&mut history, &tree);
+        let mut record = block_on(self.chat()?.record()).map_err(said)?;
+        record.head = history.last().map(|node| node.id);
+        let path = state::plain(state::of(&Archive::new(record, history).map_err(said)?));
+        Ok(state::path(&path).into_iter().cloned().collect())
     }
 
-    pub(crate) fn goto(&self, node: NodeId) -> Result<()> {
-        block_on(self.chat()?.goto(node)).map_err(said)?;
+    /// What the replies among some nodes cost; where none is priced, what was noted of them.
+    pub(crate) fn cost(&self, nodes: &[Node]) -> Value {
+        costs::number(&Spending::of(nodes, &costs::prices()))
+    }
+
+    pub(crate) fn save(&self) -> Result<()> {
+        let Ok(chat) = self.chat() else { return Ok(()) };
+        block_on(async {
+            let stored = chat.metadata().await?;
+            for gone in stored.keys().filter(|name| !self.metadata.contains_key(*name)) {
+                chat.remove_metadata(gone).await?;
+            }
+            for (name, value) in self.metadata.iter().filter(|(name, value)| stored.get(*name) != Some(value))
+            {
+                chat.set_metadata(name, value.clone()).await?;
+            }
+            Ok(())
+        })
+        .map_err(said)
+    }
+
+    pub(crate) fn goto(&self, address: &str) -> Result<()> {
+        block_on(self.chat()?.goto(here(address)?)).map_err(said)?;
         self.save()
     }
 
-    /// Appends a node below the cursor, which moves there.
-    pub(crate) fn append(&self, message: Message, metadata: Map<String, Value>) -> Result<NodeId> {
-        let (owner, id, head) = (Owner::local(), self.chat()?.id(), self.head()?);
-        let node = Node { metadata, ..Node::new(head, message) };
-        block_on(self.store.append(&owner, id, std::slice::from_ref(&node))).map_err(said)?;
-        block_on(self.store.set_head(&owner, id, head, Some(node.id))).map_err(said)?;
+    pub(crate) fn goto_node(&self, node: NodeId) -> Result<()> {
+        block_on(self.chat()?.goto(node)).map_err(said)
+    }
+
+    /// Goes to the node above; the root has none there, though here it may have siblings.
+    pub(crate) fn branch_from(&self, address: &str) -> Result<()> {
+        let (chat, place) = (self.chat()?, here(address)?);
+        if place.places().len() == 1 {
+            return Err("the root has no parent".to_owned());
+        }
+        block_on(chat.branch_from(place)).map_err(said)?;
+        self.save()
+    }
+
+    /// Appends a node as an import would, and moves the cursor there.
+    fn append(
+        &self,
+        message: Message,
+        metadata: Map<String, Value>,
+        below: Option<NodeId>,
+    ) -> Result<NodeId> {
+        let (store, owner, id) = (self.manager.store(), self.manager.owner(), self.chat()?.id());
+        let node = Node { metadata, ..Node::new(below, message) };
+        block_on(async {
+            store.append(owner, id, std::slice::from_ref(&node)).await?;
+            store.set_head(owner, id, self.chat.as_ref().unwrap().head().await?, Some(node.id)).await
+        })
+        .map_err(said)?;
         Ok(node.id)
     }
 
-    /// Says something: by the chat, or where the message has what a chat does not say, by the store.
+    /// Says something below a node.
+    pub(crate) fn say(
+        &self,
+        message: Message,
+        metadata: Map<String, Value>,
+        below: Option<NodeId>,
+    ) -> Result<()> {
+        let path = block_on(self.chat()?.path(below)).map_err(said)?;
+        let open = open_calls(&path);
+        let results: Vec<_> = message.tool_results().map(|result| result.id.clone()).collect();
+        let fits = results.iter().all(|id| open.iter().any(|call| call.id == *id));
+        if !fits || results.is_empty() && !open.is_empty() {
+            return self.append(message, metadata, below).map(drop);
+        }
+        let ask = metadata
+            .into_iter()
+            .fold(Ask::from(message).at(below), |ask, (name, value)| ask.metadata(name, value));
+        block_on(self.chat()?.add(ask)).map(drop).map_err(said)
+    }
+
     pub(crate) fn add(&mut self, args: &Value, prompt: Option<(&str, String)>) -> Result<Value> {
-        let role = args["role"].as_str().unwrap();
         let content = match &prompt {
             Some((_, content)) => content.clone(),
             None => args["content"].as_str().unwrap_or_default().to_owned(),
@@ -143,61 +215,45 @@ impl Session {
             return Err("neither content nor a prompt".to_owned());
         }
         self.begin()?;
-        let plain = args.as_object().unwrap().keys().all(|name| matches!(name.as_str(), "role" | "content"));
-        match role.parse::<Role>() {
-            Ok(role) if plain && prompt.is_none() && role != Role::Tool && !self.has_tools()? => {
-                let message = Message::new(role, vec![Part::Text(content)]);
-                block_on(self.chat()?.add(message)).map_err(said)?;
-            }
-            role => {
-                let (message, origin) = self.message(args, role.ok(), content)?;
-                let metadata = args["metadata"].as_object().cloned().unwrap_or_default();
-                let prompt = prompt.map(|(name, _)| name);
-                self.append(
-                    message,
-                    with_origin(metadata, prompt.map(|name| ("prompt_name", name)), origin),
-                )?;
-            }
+        let (message, origin) = self.message(args, &content)?;
+        let mut metadata = args["metadata"].as_object().cloned().unwrap_or_default();
+        metadata.extend(prompt.map(|(name, _)| ("prompt_name".to_owned(), name.into())));
+        let origin = (!origin.is_empty()).then(|| ("message".to_owned(), origin.into()));
+        self.say(message, with_notes(metadata, origin.into_iter().collect()), self.head()?)?;
+        let stored = self.history()?.pop().unwrap().message;
+        if crate::model::text(&stored) != content {
+            self.broken.push(format!("{content:?} was stored as {stored:?}"));
         }
         self.save()?;
         self.node_at_head()
     }
 
-    fn message(
-        &self,
-        args: &Value,
-        role: Option<Role>,
-        content: String,
-    ) -> Result<(Message, Map<String, Value>)> {
+    /// The message, and what an import notes of one that is written otherwise here.
+    fn message(&self, args: &Value, content: &str) -> Result<(Message, Map<String, Value>)> {
         let mut origin = Map::new();
+        let role = args["role"].as_str().unwrap();
         let text = |name: &str| args[name].as_str().map(str::to_owned);
-        let message = match role {
-            Some(Role::Tool) => {
+        let message = match role.parse::<Role>() {
+            Ok(Role::Tool) => {
                 if text("tool_call_id").is_none() {
                     origin.insert("tool_call_id".to_owned(), Value::Null);
                 }
-                let open = self.history()?.last().and_then(|node| node.message.tool_calls().next().cloned());
-                let id =
-                    text("tool_call_id").or(open.map(|call| call.id)).unwrap_or_else(|| "none".to_owned());
+                let open = open_calls(&self.history()?);
+                let named = open.iter().find(|call| text("name").is_none_or(|name| call.name == name));
+                let id = text("tool_call_id").or(named.map(|call| call.id.clone()));
+                let id = id.unwrap_or_else(|| "none".to_owned());
                 let call = ToolCall::new(id, text("name").unwrap_or_default(), Value::Null);
                 Message::tool(vec![ToolResult::ok(&call, content)])
             }
             role => {
-                if role.is_none() {
+                if role.is_err() {
                     origin.insert("role".to_owned(), args["role"].clone());
                 }
-                let message = Message::new(role.unwrap_or(Role::User), vec![Part::Text(content)]);
-                Message { name: text("name"), ..message }
+                let said = vec![Part::Text(content.to_owned())];
+                Message { name: text("name"), ..Message::new(role.unwrap_or(Role::User), said) }
             }
         };
         Ok((message, origin))
-    }
-
-    fn has_tools(&self) -> Result<bool> {
-        let history = self.history()?;
-        Ok(history
-            .iter()
-            .any(|node| node.message.role == Role::Tool || node.message.tool_calls().next().is_some()))
     }
 
     /// The node at the cursor as dataknobs prints it.
@@ -205,53 +261,135 @@ impl Session {
         Ok(state::path(&self.seen()?).last().map(|node| (*node).clone()).unwrap_or_default())
     }
 
-    /// Gets an answer: by the chat, or where labels, calls or other instructions come with it, by model and store.
-    pub(crate) fn complete(&self, args: &Value, stop_after: Option<usize>) -> Result<(Value, usize)> {
+    /// Gets an answer, and how many pieces it came in.
+    pub(crate) fn complete(&mut self, args: &Value, stop_after: Option<usize>) -> Result<(Value, usize)> {
         let history = self.history().map_err(|_| "no messages in conversation".to_owned())?;
-        let plain = args.as_object().is_none_or(|args| args.keys().all(|name| name == "break_after"));
-        if plain && self.provider.next_calls().is_none() && !self.has_tools()? {
-            return self.complete_by_chat(stop_after);
+        let metadata = self.metadata_of_answer(args)?;
+        let chunks = match open_calls(&history).is_empty() {
+            true => self.complete_by_chat(args, metadata, stop_after)?,
+            false => self.complete_by_model(args, metadata, history)?,
+        };
+        self.save()?;
+        Ok((self.answer()?, chunks.max(1)))
+    }
+
+    /// What the case and dataknobs note with an answer, and what an import would of one that is written otherwise here.
+    fn metadata_of_answer(&self, args: &Value) -> Result<Map<String, Value>> {
+        let mut metadata = args["metadata"].as_object().cloned().unwrap_or_default();
+        metadata.insert("provider".to_owned(), "echo".into());
+        if self.provider.next_is_uncounted() {
+            metadata.insert("usage".to_owned(), Value::Null);
         }
-        let mut messages: Vec<_> = history.into_iter().map(|node| node.message).collect();
-        let overriding = args["system_prompt_override"].as_str();
-        if let Some(text) = overriding {
-            if messages.first().is_some_and(|message| message.role == Role::System) {
-                messages.remove(0);
+        let mut notes = Map::new();
+        notes.extend((args["branch_name"] == "").then(|| ("branch_name".to_owned(), "".into())));
+        let calls = self.provider.next_calls().map(canonical);
+        let nameless = |calls: &Value| calls.as_array().unwrap().iter().any(|call| call.get("id").is_none());
+        let calls = calls.filter(nameless).map(|calls| ("message".to_owned(), json!({"tool_calls": calls})));
+        notes.extend(calls);
+        if let Some(overrides) = overrides(args) {
+            if let Some(unknown) = overrides.keys().find(|name| !OVERRIDES.contains(&name.as_str())) {
+                return Err(format!("nothing is called {unknown}"));
             }
-            messages.insert(0, Message::system(text));
+            metadata.insert("config_overrides_applied".to_owned(), overrides.clone().into());
         }
-        let raw_calls = self.provider.next_calls();
-        let request = Request::new(Preface::default(), messages);
+        Ok(with_notes(metadata, notes))
+    }
+
+    /// The chat as a manager over another model has it, where a call asks for one.
+    fn chat_over(&self, args: &Value) -> Result<Chat> {
+        let Some(model) = overrides(args).and_then(|overrides| overrides.get("model")?.as_str()) else {
+            return self.chat().cloned();
+        };
+        let model = Renamed { name: model.to_owned(), model: Arc::clone(&self.provider) };
+        let manager = Manager::over(Arc::new(model)).store(Arc::clone(&self.store) as _).build().unwrap();
+        block_on(manager.open(self.chat()?.id())).map_err(said)
+    }
+
+    fn complete_by_chat(
+        &mut self,
+        args: &Value,
+        metadata: Map<String, Value>,
+        stop_after: Option<usize>,
+    ) -> Result<usize> {
+        let mut ask =
+            metadata.into_iter().fold(Ask::default(), |ask, (name, value)| ask.metadata(name, value));
+        if let Some(label) = args["branch_name"].as_str().filter(|label| !label.is_empty()) {
+            ask = ask.label(label);
+        }
+        if let Some(text) = args["system_prompt_override"].as_str() {
+            ask = ask.system_prompt(text);
+        }
+        let before = self.head()?;
+        let mut turn = self.chat_over(args)?.complete(ask.sampling(sampling(args)));
+        let (mut chunks, mut heard) = (0, String::new());
+        while let Some(event) = block_on(turn.next()) {
+            if let TurnEvent::Delta(alloquy_core::Delta::Text(text)) = event {
+                chunks += 1;
+                heard += &text;
+            }
+            if Some(chunks) == stop_after {
+                drop(turn);
+                self.keeps(&heard, before)?;
+                return Ok(chunks);
+            }
+        }
+        block_on(turn.finish()).map_err(said)?;
+        Ok(chunks)
+    }
+
+    /// Asks for several answers to one node at once: they are siblings.
+    pub(crate) fn complete_at_once(&mut self, count: usize) -> Result<Value> {
+        let at = self.head()?;
+        let chat = self.chat()?;
+        let turns = (0..count).map(|_| chat.complete(Ask::default().at(at)).finish());
+        let answers = block_on(futures::future::join_all(turns));
+        let answers = answers.into_iter().collect::<alloquy_core::Result<Vec<_>>>().map_err(said)?;
+        let children = block_on(chat.children(at)).map_err(said)?;
+        if !answers.iter().all(|answer| children.iter().any(|child| child.id == answer.node)) {
+            self.broken.push(format!("of {count} answers to one node some stand elsewhere"));
+        }
+        self.save()?;
+        Ok(answers.len().into())
+    }
+
+    /// What is promised of an answer that is dropped: it is there, and marked.
+    fn keeps(&mut self, heard: &str, before: Option<NodeId>) -> Result<()> {
+        block_on(self.manager.settle()).map_err(said)?;
+        let last = self.history()?.pop().unwrap();
+        let kept = (last.message.text(), last.status, last.parent);
+        if kept != (heard.to_owned(), NodeStatus::Interrupted, before) {
+            self.broken.push(format!("of the answer {heard:?} is left {kept:?}"));
+        }
+        Ok(())
+    }
+
+    /// Past calls that nobody answered: what a turn does not do.
+    fn complete_by_model(
+        &self,
+        args: &Value,
+        mut metadata: Map<String, Value>,
+        history: Vec<Node>,
+    ) -> Result<usize> {
+        let below = history.last().map(|node| node.id);
+        let messages = history.into_iter().map(|node| node.message).collect();
+        let mut request = Request::new(Preface::default(), messages);
+        if let Some(text) = args["system_prompt_override"].as_str() {
+            request.replace_system_prompt(text);
+            metadata.insert("system_prompt".to_owned(), text.into());
+        }
+        let label = args["branch_name"].as_str().filter(|label| !label.is_empty());
+        metadata.extend(label.map(|label| ("label".to_owned(), label.into())));
         let mut stream = block_on(self.manager.model().reply(request)).map_err(said)?;
         let mut chunks = 0;
         while block_on(stream.next()).is_some() {
             chunks += 1;
         }
         let reply = block_on(stream.finish()).map_err(said)?;
-        let mut metadata = args["metadata"].as_object().cloned().unwrap_or_default();
-        let facts = json!({"usage": self.provider.usage(&reply.usage), "model": self.manager.model().name(),
-            "provider": "echo", "finish_reason": reply.finish});
-        metadata.extend(facts.as_object().unwrap().clone());
-        metadata.extend(overriding.map(|text| ("system_prompt_override".to_owned(), text.into())));
-        let origin = raw_calls.map(|calls| Map::from_iter([("tool_calls".to_owned(), canonical(calls))]));
-        let label = args["branch_name"].as_str().map(|name| ("branch_name", name));
-        self.append(reply.message, with_origin(metadata, label, origin.unwrap_or_default()))?;
-        self.save()?;
-        Ok((self.answer()?, chunks.max(1)))
-    }
-
-    fn complete_by_chat(&self, stop_after: Option<usize>) -> Result<(Value, usize)> {
-        let mut turn = self.chat()?.complete(Ask::default());
-        let mut chunks = 0;
-        while let Some(event) = block_on(turn.next()) {
-            chunks += usize::from(matches!(event, alloquy_core::TurnEvent::Delta(_)));
-            if Some(chunks) == stop_after {
-                turn.stop();
-            }
-        }
-        block_on(turn.finish()).map_err(said)?;
-        self.save()?;
-        Ok((self.answer()?, chunks.max(1)))
+        metadata.entry("usage").or_insert_with(|| json!(reply.usage));
+        metadata.insert("model".to_owned(), self.manager.model().name().into());
+        metadata.insert("finish".to_owned(), json!(reply.finish));
+        self.append(reply.message, metadata, below)?;
+        Ok(chunks)
     }
 
     /// What dataknobs returns of the answer at the cursor.
@@ -259,15 +397,51 @@ impl Session {
         let node = self.node_at_head()?;
         let metadata = &node["metadata"];
         Ok(json!({"content": node["message"]["content"], "model": metadata["model"],
-            "finish_reason": metadata["finish_reason"], "usage": metadata["usage"], "cost_usd": null,
-            "cumulative_cost_usd": null, "metadata": {}}))
+            "finish_reason": metadata["finish_reason"], "usage": metadata["usage"], "cost_usd": metadata["cost_usd"],
+            "cumulative_cost_usd": metadata["cumulative_cost_usd"], "metadata": {}}))
+    }
+
+    /// The children of a node, as dataknobs lists branches; of an unknown node there are none.
+    pub(crate) fn branches(&self, address: Option<&str>) -> Result<Value> {
+        let Ok(chat) = self.chat() else { return Ok(json!([])) };
+        let above: Address = match address.map(here) {
+            Some(Ok(place)) => place.into(),
+            Some(Err(_)) => return Ok(json!([])),
+            None => self.head()?.into(),
+        };
+        let Ok(children) = block_on(chat.children(above)) else { return Ok(json!([])) };
+        let (notes, tree) = (block_on(chat.annotations()).map_err(said)?, self.tree()?);
+        let line = |node: &Node| {
+            let preview: String = crate::model::text(&node.message).chars().take(100).collect();
+            let noted = node.metadata.get("dataknobs");
+            let role = noted
+                .and_then(|noted| noted["message"]["role"].as_str())
+                .unwrap_or(node.message.role.as_str());
+            let empty = noted.and_then(|noted| noted["branch_name"].as_str());
+            json!({"node_id": name(&tree, node.id), "branch_name": notes.label(node).or(empty), "role": role,
+                "preview": preview, "timestamp": null})
+        };
+        Ok(children.iter().map(line).collect())
+    }
+
+    /// The nodes to a node, which is the cursor unless it is named.
+    pub(crate) fn path(&self, address: Option<&str>) -> Result<Vec<Node>> {
+        match address.filter(|address| !address.is_empty()) {
+            Some(address) => block_on(self.chat()?.path(here(address)?)).map_err(said),
+            None => self.history(),
+        }
+    }
+
+    /// A node by its address.
+    pub(crate) fn node(&self, address: &str) -> Result<Node> {
+        let mut path = block_on(self.chat()?.path(here(address)?)).map_err(said)?;
+        path.pop().ok_or_else(|| "nothing stands there".to_owned())
     }
 
     pub(crate) fn resume(&mut self, id: &str) -> Result<Value> {
         let id: ConversationId = id.parse().map_err(said)?;
-        let chat = block_on(ConversationManager::open(&self.manager, &id)).map_err(said)?;
-        let record = block_on(chat.record()).map_err(said)?;
-        self.metadata = record.metadata;
+        let chat = block_on(self.manager.open(&id)).map_err(said)?;
+        self.metadata = block_on(chat.metadata()).map_err(said)?;
         self.seed = self.metadata.clone();
         self.chat = Some(chat);
         Ok(json!({"nodes": self.tree()?.len()}))
@@ -276,10 +450,14 @@ impl Session {
     /// Begins again under the same name.
     pub(crate) fn reset(&mut self) -> Result<()> {
         if let Some(chat) = self.chat.take() {
-            block_on(ConversationManager::delete(&self.manager, chat.id())).map_err(said)?;
+            block_on(self.manager.delete(chat.id())).map_err(said)?;
         }
         self.metadata = Map::new();
         Ok(())
+    }
+
+    pub(crate) fn prune(&self, node: NodeId) -> Result<usize> {
+        block_on(self.chat()?.prune(node)).map_err(said)
     }
 }
 
@@ -288,16 +466,65 @@ pub(crate) fn said(error: alloquy_core::Error) -> String {
     format!("{error:#}")
 }
 
+/// An address of dataknobs as one of ours: the root is empty there and the first message here.
+pub(crate) fn here(address: &str) -> Result<Position> {
+    let places: Position = address.parse().map_err(said)?;
+    Ok(std::iter::once(0).chain(places.places().iter().copied()).collect())
+}
+
+/// What dataknobs calls a node.
+fn name(tree: &Tree, node: NodeId) -> String {
+    let address = tree.position(Some(node)).unwrap().to_string();
+    address.strip_prefix('0').unwrap().trim_start_matches('.').to_owned()
+}
+
+/// The calls at the end of a path that nothing has answered.
+fn open_calls(path: &[Node]) -> Vec<ToolCall> {
+    let spoken = path.iter().rposition(|node| node.message.role != Role::Tool);
+    let Some((last, results)) = spoken.and_then(|last| path[last..].split_first()) else { return Vec::new() };
+    let answered = |call: &ToolCall| {
+        results.iter().flat_map(|node| node.message.tool_results()).any(|result| result.id == call.id)
+    };
+    last.message.tool_calls().filter(|call| !answered(call)).cloned().collect()
+}
+
+/// What a call may say of its model.
+const OVERRIDES: [&str; 13] = [
+    "model",
+    "temperature",
+    "max_tokens",
+    "top_p",
+    "stop_sequences",
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+    "logit_bias",
+    "response_format",
+    "functions",
+    "function_call",
+    "options",
+];
+
+fn overrides(args: &Value) -> Option<&Map<String, Value>> {
+    args["llm_config_overrides"].as_object().filter(|overrides| !overrides.is_empty())
+}
+
+fn sampling(args: &Value) -> SamplingOptions {
+    let given = &args["llm_config_overrides"];
+    SamplingOptions {
+        temperature: given["temperature"].as_f64().map(|number| number as f32),
+        top_p: given["top_p"].as_f64().map(|number| number as f32),
+        max_tokens: given["max_tokens"].as_u64().map(|count| count as usize),
+        seed: given["seed"].as_u64(),
+        ..SamplingOptions::default()
+    }
+}
+
 /// Adds what an import would keep of a node.
-fn with_origin(
-    mut metadata: Map<String, Value>,
-    label: Option<(&str, &str)>,
-    message: Map<String, Value>,
-) -> Map<String, Value> {
-    let mut origin: Map<_, _> =
-        label.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-    origin.insert("message".to_owned(), message.into());
-    metadata.insert("dataknobs".to_owned(), origin.into());
+fn with_notes(mut metadata: Map<String, Value>, notes: Map<String, Value>) -> Map<String, Value> {
+    if !notes.is_empty() {
+        metadata.insert("dataknobs".to_owned(), notes.into());
+    }
     metadata
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::compaction::compact;
+use crate::costs;
 use crate::outcome::Outcome;
 use crate::session::{Result, Session};
 use crate::state::{self, compare, list, timeless};
@@ -11,7 +12,7 @@ const MARKS: [&str; 4] = ["{{", "((", "{%", "{#"];
 
 /// Runs every operation and compares what it returns, where the cursor stands, and what there is in the end.
 pub(crate) fn run(case: &Value) -> Outcome {
-    if let Some(reason) = out_of_reach(case) {
+    if let Some(reason) = needs(case) {
         return Outcome::Skipped(reason);
     }
     let setup = &case["setup"];
@@ -22,9 +23,15 @@ pub(crate) fn run(case: &Value) -> Outcome {
         differences.extend(session.add(&json!({"role": "system"}), Some((name, text))).err());
     }
     for op in list(case, "ops") {
+        if let Some(reason) = op_needs(op).filter(|_| differences.is_empty()) {
+            return Outcome::Skipped(reason);
+        }
         differences.extend(step(&mut session, op));
     }
     differences.extend(end(&session, &case["expect"]));
+    if !session.broken.is_empty() {
+        return Outcome::Differs { how: session.broken.join("\n   "), why: Vec::new() };
+    }
     match differences.is_empty() {
         true => Outcome::Agrees,
         false => Outcome::Differs { how: differences.join("\n   "), why: reasons(case) },
@@ -32,7 +39,7 @@ pub(crate) fn run(case: &Value) -> Outcome {
 }
 
 /// Why a case cannot be run: what it needs belongs to other parts.
-fn out_of_reach(case: &Value) -> Option<String> {
+fn needs(case: &Value) -> Option<String> {
     let setup = &case["setup"];
     let is_set = |name: &str| match &setup[name] {
         Value::Null | Value::Bool(false) => false,
@@ -51,16 +58,16 @@ fn out_of_reach(case: &Value) -> Option<String> {
     {
         return Some("needs prompts: a template with more than placeholders".to_owned());
     }
-    for op in list(case, "ops") {
-        let args = &op["args"];
-        if op.get("error").is_none() && (args["prompt_name"].is_string() || args["params"].is_object()) {
-            return Some("needs prompts: a message is made from a template".to_owned());
-        }
-        if op["op"] == "execute_flow" {
-            return Some("needs flows".to_owned());
-        }
-    }
     None
+}
+
+/// Why the operations cannot be run from here on; those before it are.
+fn op_needs(op: &Value) -> Option<String> {
+    let args = &op["args"];
+    if op.get("error").is_none() && (args["prompt_name"].is_string() || args["params"].is_object()) {
+        return Some("needs prompts: a message is made from a template".to_owned());
+    }
+    (op["op"] == "execute_flow").then(|| "needs flows".to_owned())
 }
 
 /// Fills the placeholders of a template, where it has nothing else.
@@ -101,20 +108,18 @@ fn perform(session: &mut Session, op: &Value) -> Result<Value> {
             let (answer, chunks) = session.complete(args, stop)?;
             Ok(json!({"chunks": chunks, "text": answer["content"], "final_seen": stop.is_none()}))
         }
-        "switch_to_node" => session.goto(session.resolve(node.unwrap())?).map(|()| Value::Null),
-        "branch_from" => {
-            let node = session.resolve(args["sibling_node_id"].as_str().unwrap())?;
-            let above = session.tree()?.node(node).unwrap().parent.ok_or("the root has no parent")?;
-            session.goto(above).map(|()| Value::Null)
-        }
-        "get_branches" => Ok(branches(session, node)),
-        "get_history" => Ok(session.seen().map_or(json!([]), |seen| state::messages(&seen))),
-        "messages" | "get_messages" => Ok(session.seen().map_or(json!([]), |seen| with_metadata(&seen))),
+        "switch_to_node" => session.goto(node.unwrap()).map(|()| Value::Null),
+        "branch_from" => session.branch_from(args["sibling_node_id"].as_str().unwrap()).map(|()| Value::Null),
+        "get_branches" => session.branches(node),
+        "get_history" => Ok(said_to_the_head(session)),
+        "messages" | "get_messages" => Ok(messages(session, |node| {
+            let mut message = node["message"].clone();
+            message["metadata"] = node["metadata"].clone();
+            message
+        })),
         "system_prompt" => Ok(system_prompt(session)),
-        "get_total_cost" => Ok(session.seen().map_or(0.0, |seen| cost(list(&seen, "nodes").iter())).into()),
-        "get_cost_by_branch" => {
-            Ok(session.seen().map_or(0.0, |seen| cost(state::path(&seen).into_iter())).into())
-        }
+        "get_total_cost" => Ok(total(session)),
+        "get_cost_by_branch" => Ok(session.path(node).map_or(0.0.into(), |path| session.cost(&path))),
         "get_rag_metadata" => rag_metadata(session, node),
         "stored" => Ok(session.stored(args["conversation_id"].as_str().unwrap())),
         "export" => export(session),
@@ -124,8 +129,16 @@ fn perform(session: &mut Session, op: &Value) -> Result<Value> {
         "compact_history" => {
             Ok(compact(session, args["keep_recent_iterations"].as_u64().unwrap() as usize)?.into())
         }
+        name if is_at_once(name) => {
+            let count = args["n"].as_u64().or(args["count"].as_u64()).unwrap_or(2);
+            session.complete_at_once(count as usize)
+        }
         name => metadata(session, name, args),
     }
+}
+
+fn is_at_once(op: &str) -> bool {
+    ["concurrent", "parallel", "gather"].iter().any(|word| op.contains(word))
 }
 
 /// Operations on the metadata: staged until something is saved, but for `add_metadata`.
@@ -164,28 +177,8 @@ fn metadata(session: &mut Session, name: &str, args: &Value) -> Result<Value> {
     Ok(Value::Null)
 }
 
-fn branches(session: &Session, node: Option<&str>) -> Value {
-    let current = session.current();
-    let (Ok(seen), Some(above)) = (session.seen(), node.or(current.as_str())) else { return json!([]) };
-    let edges: Vec<_> =
-        list(&seen, "edges").iter().filter(|edge| edge[0] == above).map(|edge| &edge[1]).collect();
-    let below = list(&seen, "nodes").iter().filter(|node| edges.contains(&&node["node_id"]));
-    let line = |node: &Value| {
-        let text = node["message"]["content"].as_str().unwrap();
-        let preview: String = text.chars().take(100).collect();
-        json!({"node_id": node["node_id"], "branch_name": node["branch_name"], "role": node["message"]["role"],
-            "preview": preview, "timestamp": null})
-    };
-    below.map(line).collect()
-}
-
-fn with_metadata(seen: &Value) -> Value {
-    let line = |node: &Value| {
-        let mut message = node["message"].clone();
-        message["metadata"] = node["metadata"].clone();
-        message
-    };
-    state::path(seen).into_iter().map(line).collect()
+fn messages(session: &Session, one: impl Fn(&Value) -> Value) -> Value {
+    session.messages().unwrap_or_default().iter().map(one).collect()
 }
 
 fn system_prompt(session: &Session) -> Value {
@@ -194,16 +187,20 @@ fn system_prompt(session: &Session) -> Value {
     found.map_or_else(|| "You are a helpful assistant.".into(), |node| node.message.text().into())
 }
 
-fn cost<'a>(nodes: impl Iterator<Item = &'a Value>) -> f64 {
-    nodes.filter_map(|node| node["metadata"]["cost_usd"].as_f64()).sum()
+fn total(session: &Session) -> Value {
+    let spent = session.chat().map(|chat| pollster::block_on(chat.spending(&costs::prices())).unwrap());
+    spent.map_or(0.0.into(), |spent| costs::number(&spent))
 }
 
 fn rag_metadata(session: &Session, node: Option<&str>) -> Result<Value> {
     if session.chat().is_err() {
         return Ok(Value::Null);
     }
-    let node = node.map_or_else(|| Ok(session.head()?.unwrap()), |node| session.resolve(node))?;
-    Ok(session.tree()?.node(node).unwrap().metadata.get("rag_metadata").cloned().unwrap_or_default())
+    let node = match node {
+        Some(node) => session.node(node)?,
+        None => session.history()?.pop().ok_or("nothing was said")?,
+    };
+    Ok(node.metadata.get("rag_metadata").cloned().unwrap_or_default())
 }
 
 fn export(session: &Session) -> Result<Value> {
@@ -234,7 +231,7 @@ fn end(session: &Session, expect: &Value) -> Vec<String> {
     let mut compared = vec![
         compare("to_dict", &timeless(expect["to_dict"].clone()), &timeless(seen.clone())),
         compare("export", &timeless(expect["export"].clone()), &timeless(export(session).unwrap())),
-        compare("current_messages", &expect["current_messages"], &state::messages(&seen)),
+        compare("current_messages", &expect["current_messages"], &said_to_the_head(session)),
         compare("llm_calls", &calls(&expect["llm_calls"]), &calls(&session.provider.calls())),
         compare("stored_equals_memory", &expect["stored_equals_memory"], &(stored == seen).into()),
         compare("roundtrip_equal", &state::of(&archive), &state::stored(&archive)),
@@ -245,6 +242,10 @@ fn end(session: &Session, expect: &Value) -> Vec<String> {
     compared.into_iter().flatten().collect()
 }
 
+fn said_to_the_head(session: &Session) -> Value {
+    messages(session, |node| node["message"].clone())
+}
+
 /// Which differences may be the reason, by what is done.
 fn reasons(case: &Value) -> Vec<&'static str> {
     let reason = |op: &Value| {
@@ -253,6 +254,7 @@ fn reasons(case: &Value) -> Vec<&'static str> {
         match op["op"].as_str().unwrap() {
             "stream_complete" if args.get("break_after").is_some() => Some("partial-replies"),
             "compact_history" => Some("compaction"),
+            name if is_at_once(name) => Some("siblings"),
             "add_message" if MARKS.iter().any(|mark| content.contains(mark)) => Some("content-is-data"),
             "switch_to_node" | "branch_from" => {
                 let address = args["node_id"].as_str().or(args["sibling_node_id"].as_str()).unwrap();

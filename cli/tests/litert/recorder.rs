@@ -114,6 +114,11 @@ impl Engine for Recorder {
         &*self.tokenizer
     }
 
+    /// A prompt is recorded whole.
+    fn prefill_chunk(&self) -> usize {
+        usize::MAX
+    }
+
     fn open(&self) -> Result<Box<dyn Session>> {
         let logits = vec![0.0; self.model.vocabulary];
         Ok(Box::new(RecorderSession { engine: self.clone(), units: Vec::new(), logits }))
@@ -147,6 +152,10 @@ impl Session for RecorderSession {
         self.logits.fill(0.0);
         self.logits[next as usize] = 10.0;
         Ok(&mut self.logits)
+    }
+
+    fn logits(&mut self) -> &mut [f32] {
+        &mut self.logits
     }
 
     fn truncate(&mut self, length: usize) -> Result<usize> {

@@ -4,6 +4,7 @@
 //! in the node's metadata under `dataknobs` ([`ORIGIN`]), and what of a node has no place in a state stands in the state's
 //! metadata under `alloquy` ([`NOTE`]): so either side gets back what it gave.
 
+mod facts;
 mod forest;
 mod message;
 mod read;
@@ -27,10 +28,11 @@ const NOTE: &str = "alloquy";
 const SHADOWED: &str = "shadowed";
 
 /// What either keeps of a conversation, and of a node.
-const ORIGIN_OF_STATE: [&str; 4] = ["created_at", "updated_at", "further", "orphans"];
-const ORIGIN_OF_NODE: [&str; 5] = ["timestamp", "prompt_name", "branch_name", "message", "further"];
+const ORIGIN_OF_STATE: [&str; 5] = ["created_at", "updated_at", "further", "orphans", "metadata"];
+const ORIGIN_OF_NODE: [&str; 6] =
+    ["timestamp", "prompt_name", "branch_name", "message", "metadata", "further"];
 const NOTE_OF_RECORD: [&str; 5] = ["created", "preface", "sampling", "before_first", "blobs"];
-const NOTE_OF_NODE: [&str; 5] = ["id", "message", "status", "tokens", "preface"];
+const NOTE_OF_NODE: [&str; 6] = ["id", "message", "status", "tokens", "facts", "preface"];
 
 const SCHEMA: &str = "1.1.0";
 

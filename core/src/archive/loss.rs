@@ -62,67 +62,69 @@ pub enum Mending {
     CallMended(String),
     /// A result names no call that is open; it stands under a made-up id.
     ResultMended(String),
-    /// What Alloquy noted with a message contradicts what the message says by now, which counts.
+    /// What is noted with a node means something else here; the metadata keeps it under `dataknobs`.
+    NotedOtherwise {
+        /// The node.
+        node: String,
+        /// The names in its metadata.
+        names: Vec<String>,
+    },
+    /// A reply says what it took, but not in tokens: nobody knows how many.
+    UsageUnread(String),
+    /// Under `alloquy` in the metadata of the conversation stands what is no [`Annotations`](crate::Annotations);
+    /// it is kept under `dataknobs`.
+    ForeignNotes(String),
+    /// What Alloquy noted with a node contradicts what the node says by now, which counts.
     NoteOutdated(String),
 }
 
 impl fmt::Display for Mending {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NewerVersion(version) => {
-                write!(formatter, "version {version} is read as the newest known one")
+        let of = |node: &str, what: &str| format!("node {node:?}: {what}");
+        formatter.write_str(&match self {
+            Self::NewerVersion(version) => format!("version {version} is read as the newest known one"),
+            Self::Renamed { from, to } => format!("the conversation {from:?} is called {to:?} now"),
+            Self::NoCreation => {
+                "the conversation has no time of creation: it is that of its first message".to_owned()
             }
-            Self::Renamed { from, to } => write!(formatter, "the conversation {from:?} is called {to:?} now"),
-            Self::NoCreation => formatter
-                .write_str("the conversation has no time of creation: it is that of its first message"),
-            Self::NoZone(count) => write!(formatter, "times that name no zone count as UTC: {count}"),
+            Self::NoZone(count) => format!("times that name no zone count as UTC: {count}"),
             Self::BadTime { node, found } => {
-                write!(
-                    formatter,
-                    "node {node:?}: {found:?} is no time, it counts as said when the one before it was"
-                )
+                of(node, &format!("{found:?} is no time, it counts as said when the one before it was"))
             }
             Self::TimeMoved(node) => {
-                write!(
-                    formatter,
-                    "node {node:?}: its id says a later time, because a sibling before it has that"
-                )
+                of(node, "its id says a later time, because a sibling before it has that")
             }
-            Self::NoNodes => formatter.write_str("the conversation has no nodes"),
+            Self::NoNodes => "the conversation has no nodes".to_owned(),
             Self::Orphans(nodes) => {
-                write!(formatter, "no way leads to {}: kept in the metadata, not in the tree", quoted(nodes))
+                format!("no way leads to {}: kept in the metadata, not in the tree", quoted(nodes))
             }
-            Self::LooseEdge(from, to) => write!(formatter, "an edge from {from:?} to {to:?} leads nowhere"),
+            Self::LooseEdge(from, to) => format!("an edge from {from:?} to {to:?} leads nowhere"),
             Self::SecondParent(from, to) => {
-                write!(formatter, "an edge from {from:?} to {to:?} is left out: it has a parent already")
+                format!("an edge from {from:?} to {to:?} is left out: it has a parent already")
             }
-            Self::Duplicate(node) => write!(formatter, "two nodes are called {node:?}: both are kept"),
-            Self::Renumbered(nodes) => {
-                write!(formatter, "other ids than their places have {}", quoted(nodes))
-            }
+            Self::Duplicate(node) => format!("two nodes are called {node:?}: both are kept"),
+            Self::Renumbered(nodes) => format!("other ids than their places have {}", quoted(nodes)),
             Self::HeadMoved { from, to } => {
-                write!(formatter, "the conversation stood at {from:?}, now it stands at {to:?}")
+                format!("the conversation stood at {from:?}, now it stands at {to:?}")
             }
             Self::UnknownRole { node, role } => {
-                write!(formatter, "node {node:?}: nobody has the role {role:?} here, the metadata keeps it")
+                of(node, &format!("nobody has the role {role:?} here, the metadata keeps it"))
             }
-            Self::ContentNotText(node) => {
-                write!(formatter, "node {node:?}: its content is no text but other JSON")
+            Self::ContentNotText(node) => of(node, "its content is no text but other JSON"),
+            Self::CallsMoved(node) => of(node, "calls of tools were moved into the message"),
+            Self::CallMended(node) => of(node, "a call of a tool had no id, or was none"),
+            Self::ResultMended(node) => of(node, "a result names no call before it"),
+            Self::NotedOtherwise { node, names } => {
+                of(node, &format!("what its metadata calls {} means something else here", quoted(names)))
             }
-            Self::CallsMoved(node) => {
-                write!(formatter, "node {node:?}: calls of tools were moved into the message")
+            Self::UsageUnread(node) => of(node, "its usage does not say how many tokens it took"),
+            Self::ForeignNotes(reason) => {
+                format!("what is noted on the nodes cannot be read and is kept aside: {reason}")
             }
-            Self::CallMended(node) => {
-                write!(formatter, "node {node:?}: a call of a tool had no id, or was none")
-            }
-            Self::ResultMended(node) => write!(formatter, "node {node:?}: a result names no call before it"),
             Self::NoteOutdated(node) => {
-                write!(
-                    formatter,
-                    "node {node:?}: the message was changed elsewhere, what was noted of it is dropped"
-                )
+                of(node, "it was changed elsewhere, what was noted of that is dropped")
             }
-        }
+        })
     }
 }
 

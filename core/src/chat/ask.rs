@@ -5,13 +5,10 @@ use serde_json::{Map, Value};
 use crate::address::Address;
 use crate::arguments::ProcessorArguments;
 use crate::guidance::Guidance;
-use crate::message::Message;
+use crate::message::{Message, Role};
 use crate::sampling::SamplingOptions;
-use crate::tree::LABEL;
+use crate::tree::{LABEL, PROMPT, SYSTEM_PROMPT};
 use crate::turn_data::TurnData;
-
-/// The fact about a reply that says which instructions it was given in the place of those of its conversation.
-const SYSTEM_PROMPT: &str = "system_prompt";
 
 /// What is asked in one turn: messages, and whatever differs from the manager's settings this once.
 ///
@@ -33,6 +30,7 @@ pub struct Ask {
     pub(crate) arguments: ProcessorArguments,
     pub(crate) guidance: Guidance,
     pub(crate) system_prompt: Option<String>,
+    pub(crate) prompt: Option<String>,
     pub(crate) label: Option<String>,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) turn_data: TurnData,
@@ -79,6 +77,33 @@ impl Ask {
         self
     }
 
+    /// Remembers by which prompt these messages were made; [`Node::prompt`](crate::Node::prompt) reads it.
+    ///
+    /// Whatever keeps prompts by name renders one into messages, and is said like everything else: it implements
+    /// `Into<Ask>`, which every way to say something takes.
+    ///
+    /// ```
+    /// use alloquy_core::{Ask, Message};
+    ///
+    /// /// A prompt that was filled in.
+    /// struct Greeting<'a> {
+    ///     name: &'a str,
+    /// }
+    ///
+    /// impl From<Greeting<'_>> for Ask {
+    ///     fn from(greeting: Greeting<'_>) -> Self {
+    ///         Ask::from(Message::user(format!("I am {}.", greeting.name))).prompt("greeting")
+    ///     }
+    /// }
+    /// # fn both(chat: &alloquy_core::Chat) {
+    /// let turn = chat.send(Greeting { name: "Ann" });
+    /// # }
+    /// ```
+    pub fn prompt(mut self, name: impl Into<String>) -> Self {
+        self.prompt = Some(name.into());
+        self
+    }
+
     /// Labels the replies of this turn, or the last message that is added; see [`Chat::label`](crate::Chat::label).
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
@@ -96,6 +121,12 @@ impl Ask {
     pub fn turn_data(mut self, data: TurnData) -> Self {
         self.turn_data = data;
         self
+    }
+
+    /// What a message of the question remembers; results of tools are made by no prompt.
+    pub(crate) fn facts_of(&self, message: &Message) -> Map<String, Value> {
+        let prompt = self.prompt.clone().filter(|_| message.role != Role::Tool);
+        prompt.map(|prompt| (PROMPT.to_owned(), prompt.into())).into_iter().collect()
     }
 
     /// What the nodes of this turn remember of the question.

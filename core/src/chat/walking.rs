@@ -74,12 +74,22 @@ impl Chat {
         }
     }
 
-    /// Reads the whole tree: all nodes, on every branch.
+    /// Reads the whole tree, which knows who follows whom.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn tree(&self) -> Result<Tree> {
         Ok(self.parts.settled().await.load(&self.parts.owner, &self.id).await?.1)
+    }
+
+    /// Reads all nodes, on every branch, in the order they were made.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn nodes(&self) -> Result<Vec<Node>> {
+        let mut nodes: Vec<Node> = self.tree().await?.nodes().cloned().collect();
+        nodes.sort_unstable_by_key(|node| node.id);
+        Ok(nodes)
     }
 
     /// Reads what was said after a node, in the order it was said; with `None`, the first messages.

@@ -9,7 +9,7 @@
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 
-use crate::engine::{Cancel, Engine, Session};
+use crate::engine::{Cancel, Engine, Session, Step};
 use crate::prompt::Unit;
 use crate::tokenizer::TokenId;
 use crate::{ErrorKind, Result};
@@ -35,6 +35,7 @@ pub fn all(engine: &dyn Engine, prompt: &[TokenId], tolerance: f32) {
     laws.truncating_keeps_what_it_says();
     laws.a_fork_is_independent();
     laws.sessions_are_independent();
+    laws.sessions_that_step_together_are_as_alone();
     laws.a_cancelled_forward_leaves_a_usable_session();
     laws.an_overflow_appends_nothing();
     laws.nothing_to_forward_is_invalid();
@@ -142,6 +143,43 @@ impl Laws<'_> {
         checked(right.forward(rest, &Cancel::default()));
         let logits = checked(left.forward(rest, &Cancel::default())).to_vec();
         self.agree(&logits, &self.whole(), "two sessions that take turns and one alone");
+    }
+
+    /// Three of different lengths, two of them of one trunk; one leaves, goes back and comes again.
+    fn sessions_that_step_together_are_as_alone(&self) {
+        checked(self.engine.forward_many(&mut []));
+        let (first, rest) = self.units.split_at(self.units.len() / 2);
+        let mut trunk = self.open();
+        checked(trunk.forward(first, &Cancel::default()));
+        let mut fork = checked(trunk.fork());
+        let mut short = self.open();
+        checked(short.forward(rest, &Cancel::default()));
+        self.step(&mut [&mut *trunk, &mut *fork, &mut *short], rest);
+        self.agree(trunk.logits(), &self.whole(), "a session that stepped with others and one alone");
+        self.agree(fork.logits(), &self.whole(), "a fork that stepped with others and a session alone");
+        let twice = self.fed(&[rest, rest].concat());
+        self.near(short.logits(), &twice, "a shorter session that stepped with others and one alone");
+        let kept = checked(fork.truncate(first.len()));
+        let again = self.units.get(kept..first.len()).unwrap_or_default();
+        if !again.is_empty() {
+            checked(fork.forward(again, &Cancel::default()));
+        }
+        self.step(&mut [&mut *short, &mut *fork], rest);
+        self.agree(fork.logits(), &self.whole(), "one that went back and stepped again, and one alone");
+        let logits = self.feed_on(trunk.as_mut());
+        self.agree(&logits, &self.fed_on(), "one that went on alone and one that always was alone");
+    }
+
+    /// Appends `units` to each of `sessions`, one unit at a time, all at once.
+    fn step(&self, sessions: &mut [&mut dyn Session], units: &[Unit]) {
+        for unit in units {
+            let steps = sessions.iter_mut().map(|session| Step { session: &mut **session, unit });
+            checked(self.engine.forward_many(&mut steps.collect::<Vec<_>>()));
+        }
+    }
+
+    fn fed(&self, units: &[Unit]) -> Vec<f32> {
+        checked(self.open().forward(units, &Cancel::default())).to_vec()
     }
 
     fn a_cancelled_forward_leaves_a_usable_session(&self) {

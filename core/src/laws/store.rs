@@ -60,6 +60,7 @@ pub async fn all<S: ConversationStore>(open: impl AsyncFn() -> S) {
     metadata_is_replaced_by_compare_and_set(&open().await).await;
     of_many_writers_one_replaces_metadata(&open().await).await;
     appending_again_changes_nothing(&open().await).await;
+    a_batch_holds_a_node_once(&open().await).await;
     other_content_is_a_conflict(&open().await).await;
     a_parent_must_exist(&open().await).await;
     what_was_appended_is_loaded(&open().await).await;
@@ -77,6 +78,7 @@ pub async fn all<S: ConversationStore>(open: impl AsyncFn() -> S) {
     owners_search_their_own(&open().await).await;
     concurrent_appends_lose_nothing(&open().await).await;
     a_dropped_call_is_all_or_nothing(&open().await).await;
+    every_dropped_call_is_all_or_nothing(&open().await).await;
 }
 
 /// Runs the laws of lists and searches.
@@ -86,6 +88,7 @@ async fn questions<S: ConversationStore>(open: &impl AsyncFn() -> S) {
     times_are_compared_to_the_millisecond(&open().await).await;
     every_order_has_pages(&open().await).await;
     pages_are_stable_under_inserts(&open().await).await;
+    pages_are_stable_under_updates(&open().await).await;
     a_list_has_no_relevance(&open().await).await;
     words_are_found_on_every_branch(&open().await).await;
     every_script_is_searched(&open().await).await;
@@ -131,6 +134,10 @@ pub async fn persistent<P: Clone, S: ConversationStore>(place: impl Fn() -> P, o
     handles_see_each_other(&open(here.clone()).await, &open(here).await).await;
     let here = place();
     of_two_handles_one_moves_the_head(&open(here.clone()).await, &open(here).await).await;
+    let here = place();
+    of_two_handles_one_replaces_metadata(&open(here.clone()).await, &open(here).await).await;
+    let here = place();
+    two_handles_lose_nothing(&open(here.clone()).await, &open(here).await).await;
 }
 
 /// The owner in whose name laws run that are not about owners.

@@ -10,6 +10,7 @@ use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{Delta, ReplyParser};
 use crate::sampling::SampledLogprobs;
+use crate::splice::KnownReplies;
 use crate::stop::{StopSignal, StopStrings, StopTokens};
 use crate::stream::Emit;
 use crate::tokenizer::{Detokenizer, TokenId};
@@ -23,6 +24,8 @@ pub(super) struct Reading {
     pub(super) parser: Box<dyn ReplyParser>,
     /// How many units fit.
     pub(super) context: usize,
+    /// What is known of the earlier replies in the prompt.
+    pub(super) known: KnownReplies,
     /// How many tokens were sampled, the one that ended the reply included.
     pub(super) sampled: usize,
     /// The ids of the reply.
@@ -73,7 +76,7 @@ pub(super) async fn read(
 impl Reading {
     fn take(&mut self, event: Generation) -> Result<Vec<Delta>> {
         match event {
-            Generation::Prefilled(report) => self.cache = Some(report),
+            Generation::Prefilled(report) => self.cache = Some(self.known.explain(report)),
             Generation::Ended(FinishReason::Length) => self.finish = Some(self.reached),
             Generation::Ended(FinishReason::Stop) => {
                 self.sampled += 1;

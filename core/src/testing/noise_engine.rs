@@ -93,6 +93,10 @@ impl Session for NoiseSession {
         Ok(&mut self.logits)
     }
 
+    fn logits(&mut self) -> &mut [f32] {
+        &mut self.logits
+    }
+
     fn truncate(&mut self, length: usize) -> Result<usize> {
         Ok(self.held.truncate(length))
     }

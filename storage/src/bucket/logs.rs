@@ -207,12 +207,14 @@ impl Bucket {
                 if !self.write(&keys, &name, &mut log, entry).await? {
                     return Err(Failure::HeadMoved(id.clone()));
                 }
-                // What a damaged conversation referred to stays: nobody knows what it was.
+                // Nobody knows what a damaged conversation referred to; that is found when blobs are collected.
                 (log.number, Vec::new())
             }
             outcome => outcome?,
         };
-        self.release(&keys, &name, media, number).await
+        // It is deleted. What is not released now is, like the rest, when blobs are collected.
+        let _ = self.release(&keys, &name, media, number).await;
+        Ok(())
     }
 
     /// Puts everything that is there into one entry, and removes the entries before an earlier one of that kind.
@@ -228,7 +230,9 @@ impl Bucket {
             Ok(Step::Write(Box::new(log.state.clone()), change, log.number))
         };
         let number = self.change(owner, id, whole).await?;
-        self.release_pruned(owner, id, number).await
+        // What is not released now is released by the next compaction.
+        let _ = self.release_pruned(owner, id, number).await;
+        Ok(())
     }
 
     /// Releases what entries up to a number needed and the entry behind it, which has everything, does not.

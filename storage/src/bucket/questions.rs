@@ -1,12 +1,15 @@
 //! Lists, counts and searches: the newest entry of every conversation is looked at, and read where it is not known.
 
+use std::collections::BTreeMap;
+
 use alloquy_core::{
     Candidate, ConversationPage, ConversationSummary, DamagedConversation, NodeId, Owner, Query, SearchPage,
     SearchText,
 };
 use futures::{StreamExt, TryStreamExt};
+use object_store::path::Path;
 
-use super::key::Keys;
+use super::key::{self, Keys};
 use super::logs::Bucket;
 use super::objects::AT_ONCE;
 use crate::failure::Failure;
@@ -128,7 +131,8 @@ impl Bucket {
         Ok(None)
     }
 
-    /// Removes what entries of deleted conversations occupy, but for the last one of each.
+    /// Removes what entries of deleted conversations occupy, but for the last one of each, and releases what they
+    /// referred to.
     pub(super) async fn sweep_deleted(&self, owner: &Owner) -> Result<(), Failure> {
         let keys = self.keys(owner);
         let marks = self.marks(&keys).await?;
@@ -140,10 +144,16 @@ impl Bucket {
                 Ok(entry.filter(|entry| entry.state.record.is_none()).map(|entry| (name, entry.base)))
             }
         });
-        let deleted: Vec<_> = deleted.try_collect().await?;
-        for (name, base) in deleted {
-            self.sweep(&keys, &name, base).await?;
+        let deleted: BTreeMap<String, u64> = deleted.try_collect().await?;
+        for (name, &base) in &deleted {
+            self.sweep(&keys, name, base).await?;
         }
-        Ok(())
+        let is_gone = |use_: &Path| {
+            let last = key::folder(use_).and_then(|name| deleted.get(&name));
+            last.is_some_and(|&last| key::number(use_).is_some_and(|number| number <= last))
+        };
+        let uses = self.objects.list(&keys.uses()).await?;
+        let gone = uses.into_iter().map(|found| found.location).filter(is_gone);
+        self.objects.remove(gone.collect()).await
     }
 }

@@ -3,183 +3,290 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::faults::{DiskCall, DiskFault, DiskFaults, failed};
 use super::name::LOG;
+use crate::durability::Durability;
 use crate::failure::Failure;
 
+/// The operating system's files. Every operation of a store on them passes [`Disk::call`], where tests make it fail.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Disk {
+    pub(super) durability: Durability,
+    pub(super) faults: Option<Arc<dyn DiskFaults>>,
+}
+
 /// Says in the error what was tried with which path.
-pub(super) fn tried<T>(action: &'static str, path: &Path, outcome: io::Result<T>) -> Result<T, Failure> {
+fn tried<T>(action: &'static str, path: &Path, outcome: io::Result<T>) -> Result<T, Failure> {
     outcome.map_err(|source| Failure::Disk { action, path: path.to_owned(), source })
 }
 
 /// Tells a missing file from a failure.
-pub(super) fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+fn found<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
     match outcome {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         outcome => outcome.map(Some),
     }
 }
 
-/// Reads a file from an offset to its end; `None` when there is no such file.
-pub(super) fn read_from(path: &Path, offset: u64) -> Result<Option<Vec<u8>>, Failure> {
-    let read = |mut file: File| {
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(offset))?;
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let file = tried("open", path, found(File::open(path)))?;
-    tried("read", path, file.map(read).transpose())
-}
-
-/// Writes bytes at an offset, where they become the end of the file: what stands there is a torn line. After an
-/// error the file ends at the offset again.
-pub(super) fn append_at(path: &Path, offset: u64, bytes: &[u8]) -> Result<(), Failure> {
-    let mut file = tried("open", path, OpenOptions::new().write(true).open(path))?;
-    let written = write_at(&mut file, offset, bytes);
-    if written.is_err() {
-        tried("take back what was written to", path, file.set_len(offset))?;
-    }
-    tried("append to", path, written)
-}
-
-fn write_at(file: &mut File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    if file.metadata()?.len() != offset {
-        file.set_len(offset)?;
-    }
-    file.seek(SeekFrom::Start(offset))?;
-    file.write_all(bytes)?;
-    file.sync_data()
-}
-
-/// Waits until a file is on the disk, whoever wrote to it.
-pub(super) fn sync(path: &Path) -> Result<(), Failure> {
-    // Some systems let only writers wait.
-    let file = OpenOptions::new().write(true).open(path);
-    tried("sync", path, file.and_then(|file| file.sync_data()))
-}
-
-/// Writes a file that is there whole or not at all, and replaces one of the same name. Writers take turns.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let unfinished = path.with_extension(UNFINISHED);
-    tried("write", &unfinished, write_new(&unfinished, bytes))?;
-    tried("create", path, fs::rename(&unfinished, path))?;
-    sync_parent(path).inspect_err(|_| {
-        // Whether this succeeds or not, the error that comes out says that the file is not safe.
-        let _ = fs::remove_file(path);
-    })
-}
-
-/// Waits until a file that [`write_whole`] wrote is on the disk with its name.
-pub(super) fn sync_whole(path: &Path) -> Result<(), Failure> {
-    sync(path)?;
-    sync_parent(path)
-}
-
 /// The endings of files on their way in and out.
 const UNFINISHED: &str = "new";
 const DELETED: &str = "deleted";
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// Deletes a file and says whether there was one.
-///
-/// The file takes another name first, because that can be undone when the disk fails. Should it be left under that
-/// name, it is one of the [`leftovers`].
-pub(super) fn delete(path: &Path) -> Result<bool, Failure> {
-    let deleted = path.with_extension(DELETED);
-    if tried("delete", path, found(fs::rename(path, &deleted)))?.is_none() {
-        return Ok(false);
+impl Disk {
+    fn call<T>(&self, call: DiskCall<'_>, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        match self.fault(call) {
+            None => make(),
+            Some(DiskFault::Before) => Err(failed()),
+            Some(DiskFault::HalfDone) => make().and_then(|_| Err(failed())),
+        }
     }
-    if let Err(failure) = sync_parent(path) {
-        tried("restore", path, fs::rename(&deleted, path))?;
-        return Err(failure);
+
+    fn fault(&self, call: DiskCall<'_>) -> Option<DiskFault> {
+        self.faults.as_ref().and_then(|faults| faults.fault(call))
     }
-    // The file is gone by its name already.
-    let _ = fs::remove_file(&deleted);
-    Ok(true)
-}
 
-/// Lists what interrupted writers left in a folder, each with the name of the log that it was to be or was.
-pub(super) fn leftovers(folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
-    let log = |path: PathBuf| {
-        let extension = path.extension().and_then(|extension| extension.to_str())?;
-        let name = path.with_extension(LOG).file_name()?.to_string_lossy().into_owned();
-        matches!(extension, UNFINISHED | DELETED).then_some((name, path))
-    };
-    Ok(files(folder)?.into_iter().filter_map(log).collect())
-}
-
-/// Lists what is in a folder; nothing where there is none.
-pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let Some(entries) = tried("list", folder, found(fs::read_dir(folder)))? else {
-        return Ok(Vec::new());
-    };
-    entries.map(|entry| Ok(tried("list", folder, entry)?.path())).collect()
-}
-
-/// Removes a file, if it is there.
-pub(super) fn remove(path: &Path) -> Result<(), Failure> {
-    tried("remove", path, found(fs::remove_file(path))).map(drop)
-}
-
-/// Returns when a file was written or touched last; `None` when there is no such file.
-pub(super) fn touched(path: &Path) -> Result<Option<SystemTime>, Failure> {
-    let time = |metadata: fs::Metadata| metadata.modified();
-    tried("look at", path, found(fs::metadata(path).and_then(time)))
-}
-
-/// Says that a file was written now.
-pub(super) fn touch(path: &Path) -> Result<(), Failure> {
-    let file = OpenOptions::new().write(true).open(path);
-    tried("touch", path, file.and_then(|file| file.set_modified(SystemTime::now())))
-}
-
-/// Creates the folder of a store where there is none, and returns its absolute path.
-pub(super) fn create_root(path: &Path) -> Result<PathBuf, Failure> {
-    let is_new = !path.is_dir();
-    tried("create folder", path, fs::create_dir_all(path))?;
-    let root = tried("open folder", path, path.canonicalize())?;
-    if is_new {
-        // Only then: a folder that was given may stand in one that may not be read.
-        sync_parent(&root)?;
+    /// Reads a file from an offset to its end; `None` when there is no such file.
+    pub(super) fn read_from(&self, path: &Path, offset: u64) -> Result<Option<Vec<u8>>, Failure> {
+        let read = || {
+            let Some(mut file) = found(File::open(path))? else { return Ok(None) };
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(offset))?;
+            file.read_to_end(&mut bytes)?;
+            Ok(Some(bytes))
+        };
+        tried("read", path, self.call(DiskCall::Read(path), read))
     }
-    Ok(root)
-}
 
-/// Creates a folder where there is none, and waits until its name is on the disk.
-pub(super) fn create_folder(path: &Path) -> Result<(), Failure> {
-    tried("create folder", path, fs::create_dir_all(path))?;
-    sync_parent(path)
-}
-
-/// Creates a folder with those above it that are not there, and waits until their names are on the disk.
-pub(super) fn create_folders(path: &Path) -> Result<(), Failure> {
-    let missing: Vec<&Path> = path.ancestors().take_while(|folder| !folder.is_dir()).collect();
-    tried("create folder", path, fs::create_dir_all(path))?;
-    missing.into_iter().try_for_each(sync_parent)
-}
-
-/// Waits until the names in the folder around a path are on the disk.
-fn sync_parent(path: &Path) -> Result<(), Failure> {
-    match path.parent() {
-        Some(parent) => sync_folder(parent),
-        None => Ok(()),
+    /// Writes bytes at an offset, where they become the end of the file: what stands there is a torn line. After an
+    /// error the file ends at the offset again.
+    pub(super) fn append_at(&self, path: &Path, offset: u64, bytes: &[u8]) -> Result<(), Failure> {
+        let mut file = tried("open", path, self.open(path))?;
+        let written = self.write_at(&mut file, path, offset, bytes);
+        if written.is_err() {
+            tried("take back what was written to", path, self.truncate(&file, path, offset))?;
+        }
+        tried("append to", path, written)
     }
-}
 
-#[cfg(unix)]
-pub(super) fn sync_folder(path: &Path) -> Result<(), Failure> {
-    tried("sync folder", path, File::open(path).and_then(|folder| folder.sync_all()))
-}
+    fn write_at(&self, file: &mut File, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        if self.call(DiskCall::Look(path), || file.metadata())?.len() != offset {
+            self.truncate(file, path, offset)?;
+        }
+        file.seek(SeekFrom::Start(offset))?;
+        self.write(file, path, bytes)?;
+        self.sync_line(file, path)
+    }
 
-/// Elsewhere folders cannot be opened as files; their names are written with the files.
-#[cfg(not(unix))]
-pub(super) fn sync_folder(_: &Path) -> Result<(), Failure> {
-    Ok(())
+    fn open(&self, path: &Path) -> io::Result<File> {
+        self.call(DiskCall::Open(path), || OpenOptions::new().write(true).open(path))
+    }
+
+    fn write(&self, file: &mut File, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        match self.fault(DiskCall::Write(path)) {
+            None => file.write_all(bytes),
+            Some(DiskFault::Before) => Err(failed()),
+            Some(DiskFault::HalfDone) => {
+                let (half, _) = bytes.split_at(bytes.len() / 2);
+                file.write_all(half).and_then(|()| Err(failed()))
+            }
+        }
+    }
+
+    fn truncate(&self, file: &File, path: &Path, length: u64) -> io::Result<()> {
+        self.call(DiskCall::Truncate(path), || file.set_len(length))
+    }
+
+    /// Waits for a line of a log, where lines are waited for.
+    fn sync_line(&self, file: &File, path: &Path) -> io::Result<()> {
+        match self.durability {
+            Durability::PowerLoss => self.call(DiskCall::Sync(path), || file.sync_data()),
+            Durability::Crash => Ok(()),
+        }
+    }
+
+    /// Waits until the lines of a log are on the disk, whoever wrote them.
+    pub(super) fn sync_lines(&self, path: &Path) -> Result<(), Failure> {
+        // Some systems let only writers wait.
+        tried("sync", path, self.open(path).and_then(|file| self.sync_line(&file, path)))
+    }
+
+    /// Waits until a log is on the disk with its name and all its lines, where lines are waited for.
+    pub(super) fn sync_name(&self, path: &Path) -> Result<(), Failure> {
+        match self.durability {
+            Durability::PowerLoss => self.sync_whole(path),
+            Durability::Crash => Ok(()),
+        }
+    }
+
+    /// Writes a file that is there whole or not at all. After an error there is none, unless the disk refuses even that.
+    /// Writers take turns.
+    pub(super) fn create_whole(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        self.replace_whole(path, bytes).inspect_err(|_| {
+            // Whether this succeeds or not, the error that comes out says that the file is not safe.
+            let _ = self.remove(path);
+        })
+    }
+
+    /// Writes a file in place of another; after an error the old one or the new one is there, each whole. Writers take
+    /// turns.
+    pub(super) fn replace_whole(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        let unfinished = path.with_extension(UNFINISHED);
+        tried("write", &unfinished, self.write_new(&unfinished, bytes)).inspect_err(|_| {
+            // One that stays is among the leftovers.
+            let _ = self.remove(&unfinished);
+        })?;
+        self.rename("create", &unfinished, path)?;
+        self.sync_parent(path)
+    }
+
+    fn write_new(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self.call(DiskCall::Create(path), || File::create(path))?;
+        self.write(&mut file, path, bytes)?;
+        self.call(DiskCall::Sync(path), || file.sync_all())
+    }
+
+    fn rename(&self, action: &'static str, from: &Path, to: &Path) -> Result<(), Failure> {
+        tried(action, to, self.call(DiskCall::Rename(from, to), || fs::rename(from, to)))
+    }
+
+    /// Waits until a file that was written whole is on the disk with its name.
+    pub(super) fn sync_whole(&self, path: &Path) -> Result<(), Failure> {
+        let file = self.open(path);
+        let synced = file.and_then(|file| self.call(DiskCall::Sync(path), || file.sync_data()));
+        tried("sync", path, synced)?;
+        self.sync_parent(path)
+    }
+
+    /// Deletes a file and says whether there was one.
+    ///
+    /// The file takes another name first, because that can be undone when the disk fails. Should it be left under that
+    /// name, it is one of the [`leftovers`](Self::leftovers).
+    pub(super) fn delete(&self, path: &Path) -> Result<bool, Failure> {
+        if !self.exists(path)? {
+            return Ok(false);
+        }
+        let deleted = path.with_extension(DELETED);
+        let gone = self.rename("delete", path, &deleted).and_then(|()| self.sync_parent(path));
+        if let Err(failure) = gone {
+            self.restore(path, &deleted)?;
+            return Err(failure);
+        }
+        // The file is gone by its name already.
+        let _ = self.remove(&deleted);
+        Ok(true)
+    }
+
+    /// Gives a file its name back, unless it has it; an older one that was deleted stays so.
+    fn restore(&self, path: &Path, deleted: &Path) -> Result<(), Failure> {
+        if !self.exists(path)? && self.exists(deleted)? {
+            self.rename("restore", deleted, path)?;
+            self.sync_parent(path)?;
+        }
+        Ok(())
+    }
+
+    /// Lists what interrupted writers left in a folder, each with the name of the log that it was to be or was.
+    pub(super) fn leftovers(&self, folder: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
+        let log = |path: PathBuf| {
+            let extension = path.extension().and_then(|extension| extension.to_str())?;
+            let name = path.with_extension(LOG).file_name()?.to_string_lossy().into_owned();
+            matches!(extension, UNFINISHED | DELETED).then_some((name, path))
+        };
+        Ok(self.files(folder)?.into_iter().filter_map(log).collect())
+    }
+
+    /// Lists what is in a folder; nothing where there is none.
+    pub(super) fn files(&self, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+        let list = || {
+            let Some(entries) = found(fs::read_dir(folder))? else { return Ok(Vec::new()) };
+            entries.map(|entry| Ok(entry?.path())).collect()
+        };
+        tried("list", folder, self.call(DiskCall::List(folder), list))
+    }
+
+    /// Removes a file, if it is there.
+    pub(super) fn remove(&self, path: &Path) -> Result<(), Failure> {
+        let removed = self.call(DiskCall::Remove(path), || found(fs::remove_file(path)));
+        tried("remove", path, removed).map(drop)
+    }
+
+    /// Says whether there is something at a path.
+    pub(super) fn exists(&self, path: &Path) -> Result<bool, Failure> {
+        tried("look for", path, self.call(DiskCall::Look(path), || path.try_exists()))
+    }
+
+    /// Returns when a file was written or touched last; `None` when there is no such file.
+    pub(super) fn touched(&self, path: &Path) -> Result<Option<SystemTime>, Failure> {
+        let time = || found(fs::metadata(path).and_then(|metadata| metadata.modified()));
+        tried("look at", path, self.call(DiskCall::Look(path), time))
+    }
+
+    /// Says that a file was written now.
+    pub(super) fn touch(&self, path: &Path) -> Result<(), Failure> {
+        let now = |file: File| self.call(DiskCall::Touch(path), || file.set_modified(SystemTime::now()));
+        tried("touch", path, self.open(path).and_then(now))
+    }
+
+    /// Creates the folder of a store where there is none, and returns its absolute path.
+    pub(super) fn create_root(&self, path: &Path) -> Result<PathBuf, Failure> {
+        let is_new = !path.is_dir();
+        self.make_folder(path)?;
+        let root = tried("open folder", path, self.call(DiskCall::Look(path), || path.canonicalize()))?;
+        if is_new {
+            // Only then: a folder that was given may stand in one that may not be read.
+            self.sync_parent(&root)?;
+        }
+        Ok(root)
+    }
+
+    /// Creates a folder with those above it, where they are not there.
+    pub(super) fn make_folder(&self, path: &Path) -> Result<(), Failure> {
+        let made = self.call(DiskCall::CreateFolder(path), || fs::create_dir_all(path));
+        tried("create folder", path, made)
+    }
+
+    /// Creates a folder where there is none, and waits until its name is on the disk, also when it was there: whoever
+    /// created it may have been stopped before that.
+    pub(super) fn create_folder(&self, path: &Path) -> Result<(), Failure> {
+        self.make_folder(path)?;
+        self.sync_parent(path)
+    }
+
+    /// Waits until the names in the folder around a path are on the disk.
+    fn sync_parent(&self, path: &Path) -> Result<(), Failure> {
+        match path.parent() {
+            Some(parent) => self.sync_folder(parent),
+            None => Ok(()),
+        }
+    }
+
+    #[cfg(unix)]
+    pub(super) fn sync_folder(&self, path: &Path) -> Result<(), Failure> {
+        let sync = || File::open(path).and_then(|folder| folder.sync_all());
+        tried("sync folder", path, self.call(DiskCall::SyncFolder(path), sync))
+    }
+
+    /// Elsewhere folders cannot be opened as files; their names are written with the files.
+    #[cfg(not(unix))]
+    pub(super) fn sync_folder(&self, _: &Path) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Opens the file of a lock, and makes it where there is none.
+    pub(super) fn open_lock(&self, path: &Path) -> Result<File, Failure> {
+        let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        tried("open", path, self.call(DiskCall::Lock(path), open))
+    }
+
+    /// Says whether a file that is open still has its name.
+    #[cfg(unix)]
+    pub(super) fn is_named(&self, file: &File, path: &Path) -> Result<bool, Failure> {
+        use std::os::unix::fs::MetadataExt as _;
+        let look = || Ok((found(fs::metadata(path))?, file.metadata()?));
+        let (here, held) = tried("look at", path, self.call(DiskCall::Lock(path), look))?;
+        Ok(here.is_some_and(|here| (here.dev(), here.ino()) == (held.dev(), held.ino())))
+    }
 }

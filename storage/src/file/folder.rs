@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationRecord, Digest, Error, Node, NodeId, Owner, Query,
+    BLOB_GRACE, ConversationId, ConversationRecord, Digest, Error, Node, NodeId, Owner, PartialDeletion,
+    Query,
 };
 use serde_json::{Map, Value};
 
 use super::blobs;
 use super::cache::Cache;
-use super::disk::{self, tried};
+use super::disk::Disk;
 use super::lock::{Guard, Hold};
 use super::log::Log;
 use super::name::log_name;
@@ -25,44 +26,63 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) root: PathBuf,
+    pub(super) disk: Disk,
     patience: Duration,
     cache: Cache,
     /// Lines of lists, each with the end of the log that it was made from.
     pub(super) lines: HashMap<Place, HashMap<String, Line>>,
     /// Places where what interrupted writers left was looked for.
     swept: HashSet<Place>,
+    /// Places whose names are on the disk.
+    made: HashSet<Place>,
 }
 
 impl Folder {
     /// Opens a folder and creates what is not there. Nothing waits for a lock longer than `patience`.
-    pub(super) fn open(root: &Path, patience: Duration) -> Result<Self, Failure> {
-        let root = disk::create_root(root)?;
-        let (cache, lines, swept) = (Cache::default(), HashMap::new(), HashSet::new());
-        let mut folder = Self { root, patience, cache, lines, swept };
-        folder.place(&Owner::local())?.create()?;
+    pub(super) fn open(root: &Path, disk: Disk, patience: Duration) -> Result<Self, Failure> {
+        let root = disk.create_root(root)?;
+        let (cache, lines) = (Cache::default(), HashMap::new());
+        let (swept, made) = (HashSet::new(), HashSet::new());
+        let mut folder = Self { root, disk, patience, cache, lines, swept, made };
+        let place = folder.place(&Owner::local())?;
+        folder.make(&place)?;
         Ok(folder)
     }
 
     /// Returns where an owner's files stand.
     pub(super) fn place(&mut self, owner: &Owner) -> Result<Place, Failure> {
         let place = Place::of(&self.root, owner);
-        if place.conversations.is_dir() && self.swept.insert(place.clone()) {
-            place.sweep()?;
+        if !self.swept.contains(&place) && self.disk.exists(&place.conversations)? {
+            place.sweep(&self.disk)?;
+            self.swept.insert(place.clone());
         }
         Ok(place)
+    }
+
+    /// Makes the folders of a place.
+    fn make(&mut self, place: &Place) -> Result<(), Failure> {
+        if !(self.made.contains(place) && place.is_there(&self.disk)?) {
+            place.create(&self.disk)?;
+            self.made.insert(place.clone());
+        }
+        Ok(())
     }
 
     pub(super) fn create(&mut self, owner: &Owner, record: ConversationRecord) -> Result<(), Failure> {
         record.must_be_new()?;
         let place = self.place(owner)?;
-        place.create()?;
+        self.make(&place)?;
         let name = log_name(&record.id);
         let path = place.conversations.join(&name);
         let _guard = self.alone(&place, &name)?;
-        match tried("look for", &path, path.try_exists())? {
-            true => Err(Failure::Exists(record.id)),
-            false => Log::create(&path, record),
+        if self.disk.exists(&path)? {
+            // Whoever created it may have been stopped before it was safe, and whoever asks again relies on it.
+            self.disk.sync_whole(&path)?;
+            return Err(Failure::Exists(record.id));
         }
+        let log = Log::create(&self.disk, &path, record)?;
+        self.cache.keep(&path, log);
+        Ok(())
     }
 
     pub(super) fn append(
@@ -103,7 +123,8 @@ impl Folder {
         let place = self.place(owner)?;
         // What was written is another log now, and what it referred to may be collected.
         self.cache.take(&place.conversations.join(log_name(id)));
-        self.collect_after_deletion(owner)
+        self.collect_after_deletion(owner);
+        Ok(())
     }
 
     /// Reads what a conversation's log says by now.
@@ -115,7 +136,8 @@ impl Folder {
 
     pub(super) fn delete(&mut self, owner: &Owner, id: &ConversationId) -> Result<(), Failure> {
         self.remove(owner, id)?;
-        self.collect_after_deletion(owner)
+        self.collect_after_deletion(owner);
+        Ok(())
     }
 
     pub(super) fn delete_matching(
@@ -128,61 +150,63 @@ impl Folder {
         let mut deleted = Vec::new();
         for id in page.conversations.into_iter().map(|summary| summary.record.id) {
             match self.remove(owner, &id) {
+                Ok(()) => deleted.push(id),
                 // Somebody else deleted it meanwhile.
                 Err(Failure::NoConversation(_)) => {}
-                outcome => outcome.map(|()| deleted.push(id))?,
+                Err(failure) => return Err(PartialDeletion::error(deleted, failure.into()).into()),
             }
         }
-        self.collect_after_deletion(owner)?;
+        self.collect_after_deletion(owner);
         Ok(deleted)
     }
 
     fn remove(&mut self, owner: &Owner, id: &ConversationId) -> Result<(), Failure> {
         let (place, name) = (self.place(owner)?, log_name(id));
         let path = place.conversations.join(&name);
-        if !tried("look for", &path, path.try_exists())? {
-            return Err(Failure::NoConversation(id.clone()));
+        if self.disk.exists(&path)? {
+            let guard = self.alone(&place, &name)?;
+            self.cache.take(&path);
+            if self.disk.delete(&path)? {
+                guard.remove(&self.disk);
+                return Ok(());
+            }
         }
-        let guard = self.alone(&place, &name)?;
-        self.cache.take(&path);
-        match disk::delete(&path)? {
-            true => guard.remove(),
-            false => return Err(Failure::NoConversation(id.clone())),
+        // Whoever deleted it may have been stopped before that was safe, and whoever asks again relies on it.
+        if self.disk.exists(&place.conversations)? {
+            self.disk.sync_folder(&place.conversations)?;
         }
-        Ok(())
+        Err(Failure::NoConversation(id.clone()))
     }
 
     pub(super) fn put_blob(&mut self, owner: &Owner, bytes: &[u8]) -> Result<Digest, Failure> {
         let place = self.place(owner)?;
-        place.create()?;
-        let _guard = Guard::wait(place.blob_lock(), Hold::Alone, self.patience)?;
-        blobs::put(&place.blobs, bytes)
+        self.make(&place)?;
+        let _guard = self.lock(place.blob_lock(), Hold::Alone)?;
+        blobs::put(&self.disk, &place.blobs, bytes)
     }
 
     pub(super) fn get_blob(&mut self, owner: &Owner, digest: Digest) -> Result<Option<Arc<[u8]>>, Failure> {
-        blobs::get(&self.place(owner)?.blobs, digest)
+        let place = self.place(owner)?;
+        blobs::get(&self.disk, &place.blobs, digest)
     }
 
-    /// Blobs that could not be collected now are collected another time: the deletion itself is done.
-    fn collect_after_deletion(&mut self, owner: &Owner) -> Result<(), Failure> {
-        match self.collect_blobs(owner, BLOB_GRACE) {
-            Err(failure @ Failure::Disk { .. }) => Err(failure),
-            _ => Ok(()),
-        }
+    /// Blobs that cannot be collected now are collected another time: the deletion itself is done.
+    fn collect_after_deletion(&mut self, owner: &Owner) {
+        let _ = self.collect_blobs(owner, BLOB_GRACE);
     }
 
     pub(super) fn collect_blobs(&mut self, owner: &Owner, grace: Duration) -> Result<usize, Failure> {
         let place = self.place(owner)?;
-        if blobs::all(&place.blobs)?.is_empty() {
+        if blobs::all(&self.disk, &place.blobs)?.is_empty() {
             return Ok(0);
         }
-        let _guard = Guard::wait(place.blob_lock(), Hold::Alone, self.patience)?;
+        let _guard = self.lock(place.blob_lock(), Hold::Alone)?;
         let (lines, damaged) = self.lines(&place)?;
         if let Some(damaged) = damaged.into_iter().next() {
             return Err(Failure::damaged(format!("conversation {:?}", damaged.name), damaged.reason));
         }
         let used: BTreeSet<Digest> = lines.into_iter().flat_map(|line| line.media).collect();
-        blobs::collect(&place.blobs, &used, grace)
+        blobs::collect(&self.disk, &place.blobs, &used, grace)
     }
 
     /// Changes a log that is up to date while no one else writes. A log that may be ahead of its file is forgotten.
@@ -194,15 +218,16 @@ impl Folder {
     ) -> Result<T, Failure> {
         let (place, name) = (self.place(owner)?, log_name(id));
         let path = place.conversations.join(&name);
-        if !tried("look for", &path, path.try_exists())? {
+        if !self.disk.exists(&path)? {
             return Err(Failure::NoConversation(id.clone()));
         }
         let _guard = self.alone(&place, &name)?;
         let current = match self.caught_up(&path) {
             Some(log) => Some(log),
-            None => Log::read(&path)?,
+            None => Log::read(&self.disk, &path)?,
         };
         let mut log = own(current, id)?;
+        log.name()?;
         let outcome = change(&mut log);
         if let Ok(_) | Err(Failure::Core(_) | Failure::HeadMoved(_) | Failure::MetadataChanged(_)) = outcome {
             self.cache.keep(&path, log);
@@ -210,13 +235,17 @@ impl Folder {
         outcome
     }
 
-    fn alone(&self, place: &Place, name: &str) -> Result<Guard, Failure> {
-        let wait = || Guard::wait(&place.lock_of(name), Hold::Alone, self.patience);
-        match wait() {
+    fn alone(&mut self, place: &Place, name: &str) -> Result<Guard, Failure> {
+        let lock = place.lock_of(name);
+        match self.lock(&lock, Hold::Alone) {
             // A folder of an older format has no locks.
-            Err(Failure::Disk { .. }) => place.create().and_then(|()| wait()),
+            Err(Failure::Disk { .. }) => self.make(place).and_then(|()| self.lock(&lock, Hold::Alone)),
             outcome => outcome,
         }
+    }
+
+    fn lock(&self, path: &Path, hold: Hold) -> Result<Guard, Failure> {
+        Guard::wait(&self.disk, path, hold, self.patience)
     }
 
     /// Reads a log by its name; `None` when there is none.
@@ -227,10 +256,10 @@ impl Folder {
         let path = place.conversations.join(name);
         let current = match self.caught_up(&path) {
             Some(log) => Some(log),
-            None if !tried("look for", &path, path.try_exists())? => None,
+            None if !self.disk.exists(&path)? => None,
             None => {
-                let _guard = Guard::wait(&place.lock_of(name), Hold::Shared, self.patience)?;
-                Log::read(&path)?
+                let _guard = self.lock(&place.lock_of(name), Hold::Shared)?;
+                Log::read(&self.disk, &path)?
             }
         };
         Ok(current.map(|log| &*self.cache.keep(&path, log)))

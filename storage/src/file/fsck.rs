@@ -1,12 +1,12 @@
 //! Looking at every byte of a folder: what is whole, what is not. Changes nothing.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use alloquy_core::Digest;
 
 use super::blobs;
-use super::disk;
+use super::disk::Disk;
 use super::folder::{Folder, is_damage};
 use super::log::Log;
 use super::place::{OWNERS, Place};
@@ -52,12 +52,12 @@ pub enum Flaw {
 impl Folder {
     pub(super) fn fsck(&mut self) -> Result<FolderReport, Failure> {
         let mut report = FolderReport::default();
-        let owners = disk::files(&self.root.join(OWNERS))?;
+        let owners = self.disk.files(&self.root.join(OWNERS))?;
         let places = owners.iter().filter(|folder| folder.is_dir()).map(|folder| Place::at(folder));
         for place in [Place::at(&self.root)].into_iter().chain(places) {
-            let present = report.blobs(&place)?;
-            for name in names(&place)? {
-                report.log(&place, &name, &present)?;
+            let present = report.blobs(&self.disk, &place)?;
+            for name in names(&self.disk, &place)? {
+                report.log(&self.disk, &place.conversations.join(name), &present)?;
             }
         }
         report.findings.sort_by(|left, right| left.path.cmp(&right.path));
@@ -67,10 +67,10 @@ impl Folder {
 
 impl FolderReport {
     /// Reads every blob and returns which there are.
-    fn blobs(&mut self, place: &Place) -> Result<BTreeSet<Digest>, Failure> {
+    fn blobs(&mut self, disk: &Disk, place: &Place) -> Result<BTreeSet<Digest>, Failure> {
         let mut present = BTreeSet::new();
-        for (digest, path) in blobs::all(&place.blobs)? {
-            match blobs::get(&place.blobs, digest) {
+        for (digest, path) in blobs::all(disk, &place.blobs)? {
+            match blobs::get(disk, &place.blobs, digest) {
                 Ok(_) => self.blobs += 1,
                 Err(failure) if is_damage(&failure) => self.found(path, Flaw::Damaged(failure.to_string())),
                 Err(failure) => return Err(failure),
@@ -80,14 +80,13 @@ impl FolderReport {
         Ok(present)
     }
 
-    fn log(&mut self, place: &Place, name: &str, present: &BTreeSet<Digest>) -> Result<(), Failure> {
-        let path = place.conversations.join(name);
-        let log = match Log::read(&path) {
+    fn log(&mut self, disk: &Disk, path: &Path, present: &BTreeSet<Digest>) -> Result<(), Failure> {
+        let log = match Log::read(disk, path) {
             Ok(Some(log)) => log,
             // Deleted since its name was read.
             Ok(None) => return Ok(()),
             Err(failure) if is_damage(&failure) => {
-                self.found(path, Flaw::Damaged(failure.to_string()));
+                self.found(path.to_owned(), Flaw::Damaged(failure.to_string()));
                 return Ok(());
             }
             Err(failure) => return Err(failure),
@@ -96,10 +95,10 @@ impl FolderReport {
         self.nodes += log.tree.len();
         let torn = log.torn()?;
         if torn > 0 {
-            self.found(path.clone(), Flaw::Torn(torn));
+            self.found(path.to_owned(), Flaw::Torn(torn));
         }
         for &digest in log.media.difference(present) {
-            self.found(path.clone(), Flaw::MissingBlob(digest));
+            self.found(path.to_owned(), Flaw::MissingBlob(digest));
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! Locks between stores and processes: a file each, waited for with patience. Released with its guard, or with its
 //! process. Knows no log.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::disk::{found, tried};
+use super::disk::Disk;
 use crate::failure::Failure;
 
 /// The pauses between two attempts: the first, and the longest, to which they double.
@@ -34,10 +34,10 @@ pub(super) enum Hold {
 
 impl Guard {
     /// Waits for a lock, and makes its file where there is none.
-    pub(super) fn wait(path: &Path, hold: Hold, patience: Duration) -> Result<Self, Failure> {
+    pub(super) fn wait(disk: &Disk, path: &Path, hold: Hold, patience: Duration) -> Result<Self, Failure> {
         let (began, mut pause) = (Instant::now(), FIRST_PAUSE);
         loop {
-            if let Some(guard) = Self::attempt(path, hold)? {
+            if let Some(guard) = Self::attempt(disk, path, hold)? {
                 return Ok(guard);
             }
             if began.elapsed() >= patience {
@@ -49,9 +49,8 @@ impl Guard {
     }
 
     /// Takes a lock that nobody holds; `None` when somebody does.
-    pub(super) fn attempt(path: &Path, hold: Hold) -> Result<Option<Self>, Failure> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let file = tried("open", path, file)?;
+    pub(super) fn attempt(disk: &Disk, path: &Path, hold: Hold) -> Result<Option<Self>, Failure> {
+        let file = disk.open_lock(path)?;
         let locked = match hold {
             Hold::Alone => file.try_lock(),
             Hold::Shared => file.try_lock_shared(),
@@ -59,31 +58,34 @@ impl Guard {
         match locked {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return tried("lock", path, Err(error)),
+            Err(TryLockError::Error(source)) => {
+                return Err(Failure::Disk { action: "lock", path: path.to_owned(), source });
+            }
         }
         let guard = Self { file, path: path.to_owned() };
-        Ok(guard.is_current()?.then_some(guard))
+        Ok(guard.is_current(disk)?.then_some(guard))
     }
 
     /// Whoever deletes a conversation removes its lock too: what was opened before that is no lock any more.
     #[cfg(unix)]
-    fn is_current(&self) -> Result<bool, Failure> {
-        use std::os::unix::fs::MetadataExt as _;
-        let here = tried("look at", &self.path, found(fs::metadata(&self.path)))?;
-        let held = tried("look at", &self.path, self.file.metadata())?;
-        Ok(here.is_some_and(|here| (here.dev(), here.ino()) == (held.dev(), held.ino())))
+    fn is_current(&self, disk: &Disk) -> Result<bool, Failure> {
+        disk.is_named(&self.file, &self.path)
     }
 
     #[cfg(not(unix))]
-    fn is_current(&self) -> Result<bool, Failure> {
+    fn is_current(&self, _: &Disk) -> Result<bool, Failure> {
         Ok(true)
     }
 
     /// Removes the lock itself, where that can be told by those who wait for it; elsewhere an empty file stays.
-    pub(super) fn remove(self) {
-        #[cfg(unix)]
-        let _ = fs::remove_file(&self.path); // A lock that is left is as good as none.
+    #[cfg(unix)]
+    pub(super) fn remove(self, disk: &Disk) {
+        // A lock that is left is as good as none.
+        let _ = disk.remove(&self.path);
     }
+
+    #[cfg(not(unix))]
+    pub(super) fn remove(self, _: &Disk) {}
 }
 
 impl Drop for Guard {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use alloquy_core::{ConversationRecord, ConversationSummary, Digest, Node, NodeId, Tree};
 use serde_json::{Map, Value};
 
-use super::disk;
+use super::disk::Disk;
 use super::line::{self, Entry, FORMAT, Position, TRAILER};
 use crate::failure::Failure;
 use crate::json::{decode, encode};
@@ -15,7 +15,10 @@ use crate::json::{decode, encode};
 /// A conversation as its log says, up to a position.
 #[derive(Debug)]
 pub(super) struct Log {
+    disk: Disk,
     path: PathBuf,
+    /// The name of the file is on the disk: whoever created or replaced it may have been stopped before that.
+    is_named: bool,
     pub(super) position: Position,
     pub(super) record: ConversationRecord,
     pub(super) tree: Tree,
@@ -30,11 +33,22 @@ const BATCH: usize = 1000;
 
 impl Log {
     /// Writes the log of a new conversation; the caller has made sure that there is none.
-    pub(super) fn create(path: &Path, record: ConversationRecord) -> Result<(), Failure> {
+    pub(super) fn create(disk: &Disk, path: &Path, record: ConversationRecord) -> Result<Self, Failure> {
         let record = Box::new(record);
         let entry = encode(&Entry::Created { format: FORMAT, record, updated: None })?;
         let (line, _) = Position::default().seal(&entry);
-        disk::write_whole(path, line.as_bytes())
+        let log = Self::begin(disk, path, line.as_bytes())?;
+        disk.create_whole(path, line.as_bytes())?;
+        Ok(Self { is_named: true, ..log })
+    }
+
+    /// Waits until the file has its name on the disk, so that what is acknowledged from now on is found under it.
+    pub(super) fn name(&mut self) -> Result<(), Failure> {
+        if !self.is_named {
+            self.disk.sync_name(&self.path)?;
+            self.is_named = true;
+        }
+        Ok(())
     }
 
     /// Writes the log anew without what was pruned, in place of the old one; then it must be read again.
@@ -53,39 +67,43 @@ impl Log {
             bytes.extend_from_slice(line.as_bytes());
             position = next;
         }
-        disk::write_whole(&self.path, &bytes)
+        match self.disk.read_from(&self.path, 0)? {
+            // Another file with the same bytes would be taken for the one that other stores have read.
+            Some(found) if found == bytes => Ok(()),
+            _ => self.disk.replace_whole(&self.path, &bytes),
+        }
     }
 
     /// Reads a log from its beginning; `None` when there is none.
     ///
     /// Another process may cut a torn line meanwhile, and what is read then looks damaged. An error is certain only
     /// while no other process writes.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, Failure> {
-        let Some(bytes) = disk::read_from(path, 0)? else {
+    pub(super) fn read(disk: &Disk, path: &Path) -> Result<Option<Self>, Failure> {
+        let Some(bytes) = disk.read_from(path, 0)? else {
             return Ok(None);
         };
         let (first, rest) = split_line(&bytes);
-        let mut log = Self::begin(path, first)?;
+        let mut log = Self::begin(disk, path, first)?;
         log.extend(rest)?;
         Ok(Some(log))
     }
 
     /// Returns how many bytes stand behind the last whole line.
     pub(super) fn torn(&self) -> Result<u64, Failure> {
-        Ok(disk::read_from(&self.path, self.position.offset)?.map_or(0, |rest| rest.len() as u64))
+        Ok(self.disk.read_from(&self.path, self.position.offset)?.map_or(0, |rest| rest.len() as u64))
     }
 
     /// Says whether a log still ends at a position.
-    pub(super) fn ends_at(path: &Path, position: &Position) -> Result<bool, Failure> {
+    pub(super) fn ends_at(disk: &Disk, path: &Path, position: &Position) -> Result<bool, Failure> {
         let last = position.offset.saturating_sub(TRAILER as u64);
-        let bytes = disk::read_from(path, last)?;
+        let bytes = disk.read_from(path, last)?;
         Ok(bytes.as_deref() == Some(position.trailer().as_bytes()))
     }
 
     /// Reads what was appended since, and says whether this is still the log that was read before.
     pub(super) fn catch_up(&mut self) -> Result<bool, Failure> {
         let known = self.position.offset.saturating_sub(TRAILER as u64);
-        let bytes = disk::read_from(&self.path, known)?.unwrap_or_default();
+        let bytes = self.disk.read_from(&self.path, known)?.unwrap_or_default();
         match bytes.strip_prefix(self.position.trailer().as_bytes()) {
             Some(rest) => self.extend(rest).map(|()| true),
             None => Ok(false),
@@ -101,7 +119,7 @@ impl Log {
         let new: Vec<Node> = nodes.iter().filter(is_new).cloned().collect();
         self.tree.insert_all(nodes)?;
         match new.is_empty() {
-            true => disk::sync(&self.path),
+            true => self.disk.sync_lines(&self.path),
             false => {
                 self.add(&new);
                 self.write(&Entry::Nodes(new))
@@ -144,7 +162,7 @@ impl Log {
         self.tree.can_prune(node, self.record.head)?;
         let is_pruned = self.tree.tombstones().any(|tombstone| tombstone == node);
         if is_pruned {
-            return disk::sync(&self.path);
+            return self.disk.sync_lines(&self.path);
         }
         self.tree.node(node)?;
         self.write(&Entry::Pruned(node))?;
@@ -164,12 +182,12 @@ impl Log {
 
     fn write(&mut self, entry: &Entry) -> Result<(), Failure> {
         let (line, next) = self.position.seal(&encode(entry)?);
-        disk::append_at(&self.path, self.position.offset, line.as_bytes())?;
+        self.disk.append_at(&self.path, self.position.offset, line.as_bytes())?;
         self.position = next;
         Ok(())
     }
 
-    fn begin(path: &Path, first: &[u8]) -> Result<Self, Failure> {
+    fn begin(disk: &Disk, path: &Path, first: &[u8]) -> Result<Self, Failure> {
         let what = || place(path, 1);
         match line::format(first) {
             Some(found) if found > FORMAT => {
@@ -183,8 +201,9 @@ impl Log {
                 };
                 let moment = |since| UNIX_EPOCH.checked_add(Duration::from_millis(since));
                 let updated = updated.and_then(moment).unwrap_or(record.created);
-                let (path, media, tree) = (path.to_owned(), record.media(), Tree::default());
-                Ok(Self { path, position, record: *record, tree, updated, media })
+                let (disk, path, is_named) = (disk.clone(), path.to_owned(), false);
+                let (media, tree) = (record.media(), Tree::default());
+                Ok(Self { disk, path, is_named, position, record: *record, tree, updated, media })
             }
         }
     }

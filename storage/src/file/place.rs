@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use alloquy_core::Owner;
 
-use super::disk;
+use super::disk::Disk;
 use super::lock::{Guard, Hold};
 use super::name::file_name;
 use crate::failure::Failure;
@@ -16,14 +16,20 @@ pub(super) struct Place {
     pub(super) blobs: PathBuf,
     locks: PathBuf,
     lock: PathBuf,
+    /// The folder of the owner, and those above it up to that of the store.
+    around: Vec<PathBuf>,
 }
 
 impl Place {
     pub(super) fn of(root: &Path, owner: &Owner) -> Self {
-        match *owner == Owner::local() {
+        let mut place = match *owner == Owner::local() {
             true => Self::at(root),
             false => Self::at(&root.join(OWNERS).join(file_name(owner.as_str()))),
-        }
+        };
+        let above = place.around.iter().flat_map(|folder| folder.ancestors().skip(1));
+        let above: Vec<_> = above.take_while(|above| above.starts_with(root)).map(Path::to_owned).collect();
+        place.around.extend(above);
+        place
     }
 
     pub(super) fn at(folder: &Path) -> Self {
@@ -32,17 +38,22 @@ impl Place {
             blobs: folder.join("blobs"),
             locks: folder.join("locks"),
             lock: folder.join("lock"),
+            around: vec![folder.to_owned()],
         }
     }
 
-    /// Makes the folders that are not there.
-    pub(super) fn create(&self) -> Result<(), Failure> {
+    /// Says whether its folders are there.
+    pub(super) fn is_there(&self, disk: &Disk) -> Result<bool, Failure> {
+        Ok(disk.exists(&self.blobs)? && disk.exists(&self.locks)? && disk.exists(&self.conversations)?)
+    }
+
+    /// Makes the folders that are not there, and waits until the names of all are on the disk: whoever made the others
+    /// may have been stopped before that.
+    pub(super) fn create(&self, disk: &Disk) -> Result<(), Failure> {
         for folder in [&self.blobs, &self.locks, &self.conversations] {
-            if !folder.is_dir() {
-                disk::create_folders(folder)?;
-            }
+            disk.make_folder(folder)?;
         }
-        Ok(())
+        self.around.iter().try_for_each(|folder| disk.sync_folder(folder))
     }
 
     /// The lock of what stands in a log.
@@ -56,10 +67,10 @@ impl Place {
     }
 
     /// Removes what interrupted writers left of logs, unless somebody is writing them now.
-    pub(super) fn sweep(&self) -> Result<(), Failure> {
-        for (log, left) in disk::leftovers(&self.conversations)? {
-            if let Some(_guard) = Guard::attempt(&self.lock_of(&log), Hold::Alone)? {
-                disk::remove(&left)?;
+    pub(super) fn sweep(&self, disk: &Disk) -> Result<(), Failure> {
+        for (log, left) in disk.leftovers(&self.conversations)? {
+            if let Some(_guard) = Guard::attempt(disk, &self.lock_of(&log), Hold::Alone)? {
+                disk.remove(&left)?;
             }
         }
         Ok(())

@@ -7,7 +7,7 @@ use alloquy_core::{
     SearchPage,
 };
 
-use super::disk;
+use super::disk::Disk;
 use super::folder::{Folder, is_damage};
 use super::line::{self, Position};
 use super::log::Log;
@@ -47,7 +47,10 @@ impl Folder {
     pub(super) fn count(&mut self, owner: &Owner, query: &Query) -> Result<usize, Failure> {
         match query.is_filtered() {
             true => Ok(self.matching(owner, query)?.0.len()),
-            false => Ok(names(&self.place(owner)?)?.len()),
+            false => {
+                let place = self.place(owner)?;
+                Ok(names(&self.disk, &place)?.len())
+            }
         }
     }
 
@@ -93,10 +96,12 @@ impl Folder {
     pub(super) fn lines(&mut self, place: &Place) -> Result<Lines, Failure> {
         let mut known = self.lines.remove(place).unwrap_or_default();
         let (mut lines, mut damaged) = (HashMap::new(), Vec::new());
-        for name in names(place)? {
+        for name in names(&self.disk, place)? {
             match self.line(place, &name, known.remove(&name)) {
                 Ok(line) => lines.extend(line.map(|line| (name, line))),
-                Err(failure) if is_damage(&failure) => damaged.push(reported(place, &name, &failure)?),
+                Err(failure) if is_damage(&failure) => {
+                    damaged.push(reported(&self.disk, place, &name, &failure)?);
+                }
                 Err(failure) => return Err(failure),
             }
         }
@@ -107,7 +112,9 @@ impl Folder {
 
     fn line(&mut self, place: &Place, name: &str, known: Option<Line>) -> Result<Option<Line>, Failure> {
         match known {
-            Some(line) if Log::ends_at(&place.conversations.join(name), &line.end)? => Ok(Some(line)),
+            Some(line) if Log::ends_at(&self.disk, &place.conversations.join(name), &line.end)? => {
+                Ok(Some(line))
+            }
             // A conversation may have been deleted since its name was read.
             _ => Ok(self.read_named(place, name)?.map(|log| Line::of(name, log))),
         }
@@ -122,17 +129,22 @@ fn newest(found: &mut Vec<Candidate>, at_most: usize) {
     found.truncate(at_most);
 }
 
-fn reported(place: &Place, log: &str, failure: &Failure) -> Result<DamagedConversation, Failure> {
+fn reported(
+    disk: &Disk,
+    place: &Place,
+    log: &str,
+    failure: &Failure,
+) -> Result<DamagedConversation, Failure> {
     let path = place.conversations.join(log);
-    let bytes = disk::read_from(&path, 0)?.unwrap_or_default();
+    let bytes = disk.read_from(&path, 0)?.unwrap_or_default();
     let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let name = line::name(first).unwrap_or_else(|| path.display().to_string());
     Ok(DamagedConversation { name, reason: failure.to_string() })
 }
 
 /// The names of the logs.
-pub(super) fn names(place: &Place) -> Result<Vec<String>, Failure> {
-    let files = disk::files(&place.conversations)?;
+pub(super) fn names(disk: &Disk, place: &Place) -> Result<Vec<String>, Failure> {
+    let files = disk.files(&place.conversations)?;
     let logs = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == LOG));
     Ok(logs.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect())
 }

@@ -91,6 +91,7 @@ impl Place {
             "SET search_path TO \"{}\", pg_catalog;
             SET lock_timeout = '{}s';
             SET client_min_messages = warning;
+            SET plan_cache_mode = force_custom_plan;
             SELECT set_config('synchronous_commit', 'on', false)
                 WHERE current_setting('synchronous_commit') = 'off';",
             self.schema,

@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::{Map, Value};
 
 use super::rows::{self, CONVERSATION};
-use super::{blobs, nodes, questions, words};
+use super::{blobs, nodes, questions};
 use crate::failure::Failure;
 use crate::json::encode;
 use crate::stored::{checksum, milliseconds};
@@ -154,7 +154,6 @@ pub(super) fn delete_matching(
     query: &Query,
 ) -> Result<Vec<ConversationId>, Failure> {
     query.must_be_filtered()?;
-    words::catch_up(transaction)?;
     let page = questions::list(transaction, owner, query)?;
     let ids: Vec<_> = page.conversations.into_iter().map(|summary| summary.record.id).collect();
     for id in &ids {

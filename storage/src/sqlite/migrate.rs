@@ -21,12 +21,24 @@ pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<(), Failure> {
     transaction.execute_batch(include_str!("schema.sql"))?;
     let owner = conversations::known_owner(transaction, &Owner::local())?;
     take_conversations(transaction, owner)?;
-    take_nodes(transaction, owner)?;
+    take_nodes(transaction)?;
+    words::catch_up(transaction)?;
     let now = milliseconds(std::time::SystemTime::now());
     let sql = "INSERT INTO blobs (owner, digest, put, bytes) SELECT ?1, digest, ?2, bytes FROM first_blobs";
     transaction.execute(sql, params![owner, now])?;
     let sql = "DROP TABLE first_nodes; DROP TABLE first_conversations; DROP TABLE first_blobs;";
     Ok(transaction.execute_batch(sql)?)
+}
+
+/// Takes the second format, which had a list of the nodes whose words were not written: none but the newest.
+pub(super) fn from_second(transaction: &Transaction<'_>) -> Result<(), Failure> {
+    Ok(transaction.execute_batch(
+        "CREATE TABLE progress (words INTEGER NOT NULL) STRICT;
+        INSERT INTO progress (words)
+            SELECT coalesce((SELECT min(position) - 1 FROM pending), (SELECT max(position) FROM nodes), 0);
+        DROP TABLE pending;
+        INSERT INTO words (words, rank) VALUES ('automerge', 16), ('crisismerge', 64);",
+    )?)
 }
 
 fn take_conversations(transaction: &Transaction<'_>, owner: i64) -> Result<(), Failure> {
@@ -51,7 +63,7 @@ fn take_conversations(transaction: &Transaction<'_>, owner: i64) -> Result<(), F
     Ok(())
 }
 
-fn take_nodes(transaction: &Transaction<'_>, owner: i64) -> Result<(), Failure> {
+fn take_nodes(transaction: &Transaction<'_>) -> Result<(), Failure> {
     let mut statement = transaction
         .prepare("SELECT position, conversation, id, parent, body FROM first_nodes ORDER BY position")?;
     let mut insert = transaction.prepare(
@@ -67,7 +79,6 @@ fn take_nodes(transaction: &Transaction<'_>, owner: i64) -> Result<(), Failure> 
         insert.execute(params![position, conversation, id, parent, body, checksum(&body)])?;
         positions.insert((conversation, id), position);
         if let Ok(node) = serde_json::from_str::<Node>(&body) {
-            words::write(transaction, owner, position, &node)?;
             blobs::refer(transaction, conversation, node.media())?;
         }
     }

@@ -22,7 +22,6 @@ pub(super) fn append(
     let mut updated = None;
     for node in nodes {
         if insert(transaction, key, node)? {
-            words::add(transaction, transaction.last_insert_rowid())?;
             blobs::refer(transaction, key, node.media())?;
             added += 1;
             updated = updated.max(Some(node.id.created()));
@@ -33,10 +32,10 @@ pub(super) fn append(
     };
     let sql = "UPDATE conversations SET nodes = nodes + ?2, updated = max(updated, ?3) WHERE key = ?1";
     transaction.prepare_cached(sql)?.execute(params![key, added, milliseconds(updated)])?;
-    Ok(())
+    words::keep_up(transaction)
 }
 
-/// Inserts a node and says whether it is new; its row is the last one inserted then.
+/// Inserts a node and says whether it is new.
 fn insert(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, Failure> {
     if let Some((known, is_pruned)) = find(transaction, key, node.id)? {
         return match (is_pruned, known == *node) {
@@ -49,7 +48,9 @@ fn insert(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, 
         return Err(Failure::Pruned(node.id));
     }
     let parent = node.parent.map(|parent| position(transaction, key, parent)).transpose()?;
-    let sql = "INSERT INTO nodes (conversation, id, parent, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
+    // Above every node that is there, and above those that are gone but whose place has been passed by.
+    let sql = "INSERT INTO nodes (position, conversation, id, parent, body, checksum)
+        SELECT 1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)), ?1, ?2, ?3, ?4, ?5 FROM progress";
     let body = encode(node)?;
     let row = params![key, node.id.to_string(), parent, body, checksum(&body)];
     transaction.prepare_cached(sql)?.execute(row)?;
@@ -123,9 +124,9 @@ pub(super) fn path(
             SELECT position, parent FROM nodes WHERE position = ?1
             UNION ALL
             SELECT nodes.position, nodes.parent FROM path
-            JOIN nodes ON nodes.position = path.parent AND nodes.position < path.position
+            CROSS JOIN nodes ON nodes.position = path.parent AND nodes.position < path.position
         )
-        SELECT {NODE} FROM path JOIN nodes n ON n.position = path.position ORDER BY n.position"
+        SELECT {NODE} FROM path CROSS JOIN nodes n ON n.position = path.position ORDER BY n.position"
     );
     let mut statement = transaction.prepare_cached(&sql)?;
     let rows = statement.query_map([position], rows::node)?;

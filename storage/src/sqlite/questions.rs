@@ -5,13 +5,14 @@ use std::time::SystemTime;
 
 use alloquy_core::{
     Candidate, ConversationId, ConversationPage, DamagedConversation, Direction, Error, ErrorKind, Filter,
-    Owner, Period, Query, SearchPage, SearchText, Sort, SortKey, Test,
+    Owner, Period, Query, SearchPage, SearchScope, SearchText, Sort, SortKey, Test,
 };
 use rusqlite::types::Value;
 use rusqlite::{Row, Transaction, params_from_iter};
 
 use super::conversations;
 use super::rows::{self, CONVERSATION, NODE};
+use super::words::UNWRITTEN;
 use crate::failure::Failure;
 use crate::stored::{StoredConversation, StoredNode, milliseconds, unsigned};
 
@@ -20,29 +21,39 @@ struct Conditions {
     sql: Vec<String>,
     values: Vec<Value>,
     owner: i64,
+    /// A filter leaves few conversations.
+    is_narrow: bool,
 }
 
+/// So few conversations that they are looked at one by one, and so few nodes that all of their texts are.
+const FEW_CONVERSATIONS: usize = 200;
+const FEW_NODES: i64 = 2_000;
+
 impl Conditions {
-    fn of(owner: i64, query: &Query) -> Self {
-        let mut conditions = Self { sql: Vec::new(), values: Vec::new(), owner };
+    fn of(transaction: &Transaction<'_>, owner: i64, query: &Query) -> Result<Self, Failure> {
+        let mut conditions = Self { sql: Vec::new(), values: Vec::new(), owner, is_narrow: false };
         let owner = conditions.value(owner);
         conditions.sql.push(format!("c.owner = {owner}"));
         conditions.within("c.created", query.created_in());
         conditions.within("c.updated", query.updated_in());
-        query.filters().iter().for_each(|filter| conditions.filter(filter));
-        conditions
+        for filter in query.filters() {
+            conditions.filter(transaction, filter)?;
+        }
+        Ok(conditions)
     }
 
-    /// Adds the condition that a node says something.
-    fn saying(mut self, text: Option<&SearchText>) -> Self {
+    /// Adds the condition that a node says something: the index of words has it, or it is one of the newest.
+    fn saying(mut self, transaction: &Transaction<'_>, text: Option<&SearchText>) -> Result<Self, Failure> {
         if let Some(text) = text {
-            let wanted = self.wanted(text);
+            let (newest, wanted) = (newest_saying(transaction, self.owner, text)?, self.wanted(text));
+            let newest = newest.into_iter().map(|key| format!(" UNION ALL VALUES ({})", self.value(key)));
+            let newest: String = newest.collect();
             self.sql.push(format!(
                 "c.key IN (SELECT n.conversation FROM words JOIN nodes n ON n.position = words.rowid
-                WHERE words MATCH {wanted})"
+                WHERE words MATCH {wanted}{newest})"
             ));
         }
-        self
+        Ok(self)
     }
 
     /// Keeps a value and returns how SQL names it.
@@ -67,7 +78,7 @@ impl Conditions {
         bound("<", period.until);
     }
 
-    fn filter(&mut self, filter: &Filter) {
+    fn filter(&mut self, transaction: &Transaction<'_>, filter: &Filter) -> Result<(), Failure> {
         let (owner, place) = (self.value(self.owner), self.value(filter.key().pointer()));
         let (test, is_there) = match filter.test() {
             Test::Exists => (String::new(), "IN"),
@@ -78,9 +89,16 @@ impl Conditions {
             }
             Test::Between(from, to) => (self.bound(">", from) + &self.bound("<", to), "IN"),
         };
-        self.sql.push(format!(
-            "c.key {is_there} (SELECT conversation FROM metadata WHERE owner = {owner} AND place = {place} {test})"
-        ));
+        let fitting =
+            format!("SELECT conversation FROM metadata WHERE owner = {owner} AND place = {place} {test}");
+        if is_there == "IN" && !self.is_narrow {
+            let sql = format!("SELECT count(*) FROM ({fitting} LIMIT {FEW_CONVERSATIONS})");
+            let mut statement = transaction.prepare_cached(&sql)?;
+            let count: i64 = statement.query_row(params_from_iter(&self.values), |row| row.get(0))?;
+            self.is_narrow = unsigned(count)? < FEW_CONVERSATIONS;
+        }
+        self.sql.push(format!("c.key {is_there} ({fitting})"));
+        Ok(())
     }
 
     fn bound(&mut self, sign: &str, bound: &Bound<Vec<u8>>) -> String {
@@ -94,6 +112,24 @@ impl Conditions {
     fn all(&self) -> String {
         self.sql.join(" AND ")
     }
+}
+
+/// The conversations of an owner of which one of the newest nodes says something. A damaged node says nothing.
+fn newest_saying(transaction: &Transaction<'_>, owner: i64, text: &SearchText) -> Result<Vec<i64>, Failure> {
+    let sql = format!(
+        "SELECT {NODE}, n.conversation FROM nodes n CROSS JOIN conversations c ON c.key = n.conversation
+        WHERE {UNWRITTEN} AND c.owner = ?1"
+    );
+    let mut statement = transaction.prepare_cached(&sql)?;
+    let read = |row: &Row<'_>| Ok((rows::node(row)?, row.get::<_, i64>(5)?));
+    let mut found = Vec::new();
+    for row in statement.query_map([owner], read)? {
+        let (stored, conversation) = row?;
+        if stored.node().is_ok_and(|node| text.matches(&node)) {
+            found.push(conversation);
+        }
+    }
+    Ok(found)
 }
 
 /// What the index is asked for. Tokens hold no quotes: see [`SearchText::index`].
@@ -149,8 +185,11 @@ pub(super) fn list(
 ) -> Result<ConversationPage, Failure> {
     let (sort, start) = (query.list_order()?, query.list_start()?);
     let owner = conversations::owner(transaction, owner)?;
-    let mut conditions = Conditions::of(owner, query).saying(query.search_text());
-    let key = sorted_by(&sort, &mut conditions);
+    let mut conditions =
+        Conditions::of(transaction, owner, query)?.saying(transaction, query.search_text())?;
+    // A plus keeps SQLite from walking all conversations in order, which is best unless there are few to sort.
+    let plus = if conditions.is_narrow { "+" } else { "" };
+    let key = format!("{plus}{}", sorted_by(&sort, &mut conditions));
     let (sign, direction) = match sort.direction {
         Direction::Ascending => (">", "ASC"),
         Direction::Descending => ("<", "DESC"),
@@ -198,7 +237,7 @@ fn page(query: &Query, mut rows: Vec<(StoredConversation, Value)>) -> Result<Con
 
 pub(super) fn count(transaction: &Transaction<'_>, owner: &Owner, query: &Query) -> Result<usize, Failure> {
     let owner = conversations::owner(transaction, owner)?;
-    let conditions = Conditions::of(owner, query).saying(query.search_text());
+    let conditions = Conditions::of(transaction, owner, query)?.saying(transaction, query.search_text())?;
     let sql = format!("SELECT count(*) FROM conversations c WHERE {}", conditions.all());
     let mut statement = transaction.prepare_cached(&sql)?;
     unsigned(statement.query_row(params_from_iter(conditions.values), |row| row.get(0))?)
@@ -210,35 +249,101 @@ pub(super) fn search(
     query: &Query,
 ) -> Result<SearchPage, Failure> {
     let scope = query.search_scope()?;
-    let owner = conversations::owner(transaction, owner)?;
-    let mut conditions = Conditions::of(owner, query);
-    let wanted = conditions.wanted(scope.text);
-    let until = match scope.until {
-        None => i64::MAX,
-        Some(mark) => {
-            mark.parse().map_err(|_| Error::new(ErrorKind::Invalid, "the cursor is of another store"))?
-        }
+    let conditions = Conditions::of(transaction, conversations::owner(transaction, owner)?, query)?;
+    let hits = match conditions.is_narrow && nodes_of(transaction, &conditions)? <= FEW_NODES {
+        true => Hits::among_all(transaction, &scope, conditions)?,
+        false => Hits::in_the_index(transaction, &scope, conditions)?,
     };
-    let (until, limit) = (conditions.value(until), conditions.value(limit(scope.at_most)));
-    let sql = format!(
-        "SELECT {NODE}, c.id FROM words CROSS JOIN nodes n ON n.position = words.rowid
-        CROSS JOIN conversations c ON c.key = n.conversation
-        WHERE words MATCH {wanted} AND words.rowid <= {until} AND {} ORDER BY words.rowid DESC LIMIT {limit}",
-        conditions.all()
-    );
-    let mut statement = transaction.prepare_cached(&sql)?;
-    let read = |row: &Row<'_>| Ok((rows::node(row)?, row.get::<_, String>(5)?));
-    let (mut found, mut damaged) = (Vec::new(), Vec::new());
-    for row in statement.query_map(params_from_iter(conditions.values), read)? {
-        let (row, name) = row?;
-        match candidate(row, &name) {
-            Ok(candidate) => found.push(candidate),
-            Err(failure) => damaged.push(DamagedConversation { name, reason: failure.to_string() }),
-        }
-    }
-    let mut page = scope.page(found);
-    page.damaged = damaged;
+    let mut page = scope.page(hits.found);
+    page.damaged = hits.damaged;
     Ok(page)
+}
+
+/// How many nodes the conversations have that are meant.
+fn nodes_of(transaction: &Transaction<'_>, conditions: &Conditions) -> Result<i64, Failure> {
+    let sql = format!("SELECT coalesce(sum(c.nodes), 0) FROM conversations c WHERE {}", conditions.all());
+    let mut statement = transaction.prepare_cached(&sql)?;
+    Ok(statement.query_row(params_from_iter(&conditions.values), |row| row.get(0))?)
+}
+
+/// Where the first node stands that counts.
+fn first_mark(scope: &SearchScope<'_>) -> Result<i64, Failure> {
+    let other = || Error::new(ErrorKind::Invalid, "the cursor is of another store");
+    scope.until.map_or(Ok(i64::MAX), |mark| Ok(mark.parse().map_err(|_| other())?))
+}
+
+/// What a search found, newest first.
+#[derive(Default)]
+struct Hits {
+    found: Vec<Candidate>,
+    damaged: Vec<DamagedConversation>,
+}
+
+impl Hits {
+    /// Looks at every text.
+    fn among_all(
+        transaction: &Transaction<'_>,
+        scope: &SearchScope<'_>,
+        mut conditions: Conditions,
+    ) -> Result<Self, Failure> {
+        let until = conditions.value(first_mark(scope)?);
+        let sql = format!(
+            "SELECT {NODE}, c.id FROM conversations c CROSS JOIN nodes n ON n.conversation = c.key
+            WHERE n.pruned = 0 AND n.position <= {until} AND {} ORDER BY n.position DESC",
+            conditions.all()
+        );
+        let mut hits = Self::default();
+        hits.read(transaction, &sql, &conditions)?;
+        hits.found.retain(|candidate| scope.text.matches(&candidate.node));
+        Ok(hits)
+    }
+
+    /// Looks at the texts of the newest nodes and asks the index for the others.
+    fn in_the_index(
+        transaction: &Transaction<'_>,
+        scope: &SearchScope<'_>,
+        mut conditions: Conditions,
+    ) -> Result<Self, Failure> {
+        let until = conditions.value(first_mark(scope)?);
+        let newest = format!(
+            "SELECT {NODE}, c.id FROM nodes n CROSS JOIN conversations c ON c.key = n.conversation
+            WHERE {UNWRITTEN} AND n.position <= {until} AND {} ORDER BY n.position DESC",
+            conditions.all()
+        );
+        let mut hits = Self::default();
+        hits.read(transaction, &newest, &conditions)?;
+        hits.found.retain(|candidate| scope.text.matches(&candidate.node));
+        let (wanted, limit) = (conditions.wanted(scope.text), conditions.value(limit(scope.at_most)));
+        let indexed = format!(
+            "SELECT {NODE}, c.id FROM words CROSS JOIN nodes n ON n.position = words.rowid
+            CROSS JOIN conversations c ON c.key = n.conversation
+            WHERE words MATCH {wanted} AND words.rowid <= {until} AND {} ORDER BY words.rowid DESC LIMIT {limit}",
+            conditions.all()
+        );
+        hits.read(transaction, &indexed, &conditions)?;
+        Ok(hits)
+    }
+
+    /// Reads nodes and the names of their conversations.
+    fn read(
+        &mut self,
+        transaction: &Transaction<'_>,
+        sql: &str,
+        conditions: &Conditions,
+    ) -> Result<(), Failure> {
+        let mut statement = transaction.prepare_cached(sql)?;
+        let read = |row: &Row<'_>| Ok((rows::node(row)?, row.get::<_, String>(5)?));
+        for row in statement.query_map(params_from_iter(&conditions.values), read)? {
+            let (row, name) = row?;
+            match candidate(row, &name) {
+                Ok(candidate) => self.found.push(candidate),
+                Err(failure) => {
+                    self.damaged.push(DamagedConversation { name, reason: failure.to_string() });
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn candidate(row: StoredNode, conversation: &str) -> Result<Candidate, Failure> {

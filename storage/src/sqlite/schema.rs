@@ -4,13 +4,20 @@ use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{Durability, migrate};
+use super::migrate;
+use crate::durability::Durability;
 use crate::failure::Failure;
 
 /// The bytes `Allq`: `file` and other tools tell a conversation store by it.
 const APPLICATION: i64 = 0x416c_6c71;
 
-const FORMAT: i64 = 2;
+const FORMAT: i64 = 3;
+
+/// Bytes of a page. The smallest that holds two usual messages.
+const PAGE: i64 = 1024;
+
+/// How many bytes the write-ahead log gathers before they go to the database: as many as SQLite means with its pages.
+const LOG: i64 = 4 * 1024 * 1024;
 
 /// Writers wait for each other by polling, so a crowd of them may keep one waiting for long; this is far beyond any
 /// transaction of this store.
@@ -22,6 +29,8 @@ enum State {
     Empty,
     /// Tables of the first format: one owner, no words, no checksums.
     First,
+    /// A list of nodes whose words were not written.
+    Second,
     Current,
 }
 
@@ -37,6 +46,7 @@ pub(super) fn prepare(connection: &mut Connection, durability: Durability) -> Re
         State::Current => return Ok(()),
         State::Empty => transaction.execute_batch(include_str!("schema.sql"))?,
         State::First => migrate::from_first(&transaction)?,
+        State::Second => migrate::from_second(&transaction)?,
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
@@ -51,6 +61,7 @@ fn state(connection: &Connection) -> Result<State, Failure> {
     match (application, version) {
         (APPLICATION, FORMAT) => Ok(State::Current),
         (APPLICATION, 1) => Ok(State::First),
+        (APPLICATION, 2) => Ok(State::Second),
         (APPLICATION, newer) => Err(Failure::Newer {
             what: "it".to_owned(),
             found: newer.unsigned_abs(),
@@ -65,7 +76,9 @@ fn state(connection: &Connection) -> Result<State, Failure> {
 /// * `synchronous` FULL: with NORMAL, a WAL loses the last commits when the power fails, and these were
 ///   acknowledged; it is for those who asked for it. `fullfsync` does the same where `fsync` alone does not reach the
 ///   disk (macOS).
+/// * `page_size`: a turn writes half a dozen pages, whatever their size. It counts for databases that are empty.
 fn set_pragmas(connection: &Connection, durability: Durability) -> Result<(), Failure> {
+    connection.pragma_update(None, "page_size", PAGE)?;
     // Answers with the mode: a database in memory has no log, and a file system without shared memory keeps the
     // rollback journal, which is as durable.
     connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
@@ -77,6 +90,8 @@ fn set_pragmas(connection: &Connection, durability: Durability) -> Result<(), Fa
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "checkpoint_fullfsync", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
+    let page = connection.query_row("PRAGMA page_size", [], |row| row.get::<_, i64>(0))?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG / page.max(1))?;
     // 16 MiB: the index of a hundred thousand nodes stays in memory.
     connection.pragma_update(None, "cache_size", -16_384)?;
     Ok(())

@@ -1,4 +1,4 @@
--- Format 2. `docs/storage-format.md` explains each column.
+-- Format 3. `docs/storage-format.md` explains each column.
 
 CREATE TABLE owners (
     key INTEGER PRIMARY KEY,
@@ -42,10 +42,11 @@ CREATE TABLE nodes (
     UNIQUE (conversation, id)
 ) STRICT;
 
--- Nodes whose words are not written yet: one batch of them costs hardly more than one node.
-CREATE TABLE pending (
-    position INTEGER PRIMARY KEY REFERENCES nodes (position) ON DELETE CASCADE
+-- One row: up to which position the words of nodes are written. One batch of them costs hardly more than one node.
+CREATE TABLE progress (
+    words INTEGER NOT NULL
 ) STRICT;
+INSERT INTO progress (words) VALUES (0);
 
 CREATE TABLE tombstones (
     conversation INTEGER NOT NULL REFERENCES conversations (key) ON DELETE CASCADE,
@@ -57,6 +58,9 @@ CREATE TABLE tombstones (
 CREATE VIRTUAL TABLE words USING fts5 (
     owner, text, content = '', contentless_delete = 1, tokenize = 'ascii'
 );
+
+-- Sixteen parts of the index are merged at a time, not four: what a node's words cost grows with the number of merges.
+INSERT INTO words (words, rank) VALUES ('automerge', 16), ('crisismerge', 64);
 
 CREATE TABLE blobs (
     owner INTEGER NOT NULL REFERENCES owners (key),

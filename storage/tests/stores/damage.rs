@@ -275,9 +275,9 @@ fn databases_of_others_are_refused_and_left_alone() {
     let path = places.next();
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE conversations (id)").unwrap();
     refused(&path, ErrorKind::Unsupported);
-    let error = changed(&places, "PRAGMA user_version = 3").unwrap_err();
+    let error = changed(&places, "PRAGMA user_version = 4").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
-    assert!(error.to_string().contains("format 3"), "{error:#}");
+    assert!(error.to_string().contains("format 4"), "{error:#}");
 }
 
 fn refused(path: &Path, kind: ErrorKind) {

@@ -11,11 +11,11 @@ use serde_json::json;
 
 use crate::{Places, me, say};
 
-fn fixture(name: &str) -> PathBuf {
+pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
@@ -87,6 +87,26 @@ fn a_database_of_the_first_format() {
         .query_row("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'first_%'", [], |row| row.get(0))
         .unwrap();
     assert_eq!(left, 0, "nothing of the old tables is left");
+}
+
+#[test]
+fn a_database_of_the_second_format() {
+    let places = Places::new();
+    let path = places.next();
+    fs::copy(fixture("format-2/chats.db"), &path).unwrap();
+    block_on(async {
+        let store = SqliteStore::open(&path).await.unwrap();
+        // The words of three nodes were written, those of the last one were not.
+        for text in ["sencha", "緑茶", "gyok"] {
+            let query = Query::default().text(text).unwrap();
+            assert_eq!(store.search(&me(), &query).await.unwrap().hits.len(), 1, "{text}");
+            assert_eq!(store.count(&me(), &query).await.unwrap(), 1, "{text}");
+        }
+        // What the earlier formats hold is the same.
+        holds_the_first_format(&store).await;
+        drop(store);
+        holds_what_was_added(&SqliteStore::open(&path).await.unwrap()).await;
+    });
 }
 
 #[test]

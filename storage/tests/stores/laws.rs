@@ -3,6 +3,7 @@
 use alloquy_core::laws::store::{all, large, persistent, threads_lose_nothing};
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
+use rusqlite::Connection;
 
 use crate::Places;
 
@@ -22,6 +23,27 @@ fn sqlite() {
     block_on(all(async || open(places.next()).await));
     block_on(persistent(|| places.next(), open));
     threads_lose_nothing(&block_on(open(places.next())));
+}
+
+/// Nodes of a stranger stand behind each node, so that every batch of words is full and is written at once.
+const CROWD: &str = "INSERT INTO owners (key, name) VALUES (1000, 'crowd');
+    INSERT INTO conversations (key, owner, id, record, checksum, created, updated)
+        VALUES (1000, 1000, 'crowd', '', 0, 0, 0);
+    CREATE TRIGGER crowd AFTER INSERT ON nodes BEGIN
+        INSERT INTO nodes (position, conversation, id, body, checksum, pruned)
+            VALUES (new.position + 63, 1000, new.position, '', 0, 1);
+    END";
+
+#[test]
+fn sqlite_with_every_word_in_the_index() {
+    let places = Places::new();
+    let open = async || {
+        let path = places.next();
+        let store = SqliteStore::open(&path).await.unwrap();
+        Connection::open(&path).unwrap().execute_batch(CROWD).unwrap();
+        store
+    };
+    block_on(all(open));
 }
 
 #[test]

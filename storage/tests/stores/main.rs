@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test may panic
 
 mod bucket;
+mod calls;
 mod damage;
+mod disk;
+mod fixtures;
 mod folder;
 mod formats;
 mod laws;
@@ -11,10 +14,14 @@ mod model;
 mod names;
 mod open;
 mod postgres;
+mod power;
 mod processes;
+mod raw;
+mod requests;
 mod servers;
 mod sizes;
 mod torture;
+mod words;
 
 use std::cell::Cell;
 use std::path::PathBuf;

@@ -17,6 +17,9 @@ fn urls_name_stores() {
         (format!("file://{folder}"), "FileStore"),
         (format!("sqlite:{database}"), "SqliteStore"),
         (format!("sqlite://{database}"), "SqliteStore"),
+        (format!("file:{folder}?durability=crash"), "FileStore"),
+        (format!("sqlite:{database}?durability=crash"), "SqliteStore"),
+        (format!("sqlite:{database}?durability=power-loss"), "SqliteStore"),
         (format!("{database}.db"), "SqliteStore"),
         (format!("{database}.sqlite"), "SqliteStore"),
         (format!("{database}.SQLite3"), "SqliteStore"),
@@ -41,6 +44,18 @@ fn other_urls_are_told_the_forms() {
         assert!(message.contains(&format!("{url:?}")), "{message}");
         let forms = ["memory:", "file:PATH", "sqlite:PATH", "sqlite::memory:", "postgres://", ".sqlite3"];
         assert!(forms.iter().all(|form| message.contains(form)), "{message}");
+    }
+}
+
+#[test]
+fn unknown_parameters_are_told_the_known_ones() {
+    for (scheme, parameter) in [("file", "durability=none"), ("sqlite", "mode=ro"), ("file", "durability")] {
+        let error = block_on(open(&format!("{scheme}:chats?{parameter}"))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error:#}");
+        let message = error.to_string();
+        let named = [&format!("{parameter:?}"), "durability=crash", "durability=power-loss"];
+        assert!(named.iter().all(|name| message.contains(name)), "{message}");
+        assert!(!std::path::Path::new("chats").exists(), "nothing is made of it");
     }
 }
 

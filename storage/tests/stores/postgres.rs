@@ -18,7 +18,7 @@ async fn open(url: String) -> PostgresStore {
 }
 
 /// A plain connection to the same schema, for what no store does.
-fn on_server<T>(url: &str, work: impl AsyncFnOnce(Client) -> T) -> T {
+pub(crate) fn on_server<T>(url: &str, work: impl AsyncFnOnce(Client) -> T) -> T {
     let (base, schema) = url.split_once("schema=").unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

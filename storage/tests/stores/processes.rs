@@ -11,6 +11,8 @@ use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, ErrorK
 use alloquy_storage::open;
 use pollster::block_on;
 
+use crate::raw::duplicates;
+use crate::servers::{buckets, postgres};
 use crate::{Places, me, say};
 
 /// What a child is told: the store, and how many times it moves the head before it ends.
@@ -19,12 +21,32 @@ const MOVES: &str = "ALLOQUY_STORAGE_TEST_MOVES";
 
 #[test]
 fn four_processes_on_one_folder() {
-    four_processes("file");
+    let places = Places::new();
+    four_processes(&local("file", &places.next()), 100);
+}
+
+#[test]
+fn four_processes_on_one_folder_that_does_not_wait_for_the_disk() {
+    let places = Places::new();
+    four_processes(&format!("{}?durability=crash", local("file", &places.next())), 100);
 }
 
 #[test]
 fn four_processes_on_one_database() {
-    four_processes("sqlite");
+    let places = Places::new();
+    four_processes(&local("sqlite", &places.next()), 100);
+}
+
+#[test]
+fn four_processes_on_one_server() {
+    let Some(fresh) = postgres() else { return };
+    four_processes(&fresh(), 50);
+}
+
+#[test]
+fn four_processes_on_one_bucket() {
+    let Some(fresh) = buckets() else { return };
+    four_processes(&fresh(), 50);
 }
 
 #[test]
@@ -75,26 +97,33 @@ fn acknowledge(what: &str, id: NodeId) {
     output.flush().unwrap();
 }
 
-fn four_processes(scheme: &str) {
-    let places = Places::new();
-    let url = create(scheme, &places.next());
-    let children: Vec<Child> = (0..4).map(|_| start(&url, 100)).collect();
+fn four_processes(url: &str, moves: usize) {
+    create(url);
+    let children: Vec<Child> = (0..4).map(|_| start(url, moves)).collect();
     let mut said = Said::default();
     for mut child in children {
         said.read(BufReader::new(child.stdout.take().unwrap()));
         assert!(child.wait().unwrap().success());
     }
-    let (record, tree) = load(&url);
+    let (record, tree) = load(url);
     // Each move of the head went below the one before it, so a lost one would shorten the path.
-    assert_eq!(tree.path(record.head).unwrap().len(), 400);
-    assert_eq!(said.heads.len(), 400);
+    assert_eq!(tree.path(record.head).unwrap().len(), 4 * moves);
+    assert_eq!(said.heads.len(), 4 * moves);
     assert_eq!(said.nodes.len(), tree.len());
     said.check(&tree);
+    let parents = tree.nodes().filter_map(|node| node.parent);
+    assert!(parents.into_iter().all(|parent| tree.node(parent).is_ok()), "every parent is there");
+    assert_eq!(
+        duplicates(url.split_once("?durability").map_or(url, |(url, _)| url)),
+        0,
+        "each node is written once"
+    );
 }
 
 fn killed_writers(scheme: &str) {
     let places = Places::new();
-    let url = create(scheme, &places.next());
+    let url = local(scheme, &places.next());
+    create(&url);
     let mut said = Said::default();
     for kill in 0..20 {
         let mut child = start(&url, usize::MAX);
@@ -123,7 +152,8 @@ fn killed_writers(scheme: &str) {
 fn a_full_disk_loses_nothing_acknowledged() {
     for scheme in ["file", "sqlite"] {
         let places = Places::new();
-        let url = create(scheme, &places.next());
+        let url = local(scheme, &places.next());
+        create(&url);
         let script = r#"trap "" XFSZ; ulimit -f 4096; exec "$0" "$@""#;
         let mut shell = Command::new("sh");
         shell.args(["-c", script]).arg(std::env::current_exe().unwrap());
@@ -213,11 +243,13 @@ fn id() -> ConversationId {
     "shared".parse().unwrap()
 }
 
-fn create(scheme: &str, path: &Path) -> String {
-    let url = format!("{scheme}:{}", path.display());
-    let store: Arc<dyn ConversationStore> = block_on(open(&url)).unwrap();
+fn local(scheme: &str, path: &Path) -> String {
+    format!("{scheme}:{}", path.display())
+}
+
+fn create(url: &str) {
+    let store: Arc<dyn ConversationStore> = block_on(open(url)).unwrap();
     block_on(store.create(&me(), &ConversationRecord::new(id(), Preface::default()))).unwrap();
-    url
 }
 
 fn load(url: &str) -> (ConversationRecord, Tree) {

@@ -1,9 +1,10 @@
 //! What a turn writes does not grow with the tree, and what is kept in memory does not grow with the store.
 
 use std::path::Path;
+use std::time::Instant;
 
-use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, Preface, Query};
-use alloquy_storage::{FileStore, SqliteStore};
+use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, Message, Node, Preface, Query};
+use alloquy_storage::{Durability, FileStore, SqliteStore};
 use pollster::block_on;
 
 use crate::{Places, me, say};
@@ -45,6 +46,29 @@ fn files_grow_by_the_same_bytes_each_turn() {
     // The first node has no parent to name; all later turns are alike.
     assert_eq!(grown, [grown[0]; 3]);
     assert!(grown[0] < 100 * 600, "{} bytes a turn", grown[0] / 100);
+}
+
+/// 400 turns of a question and an answer of 200 characters each; what is written is what stands there.
+#[test]
+fn a_chat_of_400_turns_is_small() {
+    let places = Places::new();
+    let store = block_on(FileStore::open_with(places.next(), Durability::Crash)).unwrap();
+    let id = block_on(create(&store));
+    let began = Instant::now();
+    block_on(async {
+        let mut head = None;
+        for _ in 0..400 {
+            let question = say(head, "x".repeat(200));
+            let answer = Node::new(Some(question.id), Message::assistant("y".repeat(200)));
+            let next = Some(answer.id);
+            store.append(&me(), &id, &[question, answer]).await.unwrap();
+            store.set_head(&me(), &id, head, next).await.unwrap();
+            head = next;
+        }
+    });
+    let (bytes, took) = (bytes_in(store.path()), began.elapsed());
+    println!("400 turns: {bytes} bytes, {took:?}");
+    assert!(bytes < 400_000, "{bytes} bytes");
 }
 
 #[test]

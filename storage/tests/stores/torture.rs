@@ -17,6 +17,7 @@ use alloquy_core::{
 use alloquy_storage::open;
 use pollster::block_on;
 
+use crate::raw::duplicates;
 use crate::servers::{buckets, postgres};
 use crate::{Places, me};
 
@@ -26,19 +27,26 @@ const KILLS: &str = "ALLOQUY_TORTURE_KILLS";
 const URL: &str = "ALLOQUY_TORTURE_URL";
 const CHAT: &str = "ALLOQUY_TORTURE_CHAT";
 
-/// How many writers write to one conversation, one after the other.
-const WRITERS: u64 = 25;
+/// What is done to a store: how many writers are killed, how many of them in one conversation, and within how many
+/// milliseconds after they began to write.
+struct Plan {
+    kills: u64,
+    in_one: u64,
+    longest: u64,
+}
+
+const FEW: Plan = Plan { kills: 30, in_one: 15, longest: 30 };
 
 #[test]
 fn killed_writers_of_files() {
     let places = Places::new();
-    println!("{}", torture(&format!("file:{}", places.next().display()), 30, 30));
+    println!("{}", torture(&format!("file:{}", places.next().display()), &FEW));
 }
 
 #[test]
 fn killed_writers_of_a_database() {
     let places = Places::new();
-    println!("{}", torture(&format!("sqlite:{}", places.next().display()), 30, 30));
+    println!("{}", torture(&format!("sqlite:{}", places.next().display()), &FEW));
 }
 
 #[test]
@@ -47,21 +55,23 @@ fn killed_writers_of_what_the_environment_names() {
         return eprintln!("skipped: {STORE} names no store");
     };
     let places = Places::new();
-    let (url, longest) = match store.as_str() {
-        "file" | "sqlite" => (Some(format!("{store}:{}", places.next().display())), 60),
-        "postgres" => (postgres().map(|fresh| fresh()), 80),
-        "s3" => (buckets().map(|fresh| fresh()), 300),
-        _ => (None, 0),
+    // A request to a server takes its time, and an object is read with a request of its own.
+    let (url, in_one, longest) = match store.as_str() {
+        "file" | "sqlite" => (Some(format!("{store}:{}", places.next().display())), 25, 60),
+        "postgres" => (postgres().map(|fresh| fresh()), 25, 80),
+        "s3" => (buckets().map(|fresh| fresh()), 10, 300),
+        _ => (None, 1, 1),
     };
     let url = url.unwrap_or_else(|| panic!("{store:?} is no store, or its server is missing"));
     let kills = std::env::var(KILLS).unwrap().parse().unwrap();
-    println!("torture {store}: {}", torture(&url, kills, longest));
+    println!("torture {store}: {}", torture(&url, &Plan { kills, in_one, longest }));
 }
 
 /// What writers acknowledged, by conversation, and what was wrong.
 #[derive(Default)]
 struct Figures {
     kills: u64,
+    together: u64,
     said: BTreeMap<String, Said>,
     nodes: usize,
     lost: usize,
@@ -82,9 +92,10 @@ impl fmt::Display for Figures {
         let sum = |count: fn(&Said) -> usize| self.said.values().map(count).sum::<usize>();
         write!(
             formatter,
-            "{} kills; acknowledged {} nodes, {} moves of the head, {} blobs; {} nodes found; \
-            {} acknowledged lost, {} dangling parents, {} duplicate nodes, {} blobs not whole",
+            "{} kills, {} of them of two writers at once; acknowledged {} nodes, {} moves of the head, {} blobs; \
+            {} nodes found; {} acknowledged lost, {} dangling parents, {} duplicate nodes, {} blobs not whole",
             self.kills,
+            self.together,
             sum(|said| said.nodes.len()),
             sum(|said| said.heads.len()),
             sum(|said| said.blobs.len()),
@@ -97,103 +108,108 @@ impl fmt::Display for Figures {
     }
 }
 
-fn torture(url: &str, kills: u64, longest: u64) -> Figures {
-    let mut figures = Figures { kills, ..Figures::default() };
-    for kill in 0..kills {
-        let chat = format!("chat-{}", kill / WRITERS);
+/// Starts writers, one or two at a time, and kills them.
+fn torture(url: &str, plan: &Plan) -> Figures {
+    let mut figures = Figures { kills: plan.kills, ..Figures::default() };
+    let mut killed = 0;
+    while killed < plan.kills {
+        let chat = format!("chat-{}", killed / plan.in_one);
+        let writers = (1 + killed % 3 / 2).min(plan.kills - killed);
+        let heard: Vec<Vec<String>> = std::thread::scope(|scope| {
+            let kill = |number| {
+                let chat = &chat;
+                scope.spawn(move || start_and_kill(url, chat, number, plan.longest))
+            };
+            let writers: Vec<_> = (killed..killed + writers).map(kill).collect();
+            writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+        });
         let said = figures.said.entry(chat.clone()).or_default();
-        said.read(url, &chat, kill, longest);
-        if kill.is_multiple_of(WRITERS) || kill + 1 == kills {
-            figures.check(url, kill + 1 == kills);
-        }
-        block_on(figures.check_last(url, &chat));
+        heard.iter().flatten().for_each(|line| said.note(line));
+        figures.together += if writers == 2 { 2 } else { 0 };
+        killed += writers;
+        block_on(figures.check(url, &chat));
     }
+    figures.finish(url);
     let wrong = figures.lost + figures.dangling + figures.duplicate + figures.broken;
     assert_eq!(wrong, 0, "{figures}");
-    assert!(figures.said.values().map(|said| said.nodes.len() as u64).sum::<u64>() > kills / 2, "{figures}");
+    assert!(
+        figures.said.values().map(|said| said.nodes.len() as u64).sum::<u64>() > plan.kills / 2,
+        "{figures}"
+    );
     figures
 }
 
-impl Said {
-    /// Starts a writer, kills it, and reads what it had said.
-    fn read(&mut self, url: &str, chat: &str, kill: u64, longest: u64) {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command
-            .args(["--exact", "torture::writer", "--ignored", "--nocapture"])
-            .env(URL, url)
-            .env(CHAT, chat);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let random = RandomState::new().hash_one(kill);
-        // Some are killed while they open the store, the others while they write.
-        if !kill.is_multiple_of(8) {
-            for line in lines.by_ref() {
-                if self.note(&line.unwrap()) {
-                    break;
-                }
+/// Starts a writer, kills it, and returns what it had said.
+fn start_and_kill(url: &str, chat: &str, number: u64, longest: u64) -> Vec<String> {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "torture::writer", "--ignored", "--nocapture"]).env(URL, url).env(CHAT, chat);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut heard = Vec::new();
+    // Some are killed while they open the store, the others while they write.
+    if !number.is_multiple_of(8) {
+        for line in lines.by_ref() {
+            let is_said = line.split_once(' ').is_some_and(|(what, id)| what == "blob" && id.len() == 64);
+            heard.push(line);
+            if is_said {
+                break;
             }
         }
-        std::thread::sleep(Duration::from_micros(random % (longest * 1000)));
-        child.kill().unwrap();
-        lines.for_each(|line| {
-            self.note(&line.unwrap());
-        });
-        assert!(!child.wait().unwrap().success(), "a writer ended by itself");
     }
+    let random = RandomState::new().hash_one(number);
+    std::thread::sleep(Duration::from_micros(random % (longest * 1000)));
+    child.kill().unwrap();
+    heard.extend(lines);
+    assert!(!child.wait().unwrap().success(), "a writer ended by itself: {heard:?}");
+    heard
+}
 
+impl Said {
     /// The test harness says things of its own, and a killed writer may end within a line.
-    fn note(&mut self, line: &str) -> bool {
+    fn note(&mut self, line: &str) {
         match line.split_once(' ') {
-            Some(("node", id)) => id.parse().is_ok_and(|id| self.nodes.insert(id)),
-            Some(("head", id)) => id.parse().map(|id| self.heads.push(id)).is_ok(),
-            Some(("blob", digest)) => digest.parse().is_ok_and(|digest| self.blobs.insert(digest)),
-            _ => false,
+            Some(("node", id)) => self.nodes.extend(id.parse::<NodeId>().ok()),
+            Some(("head", id)) => self.heads.extend(id.parse::<NodeId>().ok()),
+            Some(("blob", digest)) => self.blobs.extend(digest.parse::<Digest>().ok()),
+            _ => {}
         }
     }
 }
 
 impl Figures {
-    /// Opens the store anew and looks at one conversation.
-    async fn check_last(&mut self, url: &str, chat: &str) {
+    /// Opens the store anew and looks at one conversation; returns its tree, unless nothing was acknowledged.
+    async fn check(&mut self, url: &str, chat: &str) -> Option<Tree> {
         let store = open(url).await.unwrap();
-        let Some(said) = self.said.get(chat) else { return };
+        let said = self.said.get(chat)?;
         let loaded = store.load(&me(), &chat.parse().unwrap()).await;
         let (record, tree) = match loaded {
-            Err(error) if error.is_not_found() && said.nodes.is_empty() => return,
+            Err(error) if error.is_not_found() && said.nodes.is_empty() => return None,
             loaded => loaded.unwrap(),
         };
         self.lost += said.nodes.iter().filter(|&&id| tree.node(id).is_err()).count();
         let path: HashSet<NodeId> = tree.path(record.head).unwrap().iter().map(|node| node.id).collect();
         self.lost += said.heads.iter().filter(|head| !path.contains(head)).count();
         self.dangling += dangling(&tree);
+        Some(tree)
     }
 
-    /// Looks at everything: counts, and at the end every blob.
-    fn check(&mut self, url: &str, with_blobs: bool) {
+    /// Looks at everything once more, with every blob, and at what is written where the store keeps it.
+    fn finish(&mut self, url: &str) {
         let store = block_on(open(url)).unwrap();
         let page = block_on(store.list(&me(), &Query::default())).unwrap();
         assert!(page.damaged.is_empty(), "{:?}", page.damaged);
-        self.nodes = 0;
-        for summary in page.conversations {
-            let tree = block_on(store.load(&me(), &summary.record.id)).unwrap().1;
+        let chats: Vec<String> = self.said.keys().cloned().collect();
+        for chat in chats {
+            let Some(tree) = block_on(self.check(url, &chat)) else { continue };
             self.nodes += tree.len();
-            let unique: BTreeSet<_> = tree.walk().map(|(_, node)| text(node)).collect();
-            self.duplicate += summary.nodes - unique.len();
-            let shown: BTreeSet<Digest> = tree.nodes().flat_map(Node::media).collect();
-            if with_blobs {
-                self.broken += shown.iter().filter(|&&digest| !is_whole(store.as_ref(), digest)).count();
-            }
+            let listed = page.conversations.iter().find(|summary| summary.record.id.as_str() == chat);
+            assert_eq!(listed.map(|summary| summary.nodes), Some(tree.len()), "a list counts the same");
+            let shown = tree.nodes().flat_map(Node::media);
+            let all: BTreeSet<Digest> = self.said[&chat].blobs.iter().copied().chain(shown).collect();
+            self.broken += all.into_iter().filter(|&digest| !is_whole(store.as_ref(), digest)).count();
         }
-        if with_blobs {
-            let said = self.said.values().flat_map(|said| &said.blobs);
-            self.broken += said.filter(|&&digest| !is_whole(store.as_ref(), digest)).count();
-        }
+        self.duplicate += duplicates(url);
     }
-}
-
-/// Each message of a writer is another one.
-fn text(node: &Node) -> String {
-    serde_json::to_string(&node.message).unwrap()
 }
 
 fn dangling(tree: &Tree) -> usize {
@@ -236,8 +252,14 @@ async fn turn(store: &dyn ConversationStore, id: &ConversationId) {
     let nodes = [question, answer];
     store.append(&me(), id, &nodes).await.unwrap();
     nodes.iter().for_each(|node| say("node", node.id));
-    store.set_head(&me(), id, head, Some(nodes[1].id)).await.unwrap();
-    say("head", nodes[1].id);
+    // As after an answer that did not come.
+    store.append(&me(), id, &nodes).await.unwrap();
+    match store.set_head(&me(), id, head, Some(nodes[1].id)).await {
+        Ok(()) => say("head", nodes[1].id),
+        // Another writer was faster.
+        Err(error) if error.is_conflict() => {}
+        Err(error) => panic!("{error:#}"),
+    }
 }
 
 fn say(what: &str, id: impl fmt::Display) {

@@ -48,12 +48,16 @@ pub fn page_with_dataknobs_differences(tree: &Tree) -> Result<File> {
         serde_json::from_str(&list.text).map_err(|error| Error::new(format!("{DATAKNOBS_LIST}: {error}")))?;
     let one = |difference: &Value| {
         let text = |name: &str| difference.get(name)?.as_str();
-        Some(format!("### {}\n\n{}\n\n", text("title")?, text("reason")?))
+        let cases: Vec<_> =
+            difference.get("cases")?.as_object()?.keys().map(|case| format!("`{case}`")).collect();
+        let cases =
+            if cases.is_empty() { String::new() } else { format!("Shown by {}.\n\n", cases.join(", ")) };
+        Some(format!("### {}\n\n{}\n\n{cases}", text("title")?, text("reason")?))
     };
     let differences = list.get("differences").and_then(Value::as_array);
     let sections: Option<String> = differences.and_then(|all| all.iter().map(one).collect());
-    let sections =
-        sections.ok_or_else(|| Error::new(format!("{DATAKNOBS_LIST}: a difference has title and reason")))?;
+    let sections = sections
+        .ok_or_else(|| Error::new(format!("{DATAKNOBS_LIST}: a difference has title, reason and cases")))?;
     between(tree, DATAKNOBS_PAGE, DATAKNOBS_MARKERS, sections.trim_end())
 }
 

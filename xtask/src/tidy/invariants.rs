@@ -33,13 +33,13 @@ const INVARIANTS: [Invariant; 7] = [
     Invariant {
         words: &["Node::new("],
         folder: "core/src/",
-        // An import reads nodes that were made elsewhere.
+        // An archive of a format that has no nodes makes those of its document; it is not what is said now.
         only_in: &[
             "core/src/archive/dataknobs/read.rs",
             "core/src/archive/transcripts.rs",
             "core/src/turn.rs",
         ],
-        sentence: "only turns make nodes",
+        sentence: "only turns make nodes, and archives those of a document",
     },
     Invariant {
         words: &["common_prefix("],

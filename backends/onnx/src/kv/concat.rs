@@ -13,7 +13,7 @@ use ort::value::DynValue;
 use super::{copy_positions, empty_tensor};
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
-use crate::feeds::feeds;
+use crate::feeds::{Row, feeds};
 use crate::layout::Slot;
 
 /// A cache that the graph gives anew.
@@ -52,11 +52,16 @@ impl ConcatCache {
         held: usize,
         rows: usize,
     ) -> ort::Result<Vec<(Cow<'a, str>, SessionInputValue<'a>)>> {
-        let feeds = feeds(&decoder.layout, tokens, held, rows)?.into_iter();
+        let feeds = feeds(&decoder.layout, &[Row { tokens, held }], rows)?.into_iter();
         let feeds = feeds.map(|(name, value)| (Cow::from(name), SessionInputValue::from(value)));
         let pasts = decoder.layout.slots.iter().zip(self.values.iter());
         let pasts = pasts.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));
         Ok(feeds.chain(pasts).collect())
+    }
+
+    /// Returns how many positions its tensors have; forks share them.
+    pub(super) fn positions(&self) -> usize {
+        self.positions
     }
 
     /// Keeps the first `held` positions, and makes the empty tensors of a first run.
@@ -74,7 +79,7 @@ impl ConcatCache {
 
 /// Copies the first `held` positions of a tensor; without one there are none.
 fn shortened(slot: &Slot, held: usize, value: Option<&DynValue>) -> Result<DynValue> {
-    let mut short = empty_tensor(slot, held)?;
+    let mut short = empty_tensor(slot, 1, held)?;
     if let Some(value) = value.filter(|_| held > 0) {
         let failed = || error::runtime("cut a cache");
         let (_, from) = value.try_extract_tensor::<f32>().map_err(failed())?;

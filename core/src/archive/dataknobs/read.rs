@@ -2,19 +2,21 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::facts::{Told, put_back, translated};
 use super::forest::Forest;
 use super::message::{self, ReadMessage};
 use super::time::Timestamp;
 use super::{
     NOTE, NOTE_OF_NODE, NOTE_OF_RECORD, ORIGIN, ORIGIN_OF_STATE, insert_shadowing, invalid, take_shadowing,
 };
+use crate::annotations::{ANNOTATIONS, Annotations};
 use crate::archive::{Archive, ArchiveLimits, Mending, ReadArchive, native};
 use crate::media::Digest;
 use crate::store::{ConversationId, ConversationRecord};
 use crate::tree::{Node, NodeId};
-use crate::{Error, ErrorKind, Message, Preface, Result, ToolCall};
+use crate::{Error, ErrorKind, Message, Preface, Result, Role, ToolCall};
 
 const STATE: [&str; 8] = [
     "schema_version",
@@ -36,17 +38,27 @@ pub(super) fn read(mut state: Map<String, Value>, limits: &ArchiveLimits) -> Res
     let nodes = state.shift_remove("nodes").or_else(|| state.shift_remove("messages")).unwrap_or_default();
     limits.check_nodes(nodes.as_array().map_or(0, Vec::len))?;
     let mut forest = Forest::read(nodes, state.shift_remove("edges"), &mut mended)?;
-    let mut reader = Reader { id, mended, naive: 0 };
+    let mut reader = Reader { id, mended, naive: 0, notes: Annotations::default() };
     let mut record = reader.record(&mut state, &forest)?;
     let note = take_shadowing(&mut record.metadata, NOTE, &NOTE_OF_RECORD).unwrap_or_default();
+    if note.contains_key("created") {
+        // What was written here is as it was: empty, and in UTC.
+        reader.mended.retain(|mending| *mending != Mending::NoNodes);
+        reader.naive = 0;
+    }
     reader.preface(&note, &mut record)?;
+    let foreign = reader.annotations(&note, &mut record);
+    let noted = reader.notes.clone();
     let nodes = reader.nodes(&mut forest, version, &record, note.contains_key("preface"))?;
     record.preface.messages = nodes.lifted;
     record.head = reader.head(&state, &forest, &note, &nodes.ids);
+    if reader.notes != noted {
+        reader.notes.write(&mut record.metadata)?;
+    }
     if reader.naive > 0 {
         reader.mended.push(Mending::NoZone(reader.naive));
     }
-    keep(&state, &forest, &mut record);
+    keep(&state, &forest, foreign, &mut record);
     let mut archive = Archive::new(record, nodes.nodes)?;
     archive.blobs = native::blobs(note.get("blobs").cloned().unwrap_or_else(|| Map::new().into()))?;
     Ok(ReadArchive { archive, mended: reader.mended })
@@ -85,7 +97,12 @@ fn name(state: &Map<String, Value>, mended: &mut Vec<Mending>) -> Result<Convers
 }
 
 /// Keeps what a record has no place for.
-fn keep(state: &Map<String, Value>, forest: &Forest, record: &mut ConversationRecord) {
+fn keep(
+    state: &Map<String, Value>,
+    forest: &Forest,
+    foreign: Option<Value>,
+    record: &mut ConversationRecord,
+) {
     let mut origin = take_shadowing(&mut record.metadata, ORIGIN, &ORIGIN_OF_STATE).unwrap_or_default();
     let further =
         state.iter().filter(|(name, _)| !STATE.contains(&name.as_str()) && *name != "message_count");
@@ -93,6 +110,7 @@ fn keep(state: &Map<String, Value>, forest: &Forest, record: &mut ConversationRe
     if !further.is_empty() {
         origin.insert("further".to_owned(), Value::Object(further));
     }
+    origin.extend(foreign.map(|foreign| ("metadata".to_owned(), json!({ANNOTATIONS: foreign}))));
     let orphans = forest.orphans();
     if !orphans.is_empty() {
         origin.insert("orphans".to_owned(), orphans.into());
@@ -105,6 +123,8 @@ struct Reader {
     mended: Vec<Mending>,
     /// How many times named no zone.
     naive: usize,
+    /// What people noted on the nodes.
+    notes: Annotations,
 }
 
 /// The nodes of a state as nodes here.
@@ -173,6 +193,23 @@ impl Reader {
         Ok(())
     }
 
+    /// Reads what people noted here. What else stands in its place is taken out and returned.
+    fn annotations(&mut self, note: &Map<String, Value>, record: &mut ConversationRecord) -> Option<Value> {
+        let error = match Annotations::read(&record.metadata) {
+            Ok(notes) => {
+                self.notes = notes;
+                return None;
+            }
+            Err(error) => error,
+        };
+        // Of a conversation that began here it is the same as it was here.
+        if note.contains_key("created") {
+            return None;
+        }
+        self.mended.push(Mending::ForeignNotes(error.to_string()));
+        record.metadata.shift_remove(ANNOTATIONS)
+    }
+
     fn time(&mut self, text: &str) -> Option<Timestamp> {
         let time = Timestamp::parse(text)?;
         self.naive += usize::from(!time.has_zone());
@@ -236,17 +273,18 @@ impl Reader {
             self.mended.push(Mending::CallsMoved(name.clone()));
         }
         let note = take_shadowing(&mut metadata, NOTE, &NOTE_OF_NODE);
+        let naive = self.naive;
         let (milliseconds, mut origin) = self.timestamp(&fields, &name, above);
+        if note.is_some() {
+            self.naive = naive;
+        }
         let id = note.as_ref().and_then(|note| note.get("id")?.as_str()?.parse().ok());
         let id = id.unwrap_or_else(|| self.derived(above.parent, milliseconds, place, &name));
         let seed = id.to_string();
         let read = message::read(&raw, (&name, &seed), &above.open, &mut self.mended);
         let ReadMessage { mut message, origin: said, open } = read;
-        for field in ["prompt_name", "branch_name"] {
-            origin.extend(
-                fields.get(field).filter(|value| !value.is_null()).map(|v| (field.to_owned(), v.clone())),
-            );
-        }
+        let named = |field: &str| fields.get(field).cloned().unwrap_or_default();
+        let told = Told { metadata, branch_name: named("branch_name"), prompt_name: named("prompt_name") };
         let further: Map<_, _> =
             fields.into_iter().filter(|(field, _)| !NODE.contains(&field.as_str())).collect();
         if !further.is_empty() {
@@ -255,13 +293,17 @@ impl Reader {
         if !said.is_empty() {
             origin.insert("message".to_owned(), Value::Object(said));
         }
-        let mut read = Node { id, metadata, ..Node::new(above.parent, message.clone()) };
+        let mut read = Node { id, ..Node::new(above.parent, message.clone()) };
         match note {
-            None => insert_shadowing(&mut read.metadata, ORIGIN, origin),
+            None => {
+                read.metadata = self.facts(&name, told, message.role, &mut origin);
+                insert_shadowing(&mut read.metadata, ORIGIN, origin);
+            }
             Some(note) => {
-                if !noted(&note, &raw, &mut read) {
+                if !noted(&note, &raw, &mut read) | !noted_facts(&note, &told, &mut read) {
                     self.mended.push(Mending::NoteOutdated(name));
                 }
+                self.rename(&note, &told, &read);
                 message.clone_from(&read.message);
             }
         }
@@ -271,6 +313,49 @@ impl Reader {
             message.tool_calls().cloned().collect()
         };
         Ok((read, milliseconds, open))
+    }
+
+    /// Reads what a state says of a node; `origin` keeps what it would not say again.
+    fn facts(
+        &mut self,
+        name: &str,
+        mut told: Told,
+        role: Role,
+        origin: &mut Map<String, Value>,
+    ) -> Map<String, Value> {
+        let whole = told.clone();
+        if told.is_uncounted() {
+            self.mended.push(Mending::UsageUnread(name.to_owned()));
+        }
+        let names = told.set_aside(role);
+        if !names.is_empty() {
+            self.mended.push(Mending::NotedOtherwise { node: name.to_owned(), names });
+        }
+        let facts = told.facts();
+        let again = Told::of(&facts);
+        let differing = whole.difference(&again);
+        if !differing.is_empty() {
+            origin.insert("metadata".to_owned(), differing.into());
+        }
+        let names = [
+            ("branch_name", whole.branch_name, again.branch_name),
+            ("prompt_name", whole.prompt_name, again.prompt_name),
+        ];
+        let lost = names.into_iter().filter(|(_, told, again)| told != again && !told.is_null());
+        origin.extend(lost.map(|(field, told, _)| (field.to_owned(), told)));
+        facts
+    }
+
+    /// Labels a node anew whose branch was given another name.
+    fn rename(&mut self, note: &Map<String, Value>, told: &Told, node: &Node) {
+        let label = match &told.branch_name {
+            Value::String(name) => Some(name.as_str()).filter(|name| !name.is_empty()),
+            Value::Null if note.contains_key("facts") => None,
+            _ => return,
+        };
+        if self.notes.label(node) != label {
+            self.notes.set_label(node.id, label);
+        }
     }
 
     /// Reads when a node was made, and what of that its id cannot say.
@@ -363,6 +448,20 @@ fn noted(note: &Map<String, Value>, raw: &Map<String, Value>, node: &mut Node) -
     let tokens = note.get("tokens").and_then(|tokens| serde_json::from_value(tokens.clone()).ok());
     node.tokens = tokens.unwrap_or_default();
     true
+}
+
+/// Puts back what was noted of a node's facts; where they are others by now, those are read.
+fn noted_facts(note: &Map<String, Value>, told: &Told, node: &mut Node) -> bool {
+    let noted = note.get("facts").and_then(Value::as_object).cloned().unwrap_or_default();
+    let as_noted = Told::of(&noted);
+    if translated(&told.metadata) == as_noted.metadata && told.prompt_name == as_noted.prompt_name {
+        node.metadata = told.metadata.clone();
+        put_back(&mut node.metadata, &noted);
+        return true;
+    }
+    node.metadata = Told { branch_name: as_noted.branch_name, ..told.clone() }.facts();
+    // Earlier versions noted none.
+    !note.contains_key("facts")
 }
 
 /// The nodes from the root down that are noted to be messages of the preface.

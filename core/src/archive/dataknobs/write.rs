@@ -5,9 +5,11 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::{Map, Value, json};
 
+use super::facts::{Told, translated};
 use super::message::{self, ReadMessage};
 use super::time::Timestamp;
 use super::{NOTE, ORIGIN, ORIGIN_OF_NODE, ORIGIN_OF_STATE, SCHEMA, below, insert_shadowing, take_shadowing};
+use crate::annotations::Annotations;
 use crate::archive::{Archive, ArchiveLimits, Omission, WrittenArchive, native};
 use crate::store::milliseconds;
 use crate::tree::{Node, NodeId, NodeStatus, Tree};
@@ -26,6 +28,8 @@ pub(in crate::archive) fn write(archive: &Archive, limits: &ArchiveLimits) -> Re
 struct Writer<'a> {
     archive: &'a Archive,
     limits: &'a ArchiveLimits,
+    /// What people noted on the nodes; nothing where that cannot be read.
+    notes: Annotations,
     nodes: Vec<Value>,
     edges: Vec<Value>,
     /// What each node is called.
@@ -42,7 +46,8 @@ struct Top(Option<String>);
 impl<'a> Writer<'a> {
     fn new(archive: &'a Archive, limits: &'a ArchiveLimits) -> Self {
         let (nodes, edges, names) = (Vec::new(), Vec::new(), HashMap::new());
-        Self { archive, limits, nodes, edges, names, bytes: 0, noted: 0, further: 0 }
+        let notes = Annotations::read(&archive.record.metadata).unwrap_or_default();
+        Self { archive, limits, notes, nodes, edges, names, bytes: 0, noted: 0, further: 0 }
     }
 
     /// Writes the preface as a chain from the root. Where there is none and several first messages need a root, an
@@ -92,24 +97,41 @@ impl<'a> Writer<'a> {
     }
 
     fn node(&mut self, node: &Node, name: &str) -> Value {
-        let mut metadata = node.metadata.clone();
-        let origin = take_shadowing(&mut metadata, ORIGIN, &ORIGIN_OF_NODE);
+        let mut facts = node.metadata.clone();
+        let origin = take_shadowing(&mut facts, ORIGIN, &ORIGIN_OF_NODE);
+        let mut told = Told::of(&facts);
         let mut written = message::written(&node.message);
-        let empty = Map::new();
         let of =
             |field: &str| origin.as_ref().and_then(|origin| origin.get(field)).cloned().unwrap_or_default();
+        let empty = Map::new();
+        if origin.is_some() {
+            written = message::overlaid(written, of("message").as_object().unwrap_or(&empty));
+            told.metadata.extend(of("metadata").as_object().unwrap_or(&empty).clone());
+            self.further += usize::from(!node.message.extra.is_empty() || of("further").is_object());
+        }
+        let own = node.label().filter(|label| !label.is_empty());
+        let label = self.notes.label(node);
+        if label != own {
+            told.branch_name = label.into();
+        } else if !of("branch_name").is_null() {
+            told.branch_name = of("branch_name");
+        }
         if origin.is_none() {
             let mut note = Map::from_iter([("id".to_owned(), node.id.to_string().into())]);
+            let facts = translated(&facts);
+            if !facts.is_empty() || !told.branch_name.is_null() || !told.prompt_name.is_null() {
+                note.insert("facts".to_owned(), facts.into());
+            }
             self.note(node, &mut note);
-            insert_shadowing(&mut metadata, NOTE, note);
-        } else {
-            written = message::overlaid(written, of("message").as_object().unwrap_or(&empty));
-            self.further += usize::from(!node.message.extra.is_empty() || of("further").is_object());
+            insert_shadowing(&mut told.metadata, NOTE, note);
         }
         let made = Timestamp::of_milliseconds(milliseconds::since_epoch(node.id.created()));
         let time = of("timestamp").as_str().map_or_else(|| made.to_string(), str::to_owned);
-        json!({"message": written, "node_id": name, "timestamp": time, "prompt_name": of("prompt_name"),
-            "branch_name": of("branch_name"), "metadata": metadata})
+        if !of("prompt_name").is_null() {
+            told.prompt_name = of("prompt_name");
+        }
+        json!({"message": written, "node_id": name, "timestamp": time, "prompt_name": told.prompt_name,
+            "branch_name": told.branch_name, "metadata": told.metadata})
     }
 
     fn note(&mut self, node: &Node, note: &mut Map<String, Value>) {
@@ -150,6 +172,8 @@ impl<'a> Writer<'a> {
         let record = &self.archive.record;
         let mut metadata = record.metadata.clone();
         let origin = take_shadowing(&mut metadata, ORIGIN, &ORIGIN_OF_STATE);
+        let foreign = origin.as_ref().and_then(|origin| origin.get("metadata")?.as_object());
+        metadata.extend(foreign.cloned().unwrap_or_default());
         let time = |milliseconds| Timestamp::of_milliseconds(milliseconds).to_string();
         let created = milliseconds::since_epoch(record.created);
         let made = self.archive.nodes.iter().filter(|node| !node.metadata.contains_key(ORIGIN));

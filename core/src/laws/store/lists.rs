@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::samples::{moment, node_of, object};
+use super::samples::{chain, moment, node_of, object};
 use super::{kind, listed, me, must, name};
 use crate::{
     ConversationRecord, ConversationStore, Cursor, ErrorKind, Filter, MetadataKey, Preface, Query, Scalar,
@@ -188,6 +188,30 @@ pub async fn pages_are_stable_under_inserts(store: &dyn ConversationStore) {
     let old: Vec<_> = found.iter().filter(|name| name.starts_with("chat")).cloned().collect();
     let expected: Vec<_> = (0..9).rev().map(|number| format!("chat {number}")).collect();
     assert_eq!(old, expected, "every conversation that was there is seen once, in order");
+}
+
+/// In an order by creation or by name, conversations that are updated while someone walks through pages are seen once each.
+pub async fn pages_are_stable_under_updates(store: &dyn ConversationStore) {
+    let names: Vec<String> = (0..9).map(|number| format!("chat {number}")).collect();
+    for (number, name) in names.iter().enumerate() {
+        put(store, name, 10 * number as u64, json!({})).await;
+    }
+    for by in [SortKey::Created, SortKey::Id] {
+        let query = Query::default().sort(Sort::ascending(by.clone())).limit(2);
+        let mut page = must("list", store.list(&me(), &query).await);
+        let mut found = Vec::new();
+        loop {
+            found.extend(page.conversations.iter().map(|summary| summary.record.id.as_str().to_owned()));
+            for text in ["chat 0", "chat 4", "chat 8"] {
+                must("append", store.append(&me(), &name(text), &chain(None, 1)).await);
+            }
+            let Some(next) = page.next else { break };
+            let rest = query.clone().after(next);
+            assert_eq!(must("count", store.count(&me(), &rest).await), 9, "a cursor does not count");
+            page = must("list", store.list(&me(), &rest).await);
+        }
+        assert_eq!(found, names, "every conversation is seen once, whatever is said meanwhile: {by:?}");
+    }
 }
 
 /// A list is not sorted by relevance, and a cursor serves the order that it came from.

@@ -22,6 +22,21 @@ pub async fn appending_again_changes_nothing(store: &dyn ConversationStore) {
     assert_eq!(counted.conversations[0].nodes, 3, "appending again counts nothing");
 }
 
+/// A batch may say a node twice, and it is there once; an id that it gives to two nodes keeps all of it out.
+pub async fn a_batch_holds_a_node_once(store: &dyn ConversationStore) {
+    let id = created(store, "twice").await;
+    let nodes = chain(None, 2);
+    let other = Node { message: Message::user("other"), ..nodes[1].clone() };
+    let error = kind(store.append(&me(), &id, &[nodes[0].clone(), nodes[1].clone(), other]).await);
+    assert_eq!(error, Some(ErrorKind::Conflict), "one id for two nodes of a batch is a conflict");
+    assert!(contents(store, &id).await.1.is_empty(), "which keeps nothing of the batch");
+    let twice = [nodes[0].clone(), nodes[0].clone(), nodes[1].clone(), nodes[0].clone()];
+    must("append a node twice in a batch", store.append(&me(), &id, &twice).await);
+    assert_eq!(contents(store, &id).await.1.len(), 2, "a node that is appended twice at once is there once");
+    let counted = must("list", store.list(&me(), &Query::default()).await);
+    assert_eq!(counted.conversations[0].nodes, 2, "and counted once");
+}
+
 /// A known id with other content is a conflict, and nothing of the batch is kept.
 pub async fn other_content_is_a_conflict(store: &dyn ConversationStore) {
     let id = created(store, "other").await;

@@ -2,9 +2,11 @@
 
 use futures::future::{FutureExt, join_all};
 
-use super::samples::chain;
-use super::{contents, created, me, move_head, must};
-use crate::{ConversationStore, Message, Node};
+use serde_json::json;
+
+use super::samples::{chain, object};
+use super::{contents, created, kind, me, move_head, must, name};
+use crate::{ConversationRecord, ConversationStore, ErrorKind, Message, Node, Preface, Result};
 
 /// Appends that are waited for together lose nothing.
 pub async fn concurrent_appends_lose_nothing(store: &dyn ConversationStore) {
@@ -58,5 +60,42 @@ pub async fn a_dropped_call_is_all_or_nothing(store: &dyn ConversationStore) {
         expected += 5;
         let tree = contents(store, &id).await.1;
         assert_eq!(tree.len(), expected, "appending after a drop completes it");
+    }
+}
+
+/// Every call that changes something and whose future is dropped after one poll changed everything or nothing, and works
+/// when it is made again.
+pub async fn every_dropped_call_is_all_or_nothing(store: &dyn ConversationStore) {
+    let owner = me();
+    for round in 0..5 {
+        let record = ConversationRecord::new(name(&format!("dropped {round}")), Preface::default());
+        let id = &record.id;
+        drop(store.create(&owner, &record).now_or_never());
+        done("create", store.create(&owner, &record).await, ErrorKind::Conflict);
+        let nodes = chain(None, 3);
+        must("append", store.append(&owner, id, &nodes).await);
+        let (head, leaf) = (Some(nodes[1].id), nodes[2].id);
+        drop(store.set_head(&owner, id, None, head).now_or_never());
+        done("set_head", store.set_head(&owner, id, None, head).await, ErrorKind::Conflict);
+        let metadata = object(json!({"round": round}));
+        drop(store.update_metadata(&owner, id, 0, &metadata).now_or_never());
+        done("update_metadata", store.update_metadata(&owner, id, 0, &metadata).await, ErrorKind::Conflict);
+        drop(store.prune(&owner, id, leaf).now_or_never());
+        must("prune after a drop", store.prune(&owner, id, leaf).await);
+        drop(store.compact(&owner, id).now_or_never());
+        let (found, tree) = contents(store, id).await;
+        assert_eq!((found.head, found.revision, &found.metadata), (head, 1, &metadata), "each is done once");
+        assert_eq!((tree.len(), tree.node(leaf).is_ok()), (2, false), "and so is pruning");
+        drop(store.delete(&owner, id).now_or_never());
+        done("delete", store.delete(&owner, id).await, ErrorKind::NotFound);
+        let error = kind(store.record(&owner, id).await);
+        assert_eq!(error, Some(ErrorKind::NotFound), "what was deleted after a drop is gone");
+    }
+}
+
+/// A call that was dropped before may be done already, which the same call says.
+fn done<T>(call: &str, outcome: Result<T>, already: ErrorKind) {
+    if let Err(error) = outcome {
+        assert_eq!(error.kind(), already, "{call} after a drop: {error:#}");
     }
 }

@@ -1,0 +1,171 @@
+//! Random programs over several sessions: whatever was forwarded, cut, forked and stepped together, the logits are those of
+//! a fresh session that is fed the same tokens.
+//!
+//! `ALLOQUY_TEST_PROGRAMS` says how many programs run on each export; a plain test runs a few.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod common;
+
+use alloquy_core::{Cancel, Engine, Session, Step, TokenId, Unit};
+use alloquy_onnx::OnnxEngine;
+use common::{feed, load, models, units};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// Exports of each layout, with what rounding may make of a logit; int4 kernels round activations block by block.
+const EXPORTS: [(&str, f32); 6] = [
+    ("stories260k", 2e-3),
+    ("stories260k-past-present", 2e-3),
+    ("tiny/genai-qwen3-fp32", 1e-4),
+    ("tiny/genai-gemma3-fp32-windowed", 1e-4),
+    ("tiny/optimum-qwen3", 1e-4),
+    ("tiny/genai-qwen3-int4", 0.1),
+];
+
+/// What is done; sessions are counted round.
+#[derive(Clone, Debug)]
+enum Action {
+    Open,
+    Fork(usize),
+    Drop(usize),
+    /// Appends tokens to one session.
+    Forward(usize, Vec<TokenId>),
+    /// Cuts one session to a part of its length, in per cent.
+    Truncate(usize, usize),
+    /// Appends a token to each of the sessions whose bit is set.
+    Step(u8, TokenId),
+    /// Begins to append tokens to one session, and is cancelled at once.
+    Cancelled(usize, Vec<TokenId>),
+}
+
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let tokens = || prop::collection::vec(3_u32..500, 1..20);
+    let action = prop_oneof![
+        1 => Just(Action::Open),
+        2 => (0..8_usize).prop_map(Action::Fork),
+        1 => (0..8_usize).prop_map(Action::Drop),
+        3 => (0..8_usize, tokens()).prop_map(|(at, tokens)| Action::Forward(at, tokens)),
+        2 => (0..8_usize, 0..100_usize).prop_map(|(at, part)| Action::Truncate(at, part)),
+        8 => (any::<u8>(), 3_u32..500).prop_map(|(which, token)| Action::Step(which, token)),
+        1 => (0..8_usize, tokens()).prop_map(|(at, tokens)| Action::Cancelled(at, tokens)),
+    ];
+    prop::collection::vec(action, 1..30)
+}
+
+/// A session with the tokens it must hold.
+struct Held {
+    session: Box<dyn Session>,
+    tokens: Vec<TokenId>,
+    /// Whether its logits are those behind its last token.
+    is_fresh: bool,
+}
+
+struct Program<'a> {
+    engine: &'a OnnxEngine,
+    held: Vec<Held>,
+    tolerance: f32,
+}
+
+impl Program<'_> {
+    fn run(&mut self, action: &Action) {
+        match action {
+            Action::Open if self.held.len() < 8 => {
+                let session = self.engine.open().unwrap();
+                self.held.push(Held { session, tokens: Vec::new(), is_fresh: false });
+            }
+            Action::Open => {}
+            action => self.change(action),
+        }
+    }
+
+    fn change(&mut self, action: &Action) {
+        let count = self.held.len();
+        match action {
+            _ if count == 0 => {}
+            Action::Fork(at) if count < 8 => {
+                let trunk = &self.held[at % count];
+                let session = trunk.session.fork().unwrap();
+                self.held.push(Held { session, tokens: trunk.tokens.clone(), is_fresh: false });
+            }
+            Action::Drop(at) => drop(self.held.swap_remove(at % count)),
+            Action::Forward(at, tokens) => self.held[at % count].forward(tokens, &Cancel::default()),
+            Action::Truncate(at, part) => self.held[at % count].truncate(*part),
+            Action::Step(which, token) => self.step(*which, *token),
+            Action::Cancelled(at, tokens) => {
+                let cancel = Cancel::default();
+                cancel.cancel();
+                self.held[at % count].forward(tokens, &cancel);
+            }
+            Action::Open | Action::Fork(_) => {}
+        }
+    }
+
+    fn step(&mut self, which: u8, token: TokenId) {
+        let unit = Unit::Token(token);
+        let chosen = self.held.iter_mut().enumerate().filter(|(at, _)| which & (1 << at) != 0);
+        let mut chosen: Vec<_> = chosen.map(|(_, held)| held).collect();
+        let steps = chosen.iter_mut().map(|held| Step { session: &mut *held.session, unit: &unit });
+        self.engine.forward_many(&mut steps.collect::<Vec<_>>()).unwrap();
+        for held in chosen {
+            held.tokens.push(token);
+            held.is_fresh = true;
+        }
+    }
+
+    fn check(&mut self) {
+        for held in self.held.iter_mut().filter(|held| held.is_fresh) {
+            let expected = feed(self.engine.open().unwrap().as_mut(), &held.tokens, 512);
+            let differences =
+                held.session.logits().iter().zip(&expected).map(|(left, right)| (left - right).abs());
+            let largest = differences.fold(0.0, f32::max);
+            assert!(
+                largest <= self.tolerance,
+                "logits differ by {largest} behind {} tokens",
+                held.tokens.len()
+            );
+        }
+    }
+}
+
+impl Held {
+    fn forward(&mut self, tokens: &[TokenId], cancel: &Cancel) {
+        match self.session.forward(&units(tokens), cancel) {
+            Ok(_) => {
+                self.tokens.extend(tokens);
+                self.is_fresh = true;
+            }
+            Err(error) => assert!(error.is_cancelled(), "{error:#}"),
+        }
+        assert_eq!(self.session.resident(), self.tokens.len());
+    }
+
+    fn truncate(&mut self, part: usize) {
+        let length = self.tokens.len() * part / 100;
+        let kept = self.session.truncate(length).unwrap();
+        self.tokens.truncate(kept);
+        self.is_fresh = false;
+    }
+}
+
+#[test]
+fn random_programs_equal_fresh_prefills() {
+    let Some(models) = models() else { return };
+    let programs = std::env::var("ALLOQUY_TEST_PROGRAMS").map_or(20, |count| count.parse().unwrap());
+    for (name, tolerance) in EXPORTS {
+        let engine = load(&models, name);
+        let mut runner =
+            TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(programs) });
+        let outcome = runner.run(&actions(), |actions| {
+            let mut program = Program { engine: &engine, held: Vec::new(), tolerance };
+            program.run(&Action::Open);
+            for action in &actions {
+                program.run(action);
+            }
+            program.check();
+            Ok(())
+        });
+        outcome.unwrap_or_else(|error| panic!("{name}: {error}"));
+        eprintln!("{name}: {programs} programs equal fresh prefills");
+    }
+}

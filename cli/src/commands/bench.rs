@@ -1,0 +1,102 @@
+//! `alloquy bench`: how fast a model is on this machine.
+
+use std::time::Instant;
+
+use alloquy_core::{Benchmark, BenchmarkReport, BenchmarkRun};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Context;
+use crate::arguments::ModelArguments;
+use crate::failure::Failure;
+use crate::open;
+use crate::progress::Progress;
+
+const EXAMPLES: &str = "\
+Examples:
+  alloquy bench --model ~/models/qwen3-0.6b
+  alloquy bench --prompt 128 --prompt 2048 --together 1 --together 8
+  alloquy bench --json | jq '.runs[] | {prompt, together, decode_rate}'
+
+Prompts and replies are arbitrary tokens: speed does not depend on what they say. A prompt's time is the time to the \
+first token. Replies that are written together share each reading of the weights.";
+
+/// Measure how fast a model computes prompts and replies
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Bench {
+    /// Tokens of the prompt; may be repeated
+    #[arg(long, value_name = "N", env = "ALLOQUY_BENCH_PROMPT", value_delimiter = ',', default_values_t = [128, 512])]
+    prompt: Vec<usize>,
+
+    /// Tokens of each reply
+    #[arg(long, value_name = "N", env = "ALLOQUY_BENCH_GENERATE", default_value_t = 64)]
+    generate: usize,
+
+    /// How many replies are written together; may be repeated
+    #[arg(long, value_name = "N", env = "ALLOQUY_BENCH_TOGETHER", value_delimiter = ',', default_values_t = [1, 4])]
+    together: Vec<usize>,
+
+    /// How often each is measured; the median is printed
+    #[arg(long, value_name = "N", env = "ALLOQUY_BENCH_REPEAT", default_value_t = 3)]
+    repeat: usize,
+
+    #[command(flatten)]
+    model: ModelArguments,
+}
+
+impl Bench {
+    pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let start = Instant::now();
+        let engine = open::engine(&context.settings.settle(&self.model)?, context.notes)?;
+        let load = start.elapsed();
+        let progress = Progress::new(context.notes);
+        let benchmark = Benchmark {
+            prompts: self.prompt,
+            generated: self.generate,
+            together: self.together,
+            repeats: self.repeat,
+        };
+        let report = benchmark.run(&*engine, &mut |step| progress.step(step))?;
+        drop(progress);
+        let name = &engine.model().name;
+        let text = format!("{name}: loaded in {:.2} s\n\n{}", load.as_secs_f64(), table(&report));
+        context.print(
+            &text,
+            &json!({
+                "model": name,
+                "load_seconds": load.as_secs_f64(),
+                "runs": report.runs.iter().map(value).collect::<Vec<_>>(),
+            }),
+        )
+    }
+}
+
+fn table(report: &BenchmarkReport) -> String {
+    let head = "  PROMPT  TOGETHER  FIRST TOKEN  PROMPT TOKENS/S  REPLY TOKENS/S\n".to_owned();
+    report.runs.iter().fold(head, |table, run| table + &line(run))
+}
+
+fn line(run: &BenchmarkRun) -> String {
+    let first = run.prefill.as_secs_f64() * 1000.0;
+    format!(
+        "{:>8}  {:>8}  {first:>8.1} ms  {:>15.1}  {:>14.1}\n",
+        run.prompt,
+        run.together,
+        run.prefill_rate(),
+        run.decode_rate()
+    )
+}
+
+fn value(run: &BenchmarkRun) -> Value {
+    json!({
+        "prompt": run.prompt,
+        "together": run.together,
+        "generated": run.generated,
+        "prefill_seconds": run.prefill.as_secs_f64(),
+        "prefill_rate": run.prefill_rate(),
+        "fork_seconds": run.fork.as_secs_f64(),
+        "decode_seconds": run.decode.as_secs_f64(),
+        "decode_rate": run.decode_rate(),
+    })
+}

@@ -1,0 +1,39 @@
+//! `alloquy bench`: every combination is measured and printed, and what cannot be measured is refused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod program;
+mod shared;
+
+use program::Program;
+use serde_json::Value;
+
+#[test]
+fn each_prompt_is_measured_alone_and_together() {
+    let Some(model) = shared::find("models/stories260k") else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    let arguments =
+        ["bench", "--json", "--prompt", "16,64", "--together", "1,3", "--generate", "8", "--repeat", "1"];
+    let printed: Value = serde_json::from_str(&program.run(&arguments).ok().out).unwrap();
+    let runs = printed["runs"].as_array().unwrap();
+    let shapes: Vec<_> = runs.iter().map(|run| (run["prompt"].as_u64(), run["together"].as_u64())).collect();
+    assert_eq!(shapes, [(16, 1), (16, 3), (64, 1), (64, 3)].map(|(prompt, rows)| (Some(prompt), Some(rows))));
+    for run in runs {
+        assert!(
+            run["prefill_rate"].as_f64().unwrap() > 0.0 && run["decode_rate"].as_f64().unwrap() > 0.0,
+            "{run}"
+        );
+    }
+    let table = program.variable("ALLOQUY_BENCH_PROMPT", "20").run(&["bench", "--repeat", "1"]).ok().out;
+    assert_eq!(table.lines().count(), 5, "{table}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let Some(model) = shared::find("models/stories260k") else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    let long = program.run(&["bench", "--prompt", "500"]);
+    assert!(long.err.contains("a prompt of 500 and 64 more do not fit into 512"), "{}", long.err);
+    assert_eq!(long.code, Some(1));
+    let none = program.run(&["bench", "--repeat", "0"]);
+    assert!(none.err.contains("measures nothing, at least 1"), "{}", none.err);
+}

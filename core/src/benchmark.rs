@@ -1,0 +1,176 @@
+//! How fast a model computes here: prompts, tokens, and several replies at once. Knows no text and no template.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::engine::{Cancel, Engine, Session, Step};
+use crate::prompt::Unit;
+use crate::tokenizer::TokenId;
+use crate::{Error, ErrorKind, Result};
+
+/// What is measured.
+///
+/// ```
+/// use alloquy_core::{Benchmark, testing::ScriptedEngine};
+///
+/// let benchmark = Benchmark { prompts: vec![100], generated: 8, together: vec![1, 4], repeats: 1 };
+/// let report = benchmark.run(&ScriptedEngine::new([]), &mut |_| {})?;
+/// assert_eq!(report.runs.len(), 2);
+/// assert!(report.runs[1].decode_rate() > 0.0);
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Benchmark {
+    /// How long the prompts are, in tokens.
+    pub prompts: Vec<usize>,
+    /// How many tokens are written behind each.
+    pub generated: usize,
+    /// How many replies to one prompt are written together.
+    pub together: Vec<usize>,
+    /// How often each is measured; the median counts.
+    pub repeats: usize,
+}
+
+impl Default for Benchmark {
+    /// Prompts of 128 and 512 tokens, 64 tokens behind them, alone and four together, three times.
+    fn default() -> Self {
+        Self { prompts: vec![128, 512], generated: 64, together: vec![1, 4], repeats: 3 }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct BenchmarkReport {
+    /// One for each length of a prompt and each number of replies, in that order.
+    pub runs: Vec<BenchmarkRun>,
+}
+
+/// Replies to one prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct BenchmarkRun {
+    /// Tokens of the prompt.
+    pub prompt: usize,
+    /// How many replies were written together.
+    pub together: usize,
+    /// Tokens of each reply.
+    pub generated: usize,
+    /// How long the prompt took: the time to the first token, but for drawing it.
+    #[serde(rename = "prefill_seconds", serialize_with = "seconds")]
+    pub prefill: Duration,
+    /// How long the copies of the session took that the other replies go on in.
+    #[serde(rename = "fork_seconds", serialize_with = "seconds")]
+    pub fork: Duration,
+    /// How long the tokens of all replies took.
+    #[serde(rename = "decode_seconds", serialize_with = "seconds")]
+    pub decode: Duration,
+}
+
+fn seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
+}
+
+impl BenchmarkRun {
+    /// Returns tokens of the prompt a second.
+    pub fn prefill_rate(&self) -> f64 {
+        self.prompt as f64 / self.prefill.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    /// Returns tokens of all replies a second.
+    pub fn decode_rate(&self) -> f64 {
+        (self.generated * self.together) as f64 / self.decode.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+}
+
+impl Benchmark {
+    /// Measures an engine; `progress` is told what comes next.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a zero, [`ErrorKind::ContextOverflow`] for a prompt that leaves no room for its reply, and
+    /// those of the engine.
+    pub fn run(&self, engine: &dyn Engine, progress: &mut dyn FnMut(String)) -> Result<BenchmarkReport> {
+        self.check(engine)?;
+        let mut runs = Vec::new();
+        for &prompt in &self.prompts {
+            for &together in &self.together {
+                progress(format!("prompt of {prompt} tokens, {together} together"));
+                let measured = (0..self.repeats).map(|_| self.measure(engine, prompt, together));
+                runs.push(median(measured.collect::<Result<_>>()?)?);
+            }
+        }
+        Ok(BenchmarkReport { runs })
+    }
+
+    fn check(&self, engine: &dyn Engine) -> Result<()> {
+        let numbers = self.prompts.iter().chain(&self.together).chain([&self.generated, &self.repeats]);
+        if numbers.copied().min() == Some(0) {
+            let message = "a benchmark of 0 tokens, replies or repeats measures nothing, at least 1";
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        let (context, longest) = (engine.model().context_length, self.prompts.iter().max().unwrap_or(&0));
+        match longest + self.generated <= context {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::ContextOverflow,
+                format!("a prompt of {longest} and {} more do not fit into {context}", self.generated),
+            )),
+        }
+    }
+
+    fn measure(&self, engine: &dyn Engine, prompt: usize, together: usize) -> Result<BenchmarkRun> {
+        let units = babble(engine, prompt + self.generated);
+        let (prompt_units, tokens) = units.split_at(prompt);
+        let mut trunk = engine.open()?;
+        let (prefill, first) = timed(|| trunk.forward(prompt_units, &Cancel::default()).map(drop));
+        first?;
+        let (fork, copies) = timed(|| (1..together).map(|_| trunk.fork()).collect::<Result<Vec<_>>>());
+        let mut sessions = copies?;
+        sessions.push(trunk);
+        let (decode, written) =
+            timed(|| tokens.iter().try_for_each(|unit| step(engine, &mut sessions, unit)));
+        written?;
+        let generated = self.generated;
+        Ok(BenchmarkRun { prompt, together, generated, prefill, fork, decode })
+    }
+}
+
+fn step(engine: &dyn Engine, sessions: &mut [Box<dyn Session>], unit: &Unit) -> Result<()> {
+    match sessions {
+        [alone] => alone.forward(std::slice::from_ref(unit), &Cancel::default()).map(drop),
+        several => {
+            let steps = several.iter_mut().map(|session| Step { session: &mut **session, unit });
+            engine.forward_many(&mut steps.collect::<Vec<_>>())
+        }
+    }
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let start = Instant::now();
+    let done = work();
+    (start.elapsed(), done)
+}
+
+/// Ordinary tokens without a pattern: a linear congruential sequence (Park and Miller's multiplier).
+fn babble(engine: &dyn Engine, count: usize) -> Vec<Unit> {
+    let vocabulary = engine.model().vocabulary.max(1) as u64;
+    let next = |seed: &u64| Some(seed * 48_271 % 2_147_483_647);
+    let numbers =
+        std::iter::successors(Some(20_211_u64), next).map(|number| (number % vocabulary) as TokenId);
+    let is_special = |token: &TokenId| engine.model().specials.iter().any(|special| special.id == *token);
+    numbers.filter(|token| !is_special(token)).take(count).map(Unit::Token).collect()
+}
+
+/// The run whose reply took the median time, with the medians of the rest.
+fn median(mut runs: Vec<BenchmarkRun>) -> Result<BenchmarkRun> {
+    let middle = runs.len() / 2;
+    let mut of = |field: fn(&BenchmarkRun) -> Duration| {
+        runs.sort_by_key(field);
+        runs.get(middle).copied()
+    };
+    let (prefill, fork, decode) = (of(|run| run.prefill), of(|run| run.fork), of(|run| run.decode));
+    let nothing = || Error::new(ErrorKind::Invalid, "nothing was measured");
+    let (Some(prefill), Some(fork), Some(run)) = (prefill, fork, decode) else { return Err(nothing()) };
+    Ok(BenchmarkRun { prefill: prefill.prefill, fork: fork.fork, ..run })
+}

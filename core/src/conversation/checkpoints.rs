@@ -1,0 +1,52 @@
+//! Places of a conversation with names, to go back to. Knows no model.
+
+use super::Conversation;
+use crate::{Error, ErrorKind, Result};
+
+impl Conversation {
+    /// Gives the present place a name, to come back with [`Conversation::rewind`]; a name that is taken moves here.
+    ///
+    /// What is pending is not part of the place.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_core::{Conversation, Preface, testing::EchoModel};
+    ///
+    /// let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
+    /// conversation.send_message("one")?;
+    /// conversation.checkpoint("after one");
+    /// conversation.send_message("two")?;
+    /// conversation.rewind("after one")?;
+    /// assert_eq!(conversation.history().len(), 2);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn checkpoint(&mut self, label: impl Into<String>) {
+        self.checkpoints.insert(label.into(), self.history.len());
+    }
+
+    /// Returns the names of places with how many messages there are up to each, in the order of their names.
+    pub fn checkpoints(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.checkpoints.iter().map(|(label, place)| (label.as_str(), *place))
+    }
+
+    /// Goes back to a place: forgets what was said since, what is pending, and the names of later places. What the model
+    /// computed up to there is used on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a name that no place has; nothing changes then.
+    pub fn rewind(&mut self, label: &str) -> Result<()> {
+        let place = self.checkpoints.get(label).copied().ok_or_else(|| self.no_checkpoint(label))?;
+        self.truncate(place);
+        Ok(())
+    }
+
+    fn no_checkpoint(&self, label: &str) -> Error {
+        let known: Vec<_> = self.checkpoints.keys().map(|label| format!("{label:?}")).collect();
+        let known = if known.is_empty() {
+            "there is none".to_owned()
+        } else {
+            format!("one of: {}", known.join(", "))
+        };
+        Error::new(ErrorKind::NotFound, format!("checkpoint {label:?} does not exist; {known}"))
+    }
+}

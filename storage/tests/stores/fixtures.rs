@@ -1,0 +1,264 @@
+//! What this version writes is kept as a fixture from the first day of its format on, and is read for ever.
+//!
+//! `formats.rs` has the formats from before; these hold as long as a format is the newest, and stay when it no longer is.
+//! `cargo test -p alloquy-storage --all-features --test stores write_the_missing_fixtures -- --ignored` writes those that
+//! are missing, and only those.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alloquy_core::{
+    ConversationRecord, ConversationStore, ConversationStoreExt, Filter, Media, Message, Node, NodeStatus,
+    Owner, Part, Preface, Query, Role,
+};
+use alloquy_storage::{BucketStore, FileStore, PostgresStore, SqliteStore};
+use pollster::block_on;
+use serde_json::{Map, Value, json};
+
+use crate::formats::{copy, fixture};
+use crate::postgres::on_server;
+use crate::servers::postgres as urls;
+use crate::{Places, me, say};
+
+fn ann() -> Owner {
+    "ann".parse().unwrap()
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    let Value::Object(fields) = value else { panic!("{value} is no object") };
+    fields
+}
+
+/// Nodes of every kind: a question with a picture, a reply with facts, one that was broken off, and one that will go with
+/// what follows it.
+fn said() -> [Node; 5] {
+    let picture = Media::new("image/png", b"no picture".to_vec());
+    let shown = vec![Part::Text("緑茶 or black?".into()), Part::Image(picture)];
+    let question = Node::new(None, Message::new(Role::User, shown));
+    let mut reply = Node::new(Some(question.id), Message::assistant("Black, from Assam."));
+    reply.tokens = vec![7, 8];
+    reply.metadata =
+        object(json!({"model": "m", "usage": {"prompt": 12, "reused": 4, "generated": 5, "thinking": 0},
+        "finish": "stop", "label": "first"}));
+    let mut cut = Node::new(Some(question.id), Message::assistant("Green, b"));
+    cut.status = NodeStatus::Interrupted;
+    let gone = say(Some(question.id), "Never mind.");
+    let below = say(Some(gone.id), "What?");
+    [question, reply, cut, gone, below]
+}
+
+async fn tell(store: &dyn ConversationStore, owner: &Owner, id: &str) -> [Node; 5] {
+    let mut record = ConversationRecord::new(id.parse().unwrap(), Preface::system("Be brief."));
+    record.metadata = object(json!({"title": "Tea"}));
+    let nodes = said();
+    store.create(owner, &record).await.unwrap();
+    for media in nodes.iter().flat_map(|node| node.message.media()) {
+        store.put_media(owner, media).await.unwrap();
+    }
+    store.append(owner, &record.id, &nodes).await.unwrap();
+    store.set_head(owner, &record.id, None, Some(nodes[1].id)).await.unwrap();
+    let labels = json!({"labels": {nodes[2].id.to_string(): "cut"}});
+    let metadata = object(json!({"title": "Tea", "user": {"name": "ann"}, "alloquy": labels}));
+    store.update_metadata(owner, &record.id, 0, &metadata).await.unwrap();
+    store.prune(owner, &record.id, nodes[3].id).await.unwrap();
+    nodes
+}
+
+/// Writes what a fixture holds.
+async fn write(store: &dyn ConversationStore) {
+    tell(store, &me(), "tea/green").await;
+    tell(store, &me(), "compacted").await;
+    store.compact(&me(), &"compacted".parse().unwrap()).await.unwrap();
+    let empty = ConversationRecord::new("empty".parse().unwrap(), Preface::default());
+    store.create(&me(), &empty).await.unwrap();
+    tell(store, &ann(), "tea/green").await;
+}
+
+/// Reads all of it, and goes on.
+async fn holds(store: &dyn ConversationStore) {
+    for (owner, id) in [(me(), "tea/green"), (me(), "compacted"), (ann(), "tea/green")] {
+        whole(store, &owner, id).await;
+    }
+    let listed = store.list(&me(), &Query::default()).await.unwrap().conversations;
+    let mut counts: Vec<_> = listed.iter().map(|line| (line.record.id.as_str(), line.nodes)).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, [("compacted", 3), ("empty", 0), ("tea/green", 3)]);
+    let query = Query::default().filter(Filter::equals("user.name", "ann")).text("緑茶").unwrap();
+    assert_eq!(store.search(&me(), &query).await.unwrap().hits.len(), 2);
+    assert_eq!(store.search(&ann(), &query).await.unwrap().hits.len(), 1);
+    let never = Query::default().text("\"Never mind\"").unwrap();
+    assert_eq!(store.search(&me(), &never).await.unwrap().hits.len(), 0, "what was pruned is not found");
+    goes_on(store).await;
+}
+
+async fn whole(store: &dyn ConversationStore, owner: &Owner, id: &str) {
+    let (record, tree) = store.load(owner, &id.parse().unwrap()).await.unwrap();
+    // One for the node that was pruned; compacting keeps it.
+    assert_eq!((tree.len(), tree.tombstones().count(), record.revision), (3, 1, 1), "{owner:?} {id}");
+    assert_eq!(record.preface, Preface::system("Be brief."));
+    assert_eq!(record.metadata["user"], json!({"name": "ann"}));
+    let path = tree.path(record.head).unwrap();
+    let [question, reply] = path[..] else { panic!("{path:?}") };
+    assert_eq!((reply.label(), reply.model(), &reply.tokens[..]), (Some("first"), Some("m"), &[7, 8][..]));
+    assert_eq!(reply.usage().unwrap().reused, 4);
+    let shown = question.message.media().next().unwrap();
+    let bytes = store.get_media(owner, shown).await.unwrap().bytes().cloned();
+    assert_eq!(bytes, Some(Arc::from(&b"no picture"[..])));
+    let cut = tree.leaves().into_iter().map(|leaf| tree.node(leaf).unwrap()).find(|leaf| leaf.id != reply.id);
+    let notes = alloquy_core::Annotations::of(&record).unwrap();
+    assert_eq!(cut.map(|cut| (cut.status, notes.label(cut))), Some((NodeStatus::Interrupted, Some("cut"))));
+}
+
+async fn goes_on(store: &dyn ConversationStore) {
+    let id = "tea/green".parse().unwrap();
+    let (record, tree) = store.load(&me(), &id).await.unwrap();
+    let pruned = tree.tombstones().next().unwrap();
+    let again = Node { id: pruned, ..say(record.head, "back again") };
+    assert!(
+        store.append(&me(), &id, &[again]).await.is_err(),
+        "the id of a pruned node is never taken again"
+    );
+    let next = say(record.head, "more");
+    store.append(&me(), &id, std::slice::from_ref(&next)).await.unwrap();
+    store.set_head(&me(), &id, record.head, Some(next.id)).await.unwrap();
+    store.update_metadata(&me(), &id, 1, &Map::new()).await.unwrap();
+    assert_eq!(store.collect_blobs(&me(), std::time::Duration::ZERO).await.unwrap(), 0);
+    assert_eq!(store.load(&me(), &id).await.unwrap().1.len(), 4);
+}
+
+#[test]
+fn a_folder_of_the_second_format_is_read() {
+    let root = Places::new().next();
+    copy(&fixture("file-2"), &root);
+    block_on(async {
+        let store = FileStore::open(&root).await.unwrap();
+        holds(&store).await;
+        assert_eq!(store.fsck().await.unwrap().findings, []);
+    });
+}
+
+#[test]
+fn a_database_of_the_second_format_is_read() {
+    let places = Places::new();
+    let path = places.next();
+    fs::copy(fixture("sqlite-2.db"), &path).unwrap();
+    block_on(async { holds(&SqliteStore::open(&path).await.unwrap()).await });
+}
+
+#[test]
+fn a_database_of_the_third_format_is_read() {
+    let places = Places::new();
+    let path = places.next();
+    fs::copy(fixture("sqlite-3.db"), &path).unwrap();
+    block_on(async { holds(&SqliteStore::open(&path).await.unwrap()).await });
+}
+
+#[test]
+fn objects_of_the_first_format_are_read() {
+    let root = Places::new().next();
+    copy(&fixture("objects-1"), &root);
+    block_on(async { holds(&BucketStore::in_folder(&root).await.unwrap()).await });
+}
+
+#[test]
+fn a_schema_of_the_first_format_is_read() {
+    let Some(fresh) = urls() else { return };
+    let url = fresh();
+    let schema = url.split_once("schema=").unwrap().1;
+    let sql = fs::read_to_string(fixture("postgres-1.sql")).unwrap();
+    let sql = format!("CREATE SCHEMA \"{schema}\"; SET search_path TO \"{schema}\";\n{sql}");
+    on_server(&url, async |client| client.batch_execute(&sql).await.unwrap());
+    block_on(async { holds(&PostgresStore::open(&url).await.unwrap()).await });
+}
+
+/// Names of the formats that are written now, each with the place of its fixture.
+fn of_now(places: &Places) -> Vec<PathBuf> {
+    let (folder, database, objects) = (places.next(), places.next(), places.next());
+    block_on(async {
+        write(&FileStore::open(&folder).await.unwrap()).await;
+        write(&SqliteStore::open(&database).await.unwrap()).await;
+        write(&BucketStore::in_folder(&objects).await.unwrap()).await;
+    });
+    let log = fs::read_to_string(folder.join("conversations/empty.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let format = rusqlite::Connection::open(&database)
+        .unwrap()
+        .query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))
+        .unwrap();
+    let entry = fs::read_to_string(objects.join("local/log/empty/00000000000000000001")).unwrap();
+    let entry: Value = serde_json::from_str(entry.lines().next().unwrap()).unwrap();
+    [
+        (folder, format!("file-{}", first[0]["created"]["format"])),
+        (database, format!("sqlite-{format}.db")),
+        (objects, format!("objects-{}", entry["format"])),
+    ]
+    .map(|(written, name)| {
+        let kept = written.with_file_name(name);
+        fs::rename(&written, &kept).unwrap();
+        kept
+    })
+    .into()
+}
+
+/// The format of a schema, and the statements that make it as it is.
+fn schema_of_now(url: &str) -> (i32, String) {
+    block_on(async { write(&PostgresStore::open(url).await.unwrap()).await });
+    on_server(url, async |client| {
+        let version: i32 = client.query_one("SELECT version FROM format", &[]).await.unwrap().get(0);
+        let mut sql = include_str!("../../src/postgres/schema.sql").to_owned();
+        for table in ["format", "conversations", "metadata", "nodes", "tombstones", "blobs", "uses"] {
+            let rows = format!("SELECT coalesce(json_agg(t), '[]')::text FROM {table} t");
+            let rows: String = client.query_one(&rows, &[]).await.unwrap().get(0);
+            sql += &format!(
+                "\nINSERT INTO {table} OVERRIDING SYSTEM VALUE\nSELECT * FROM json_populate_recordset(NULL::{table}, $rows${rows}$rows$);\n"
+            );
+        }
+        for (table, column) in [("conversations", "key"), ("nodes", "position")] {
+            sql += &format!(
+                "\nSELECT setval(pg_get_serial_sequence('{table}', '{column}'), (SELECT max({column}) FROM {table}));\n"
+            );
+        }
+        (version, sql)
+    })
+}
+
+#[test]
+fn whatever_is_written_now_has_its_fixture() {
+    let places = Places::new();
+    for written in of_now(&places) {
+        let kept = fixture(written.file_name().unwrap().to_str().unwrap());
+        assert!(kept.exists(), "{kept:?} is missing: see the head of this file");
+    }
+    let Some(fresh) = urls() else { return };
+    let (version, _) = schema_of_now(&fresh());
+    assert!(
+        fixture(&format!("postgres-{version}.sql")).exists(),
+        "the fixture of format {version} is missing"
+    );
+}
+
+#[test]
+#[ignore = "writes into the repository"]
+fn write_the_missing_fixtures() {
+    let places = Places::new();
+    for written in of_now(&places) {
+        let kept = fixture(written.file_name().unwrap().to_str().unwrap());
+        if !kept.exists() {
+            keep(&written, &kept);
+        }
+    }
+    let Some(fresh) = urls() else { return };
+    let (version, sql) = schema_of_now(&fresh());
+    let kept = fixture(&format!("postgres-{version}.sql"));
+    if !kept.exists() {
+        fs::write(kept, sql).unwrap();
+    }
+}
+
+fn keep(written: &Path, kept: &Path) {
+    match written.is_dir() {
+        true => copy(written, kept),
+        false => drop(fs::copy(written, kept).unwrap()),
+    }
+}
