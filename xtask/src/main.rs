@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    Bench, Ci, Codegen, Conformance, Fuzz, Result, Setup, Torture, Tree, breaches, metadata, report,
+    Bench, Ci, Codegen, Conformance, Fuzz, Pocket, Result, Setup, Torture, Tree, breaches, metadata, report,
     report_breaches, root, untidy,
 };
 
@@ -21,6 +21,7 @@ enum Chore {
     Fuzz(Fuzz),
     /// Finds imports that the table of layers forbids.
     Layers,
+    Pocket(Pocket),
     Setup(Setup),
     /// Finds what breaks the house rules that no compiler checks.
     Tidy,
@@ -36,6 +37,7 @@ impl Chore {
             Chore::Conformance(conformance) => conformance.run()?,
             Chore::Fuzz(fuzz) => fuzz.run()?,
             Chore::Layers => report_breaches(&breaches(&metadata()?))?,
+            Chore::Pocket(pocket) => pocket.run()?,
             Chore::Setup(setup) => setup.run()?,
             Chore::Torture(torture) => torture.run()?,
             Chore::Tidy => report("tidy", &untidy(&Tree::read(&root())?))?,

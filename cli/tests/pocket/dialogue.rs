@@ -1,0 +1,44 @@
+//! One held-out dialogue: what is asked, and what must hold of the reply. Runs no model.
+
+use std::path::Path;
+
+use alloquy_core::formats::{self, Dialect, MediaRules};
+use alloquy_core::{Preface, Request};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::verdict::Check;
+
+/// A line of `evaluation.jsonl`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dialogue {
+    pub(crate) id: String,
+    pub(crate) skill: String,
+    thinking: bool,
+    request: Value,
+    /// The prompt as Hugging Face's rendering makes it.
+    pub(crate) prompt: String,
+    pub(crate) check: Check,
+}
+
+impl Dialogue {
+    /// Reads all lines of a file.
+    pub(crate) fn all(path: &Path) -> Vec<Self> {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// What the model is asked.
+    pub(crate) fn request(&self) -> Request {
+        let transcript = formats::read(Dialect::OpenAi, &self.request, &MediaRules::default()).unwrap();
+        let (preface, path) = transcript.into_preface();
+        let preface: Preface = preface.extra("enable_thinking", self.thinking);
+        Request::new(preface, path)
+    }
+
+    /// The last thing that was said.
+    pub(crate) fn question(&self) -> &str {
+        let messages = self.request["messages"].as_array().unwrap();
+        messages.last().unwrap()["content"].as_str().unwrap()
+    }
+}

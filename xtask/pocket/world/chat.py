@@ -1,0 +1,156 @@
+"""Whole chats: episodes one after the other, under one system prompt, with one set of tools."""
+
+from dataclasses import dataclass, replace
+
+from . import arithmetic, beyond, extraction, facts, memory, smalltalk, system, tools, words
+from .dialogue import assistant
+
+NEUTRAL = ["You are a helpful assistant.", "You are a friendly assistant.", "You are the pocket model of Alloquy.", "Help the user.", "You are a chat assistant. Be kind.", "Answer the user's questions.", "You are helpful and honest.", "Be helpful.",
+    "You help people with small questions.", "You are an assistant.", "This is a chat with a user.", "Be brief.", "Be a good assistant.", "You are a small language model.", "Keep your answers short."]
+
+# Skills and how often they come up in plain chats.
+PLAIN = [(arithmetic.episode, 9), (facts.episode, 9), (memory.episode, 9), (words.episode, 7), (smalltalk.small_talk, 3), (smalltalk.itself, 3), (facts.unknown, 3), (extraction.episode, 5), (beyond.episode, 2)]
+# Those that mean the same under a persona or another system prompt.
+SAFE = [(arithmetic.episode, 3), (facts.episode, 3), (memory.episode, 3), (words.episode, 2)]
+SHORT = [(arithmetic.episode, 3), (facts.episode, 3), (memory.story, 3)]
+
+
+# Beside tools nothing is beyond the model as long as one of them might do it.
+BESIDE_TOOLS = [skill for skill in PLAIN if skill[0] not in (beyond.episode, facts.unknown)]
+
+
+@dataclass
+class Chat:
+    """A chat whose last reply is what counts."""
+
+    skill: str
+    messages: list
+    check: dict
+    tools: list | None
+    thinking: bool
+
+
+def weighted(draw, skills):
+    """An episode of one of the skills."""
+    makers, weights = zip(*skills)
+    return draw.random.choices(makers, weights)[0](draw)
+
+
+def several(draw, skills, count):
+    """Some episodes, of which at most one is about what the user said: two would contradict each other."""
+    episodes = [weighted(draw, skills) for _ in range(count)]
+    remembered = [episode for episode in episodes if episode.skill == "recall"]
+    if remembered:
+        # A text about some name is not what the user says of their own.
+        episodes = [e for e in episodes if e.skill not in ("recall", "extraction")] + remembered[:1]
+    return draw.shuffled(episodes)
+
+
+def ordered(draw, groups, before):
+    """Both lists in one, each in its own order."""
+    result, rest = [], list(groups)
+    for turns in before:
+        take = draw.number(0, len(rest)) if draw.chance(0.5) else 0
+        result += rest[:take] + [turns]
+        rest = rest[take:]
+    return result + rest
+
+
+def joined(draw, episodes):
+    """The turns of episodes, the last one's question at the end."""
+    groups = []
+    for episode in episodes:
+        if episode.before:
+            groups = ordered(draw, groups, episode.before)
+        groups.append(episode.turns)
+    return [turn for turns in groups for turn in turns]
+
+
+def finished(draw, episodes, order=None, tools=None):
+    """A chat of these episodes, with thoughts in the last reply where thinking is on."""
+    last, thinking = episodes[-1], draw.chance(0.45)
+    messages = joined(draw, episodes)
+    if order:
+        messages = [{"role": "system", "content": order}, *messages]
+    if thinking and last.thought:
+        messages[-1] = {**messages[-1], "reasoning_content": last.thought}
+    skill = last.skill + ("_thinking" if thinking and last.thought else "")
+    return Chat(skill, messages, last.check, tools, thinking)
+
+
+def neutral(draw):
+    """No system prompt, or one that asks for nothing in particular."""
+    return draw.one(NEUTRAL) if draw.chance(0.3) else None
+
+
+def plain(draw):
+    """Questions without anything around them."""
+    return finished(draw, several(draw, PLAIN, draw.any([1, 1, 1, 2, 2, 3, 4, 5])), neutral(draw))
+
+
+def sums(draw):
+    """Sums alone, of which a model can never have seen enough."""
+    episodes = [arithmetic.episode(draw) for _ in range(draw.any([1, 2, 3, 4, 6, 8]))]
+    return finished(draw, episodes, neutral(draw))
+
+
+def with_tools(draw):
+    """A dialogue with tools, perhaps with something before and behind it."""
+    episode = tools.episode(draw)
+    before = several(draw, BESIDE_TOOLS, draw.any([0, 0, 0, 1, 1, 2]))
+    after = [weighted(draw, SAFE)] if draw.chance(0.1) and episode.skill == "tool_result" else []
+    return finished(draw, [*before, episode, *after], neutral(draw), episode.tools)
+
+
+def under_order(draw):
+    """A persona or knowledge in the system prompt, with other things on the way."""
+    episode = system.episode(draw)
+    others = several(draw, SAFE, draw.any([0, 0, 1, 1, 2])) if "equals" not in episode.check else []
+    return finished(draw, [*others, episode], episode.system)
+
+
+def restyled(episode, style):
+    """An episode whose replies are written as the system prompt wants them."""
+    turns = [spoken(turn, style) for turn in episode.turns]
+    before = [[spoken(turn, style) for turn in group] for group in episode.before]
+    check = dict(style.check)
+    if "equals" in episode.check:
+        check["equals"] = style.write(episode.check["equals"])
+    if "final_number" in episode.check:
+        check["contains"] = [*check.get("contains", []), str(episode.check["final_number"])]
+    if "contains" in episode.check:
+        check["contains"] = [*check.get("contains", []), *episode.check["contains"]]
+    return replace(episode, skill="system", turns=turns, before=before, check=check)
+
+
+def spoken(turn, style):
+    """A reply in the style; other turns as they are."""
+    return {**turn, "content": style.write(turn["content"])} if turn["role"] == "assistant" else turn
+
+
+def styled(draw):
+    """A way to write that holds for every reply."""
+    style = draw.any([system.ending, system.beginning, system.address])(draw)
+    skills = [skill for skill in PLAIN if skill[0] not in (extraction.episode, smalltalk.itself)]
+    episodes = [restyled(episode, style) for episode in several(draw, skills, draw.any([1, 1, 2, 3]))]
+    return finished(draw, episodes, style.system)
+
+
+def shortened(episode):
+    """An episode whose replies are one word."""
+    before = [[group[0], *group[1:-1], assistant("Noted.")] for group in episode.before]
+    turns = [*episode.turns[:-1], assistant(episode.short)]
+    return replace(episode, skill="system", turns=turns, before=before, check={"equals": episode.short})
+
+
+def one_word(draw):
+    """Replies of one word."""
+    style = system.one_word(draw)
+    found = [episode for episode in several(draw, SHORT, draw.any([1, 2, 2, 3])) if episode.short]
+    return finished(draw, [shortened(episode) for episode in found], style.system) if found else one_word(draw)
+
+
+def chat(draw):
+    """Any chat."""
+    makers = [plain, sums, with_tools, under_order, styled, one_word]
+    return draw.random.choices(makers, [34, 14, 28, 9, 9, 6])[0](draw)

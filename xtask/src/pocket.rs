@@ -1,0 +1,150 @@
+//! Makes the pocket model: trains, exports and measures it. Knows which program does what; not how.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Error, Result, command, root};
+
+/// Trains, exports and measures the pocket model (xtask/pocket).
+///
+/// Training needs Python 3.10 or newer; the packages of xtask/pocket/requirements.txt are installed into
+/// target/pocket/venv when that folder is not there yet. `ALLOQUY_POCKET_PYTHON` names another Python that has them.
+#[derive(Debug, clap::Args)]
+pub struct Pocket {
+    #[command(subcommand)]
+    step: Step,
+    /// The folder of the run: checkpoints, log, tokenizer.
+    #[arg(long, global = true, value_name = "DIR", default_value = "target/pocket/run")]
+    folder: PathBuf,
+    /// The folder of the exports; `int8` in it is what is measured and embedded.
+    #[arg(long, global = true, value_name = "DIR", default_value = "target/pocket/export")]
+    out: PathBuf,
+}
+
+/// A step on the way to the model.
+#[derive(Debug, clap::Subcommand)]
+enum Step {
+    Train(Train),
+    Export(Export),
+    /// Prints how many held-out dialogues the exported model gets right, through this workspace's own stack.
+    Eval,
+}
+
+/// Trains on generated chats; may be stopped at any time, and saves every few minutes.
+#[derive(Debug, clap::Args)]
+struct Train {
+    /// Goes on with the run in the folder.
+    #[arg(long)]
+    resume: bool,
+    /// Stops after so many minutes.
+    #[arg(long)]
+    minutes: Option<f64>,
+    /// Stops after so many steps in all.
+    #[arg(long)]
+    steps: Option<u64>,
+    /// Lets the learning rate fall over so many steps from here, then stops: the last thing before an export.
+    #[arg(long, value_name = "STEPS")]
+    decay: Option<u64>,
+}
+
+/// Writes the model as ONNX, and the held-out dialogues beside it; compares it with the trained weights.
+#[derive(Debug, clap::Args)]
+struct Export {
+    /// How many chats to compare on.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    chats: u64,
+}
+
+impl Pocket {
+    /// Runs the step.
+    ///
+    /// # Errors
+    /// When a program it needs is missing or fails, or a run is there already and nobody asked to resume it.
+    pub fn run(&self) -> Result {
+        let folder = root().join(&self.folder);
+        let out = root().join(&self.out);
+        match &self.step {
+            Step::Train(train) => train.run(&folder),
+            Step::Export(export) => export.run(&folder, &out),
+            Step::Eval => eval(&out.join("int8")),
+        }
+    }
+}
+
+impl Train {
+    fn run(&self, folder: &Path) -> Result {
+        let begun = folder.join("checkpoint.pt").exists();
+        if begun != self.resume {
+            let (is, flag) = if begun { ("a", "say --resume") } else { ("no", "leave --resume out") };
+            return Err(Error::new(format!("there is {is} run in {}: {flag}", folder.display())));
+        }
+        std::fs::create_dir_all(folder)?;
+        let mut train = script("train.py")?;
+        train.arg("--folder").arg(folder);
+        let mut limit = |flag: &str, value: Option<String>| {
+            train.args(value.iter().flat_map(|value| [flag, value]));
+        };
+        limit("--minutes", self.minutes.map(|minutes| minutes.to_string()));
+        limit("--steps", self.steps.map(|steps| steps.to_string()));
+        limit("--decay", self.decay.map(|steps| steps.to_string()));
+        command::run(&mut train)
+    }
+}
+
+impl Export {
+    fn run(&self, folder: &Path, out: &Path) -> Result {
+        command::run(script("export.py")?.arg("--folder").arg(folder).arg("--out").arg(out))?;
+        command::run(script("evaluation.py")?.arg(out.join("int8").join("evaluation.jsonl")))?;
+        let mut agree = script("agree.py")?;
+        agree.arg("--folder").arg(folder).arg("--out").arg(out);
+        command::run(agree.args(["--chats", &self.chats.to_string()]))
+    }
+}
+
+fn eval(model: &Path) -> Result {
+    if !model.join("evaluation.jsonl").exists() {
+        let message = "is no exported model with its dialogues: run `cargo xtask pocket export`";
+        return Err(Error::new(format!("{} {message}", model.display())));
+    }
+    let arguments =
+        ["test", "--release", "--package", "alloquy", "--test", "pocket", "--", "--nocapture", "--exact"];
+    command::run(command::cargo(&arguments).arg("dialogues_never_seen").env("ALLOQUY_POCKET", model))
+}
+
+/// A call of one of the scripts.
+fn script(name: &str) -> Result<Command> {
+    let mut command = Command::new(python()?);
+    command.arg(root().join("xtask/pocket").join(name)).current_dir(root());
+    Ok(command)
+}
+
+/// The Python that has the packages; makes it on first use.
+fn python() -> Result<PathBuf> {
+    if let Some(python) = std::env::var_os("ALLOQUY_POCKET_PYTHON") {
+        return Ok(python.into());
+    }
+    let environment = root().join("target/pocket/venv");
+    let python = match cfg!(windows) {
+        true => environment.join("Scripts/python.exe"),
+        false => environment.join("bin/python"),
+    };
+    if !python.exists() {
+        install(&environment, &python)?;
+    }
+    Ok(python)
+}
+
+/// Makes the environment, or nothing: a half-made one would be taken for whole.
+fn install(environment: &Path, python: &Path) -> Result {
+    let made = install_into(environment, python);
+    if made.is_err() && environment.exists() {
+        std::fs::remove_dir_all(environment)?;
+    }
+    made
+}
+
+fn install_into(environment: &Path, python: &Path) -> Result {
+    command::run(Command::new("python3").args(["-m", "venv"]).arg(environment))?;
+    let requirements = root().join("xtask/pocket/requirements.txt");
+    command::run(Command::new(python).args(["-m", "pip", "install", "--requirement"]).arg(requirements))
+}
