@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{ProcessorArguments, TextSource};
+use crate::generator::Speculation;
 use crate::guidance::Guidance;
 use crate::media::Digest;
 use crate::message::{Message, Role};
@@ -295,6 +296,8 @@ pub struct Reply {
     pub usage: Usage,
     /// What the KV cache was good for, where known.
     pub cache: Option<CacheReport>,
+    /// How well its tokens were guessed ahead; `None` where they were not.
+    pub speculation: Option<Speculation>,
     /// The seed of the draw; `None` when greedy or unknown.
     pub seed: Option<u64>,
     /// The digest of the template that rendered its prompt; `None` for models that keep theirs to themselves.
@@ -331,6 +334,7 @@ impl Reply {
             logprobs: Vec::new(),
             usage: Usage::default(),
             cache: None,
+            speculation: None,
             seed: None,
             template: None,
             degradations: Vec::new(),

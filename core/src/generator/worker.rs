@@ -7,16 +7,17 @@ use std::sync::mpsc as queue;
 use crate::engine::{Cancel, Engine, Step};
 use crate::prompt::Unit;
 use crate::scoring::score;
-use crate::slots::{CacheBudget, Slots};
+use crate::slots::Slots;
 use crate::{Error, ErrorKind, Result};
 
 use super::active::{Active, Going};
-use super::{Job, Work};
+use super::{GeneratorOptions, Job, PromptLookup, Work};
 
 /// Serves an inbox until nobody can write to it any more.
-pub(super) fn serve_all(engine: &dyn Engine, budget: CacheBudget, inbox: &queue::Receiver<Work>) {
-    let slots = Slots::new(budget);
-    let mut worker = Worker { engine, slots, waiting: VecDeque::new(), active: VecDeque::new() };
+pub(super) fn serve_all(engine: &dyn Engine, options: GeneratorOptions, inbox: &queue::Receiver<Work>) {
+    let slots = Slots::new(options.budget);
+    let lookup = options.lookup;
+    let mut worker = Worker { engine, slots, lookup, waiting: VecDeque::new(), active: VecDeque::new() };
     while worker.receive(inbox) {
         worker.drop_cancelled();
         worker.admit();
@@ -28,6 +29,7 @@ pub(super) fn serve_all(engine: &dyn Engine, budget: CacheBudget, inbox: &queue:
 struct Worker<'a> {
     engine: &'a dyn Engine,
     slots: Slots,
+    lookup: Option<PromptLookup>,
     /// In the order in which they came.
     waiting: VecDeque<Box<Job>>,
     /// The one whose turn is next stands first.
@@ -122,10 +124,23 @@ impl Worker<'_> {
 
     /// Gives a token to every reply that is being written.
     fn decode(&mut self) {
-        let (mut writing, prefilling) = std::mem::take(&mut self.active)
+        let (writing, prefilling) = std::mem::take(&mut self.active)
             .into_iter()
             .partition::<Vec<_>, _>(|active| !active.is_prefilling());
         self.active = prefilling.into();
+        let lookup = self.lookup.filter(|_| writing.len() == 1 && self.active.is_empty());
+        match lookup {
+            Some(lookup) => writing.into_iter().for_each(|alone| self.speculate(alone, lookup)),
+            None => self.step(writing),
+        }
+    }
+
+    fn speculate(&mut self, mut alone: Active, lookup: PromptLookup) {
+        let outcome = guarded(|| alone.speculate(self.engine, lookup));
+        self.went(alone, outcome);
+    }
+
+    fn step(&mut self, mut writing: Vec<Active>) {
         match guarded(|| forward(self.engine, &mut writing)) {
             Ok(()) => {
                 for mut active in writing {
