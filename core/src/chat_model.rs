@@ -189,8 +189,8 @@ pub enum MissReason {
     /// What a session holds differs before the end of the earlier replies: instructions, tools or a date changed, or it is
     /// of another conversation that begins alike.
     Differs,
-    /// The template prints an earlier reply differently than it was said: without its thoughts, trimmed, or with its calls
-    /// written anew.
+    /// The prompt has an earlier reply differently than it was said, or not at all: the template leaves its thoughts out,
+    /// trims it or writes its calls anew, or the oldest messages were dropped.
     Rewritten,
     /// The model cannot go back to where the prompt leaves what the session holds.
     Rewound,
@@ -201,7 +201,7 @@ impl std::fmt::Display for MissReason {
         formatter.write_str(match self {
             Self::NotHeld => "no session holds the earlier replies",
             Self::Differs => "what a session holds differs",
-            Self::Rewritten => "the template prints an earlier reply otherwise",
+            Self::Rewritten => "the prompt has an earlier reply otherwise, or not at all",
             Self::Rewound => "the model cannot go back so far",
         })
     }
