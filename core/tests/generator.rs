@@ -228,99 +228,75 @@ fn what_quotes_its_prompt_is_computed_in_few_runs() {
     assert!(kept > text.len() / 2 && kept <= guessed, "{kept} of {guessed} kept");
 }
 
-/// An engine whose sessions keep nothing when they are cut back, as recurrent ones do.
+/// An engine whose sessions say that each unit takes a byte, and keep what they are told to when they are cut back.
 #[derive(Debug)]
-struct Forgetful(NoiseEngine);
+struct Peculiar {
+    engine: NoiseEngine,
+    kept: fn(resident: usize, length: usize) -> usize,
+}
 
-struct ForgetfulSession(Box<dyn Session>);
+struct PeculiarSession {
+    session: Box<dyn Session>,
+    kept: fn(resident: usize, length: usize) -> usize,
+}
 
-impl Engine for Forgetful {
+impl Peculiar {
+    fn weighed() -> Self {
+        Self { engine: NoiseEngine::new([]), kept: |_, length| length }
+    }
+
+    /// Recurrent ones keep nothing.
+    fn forgetful() -> Self {
+        let kept = |resident, length| if length < resident { 0 } else { length };
+        Self { engine: NoiseEngine::new([]), kept }
+    }
+}
+
+impl Engine for Peculiar {
     fn model(&self) -> &ModelInfo {
-        self.0.model()
+        self.engine.model()
     }
 
     fn tokenizer(&self) -> &dyn Tokenizer {
-        self.0.tokenizer()
+        self.engine.tokenizer()
     }
 
     fn open(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(ForgetfulSession(self.0.open()?)))
+        Ok(Box::new(PeculiarSession { session: self.engine.open()?, kept: self.kept }))
     }
 }
 
-impl Session for ForgetfulSession {
+impl Session for PeculiarSession {
     fn resident(&self) -> usize {
-        self.0.resident()
+        self.session.resident()
     }
 
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
-        self.0.forward(units, cancel)
+        self.session.forward(units, cancel)
     }
 
     fn logits(&mut self) -> &mut [f32] {
-        self.0.logits()
+        self.session.logits()
     }
 
     fn truncate(&mut self, length: usize) -> Result<usize> {
-        let kept = if length < self.0.resident() { 0 } else { length };
-        self.0.truncate(kept)
-    }
-
-    fn fork(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(Self(self.0.fork()?)))
-    }
-}
-
-/// An engine whose sessions say that each unit takes a byte.
-#[derive(Debug)]
-struct Weighed(NoiseEngine);
-
-struct WeighedSession(Box<dyn Session>);
-
-impl Engine for Weighed {
-    fn model(&self) -> &ModelInfo {
-        self.0.model()
-    }
-
-    fn tokenizer(&self) -> &dyn Tokenizer {
-        self.0.tokenizer()
-    }
-
-    fn open(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(WeighedSession(self.0.open()?)))
-    }
-}
-
-impl Session for WeighedSession {
-    fn resident(&self) -> usize {
-        self.0.resident()
-    }
-
-    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
-        self.0.forward(units, cancel)
-    }
-
-    fn logits(&mut self) -> &mut [f32] {
-        self.0.logits()
-    }
-
-    fn truncate(&mut self, length: usize) -> Result<usize> {
-        self.0.truncate(length)
+        let kept = (self.kept)(self.session.resident(), length);
+        self.session.truncate(kept)
     }
 
     fn bytes(&self) -> usize {
-        self.0.resident()
+        self.session.resident()
     }
 
     fn fork(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(Self(self.0.fork()?)))
+        Ok(Box::new(Self { session: self.session.fork()?, kept: self.kept }))
     }
 }
 
 #[test]
 fn a_budget_of_bytes_is_kept_and_told() {
     let budget = CacheBudget { sessions: 10, bytes: 50 };
-    let generator = Generator::spawn(Arc::new(Weighed(NoiseEngine::new([]))), budget).unwrap();
+    let generator = Generator::spawn(Arc::new(Peculiar::weighed()), budget).unwrap();
     for first in 0..5 {
         outcome(generator.generate(prompt(first * 20..first * 20 + 20), greedy(), 0)).unwrap();
     }
@@ -443,7 +419,7 @@ proptest! {
         let sampler = || Sampler::new(&options).unwrap();
         let plain = Generator::spawn(Arc::new(NoiseEngine::new([])), 1).unwrap();
         let expected = outcome(plain.generate(prompt(said.clone()), sampler(), limit)).unwrap();
-        for generator in [guessing(NoiseEngine::new([])), guessing(Forgetful(NoiseEngine::new([])))] {
+        for generator in [guessing(NoiseEngine::new([])), guessing(Peculiar::forgetful())] {
             prop_assert_eq!(&outcome(generator.generate(prompt(said.clone()), sampler(), limit)).unwrap(), &expected);
             // What was guessed wrongly left nothing behind.
             let again = outcome(generator.generate(prompt(said.clone()), sampler(), limit)).unwrap();

@@ -7,7 +7,7 @@ use std::sync::mpsc as queue;
 use crate::engine::{Cancel, Engine, Step};
 use crate::prompt::Unit;
 use crate::scoring::score;
-use crate::slots::Slots;
+use crate::slots::{Slot, Slots};
 use crate::{Error, ErrorKind, Result};
 
 use super::active::{Active, Going};
@@ -55,13 +55,13 @@ impl Worker<'_> {
         match work {
             Work::Generate(job) => self.waiting.push_back(job),
             Work::Score(scoring) => {
-                let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+                let held = held(&self.active);
                 let scores = guarded(|| score(self.engine, &self.slots, &held, &scoring));
                 // Nobody waits for the answer any more: the future was dropped.
                 let _ = scoring.answer.send(scores);
             }
             Work::Statistics(answer) => {
-                let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+                let held = held(&self.active);
                 let _ = answer.send(self.slots.statistics(&held));
             }
         }
@@ -98,13 +98,13 @@ impl Worker<'_> {
     }
 
     fn is_worth_waiting(&self, prompt: &[Unit]) -> bool {
-        let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+        let held = held(&self.active);
         let prefilling = self.active.iter().filter(|active| active.is_prefilling());
         self.slots.is_worth_waiting(prompt, &held, prefilling.map(Active::prompt))
     }
 
     fn begin(&mut self, job: Box<Job>) {
-        let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+        let held = held(&self.active);
         match guarded(|| self.slots.take(self.engine, &job.prompt.units, &held)) {
             Ok((slot, report)) => {
                 self.active.push_back(Active::new(job, slot, report));
@@ -167,10 +167,15 @@ impl Worker<'_> {
 
     fn leave(&mut self, active: Active, outcome: Result<()>) {
         if let Some(slot) = active.leave(outcome) {
-            let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+            let held = held(&self.active);
             self.slots.put(slot, &held);
         }
     }
+}
+
+/// The slots that are taken out.
+fn held(active: &VecDeque<Active>) -> Vec<&Slot> {
+    active.iter().map(|active| &active.slot).collect()
 }
 
 /// Computes the token that each reply said last.
