@@ -39,6 +39,7 @@ def options():
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so long")
     parser.add_argument("--steps", type=int, default=None, help="stop after so many steps in all")
     parser.add_argument("--decay", type=int, default=0, help="let the learning rate fall over so many steps from here, then stop")
+    parser.add_argument("--rate", type=float, default=1.0, help="a part of the full learning rate, to go on from a model that has come to rest")
     parser.add_argument("--tokens", type=int, default=8192, help="tokens of a step")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
@@ -128,8 +129,8 @@ class Training:
     def factor(self):
         """The part of the full learning rate at this step."""
         if self.given.decay:
-            return max(0.0, 1 - (self.step - self.falls_from) / self.given.decay)
-        return min(1.0, (self.step + 1) / WARMUP)
+            return self.given.rate * max(0.0, 1 - (self.step - self.falls_from) / self.given.decay)
+        return self.given.rate * min(1.0, (self.step + 1) / WARMUP)
 
     def learn(self, ids, learnt):
         """One step on one batch; returns the loss on what the assistant says."""

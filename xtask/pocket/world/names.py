@@ -78,8 +78,10 @@ def made_up(draw, syllables=2):
 def spliced(draw):
     """A word of the beginning of one listed word and the end of another, of this side: it has pieces that listed ones have."""
     def make():
-        word = draw.any(LOWER)[: draw.number(2, 5)] + draw.any(LOWER)[-draw.number(2, 4) :]
-        return make() if len(word) > 8 or word in LISTED else word
+        # Often the whole of a word, which is one token: it is copied here, if nowhere else.
+        first = draw.any(LOWER)
+        word = (first if draw.chance(0.4) else first[: draw.number(2, 5)]) + draw.any(LOWER)[-draw.number(2, 4) :]
+        return make() if len(word) > 12 or word in LISTED else word
     return draw.made(make)
 
 
