@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::engine::{Cancel, Engine, Session, Step};
+use crate::cancel::Cancel;
+use crate::engine::{Engine, Session, Step};
 use crate::prompt::Unit;
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};

@@ -4,48 +4,12 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::cancel::Cancel;
 use crate::prompt::Unit;
 use crate::sampling::SamplingOptions;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
-
-/// Asks running work to end soon; clones share the flag.
-///
-/// ```
-/// use alloquy_core::Cancel;
-///
-/// let cancel = Cancel::default();
-/// let seen_by_worker = cancel.clone();
-/// cancel.cancel();
-/// assert!(seen_by_worker.check().unwrap_err().is_cancelled());
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Asks for the end.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Says whether the end was asked for.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Returns [`ErrorKind::Cancelled`] once the end was asked for.
-    ///
-    /// # Errors
-    /// See above.
-    pub fn check(&self) -> Result<()> {
-        match self.is_cancelled() {
-            true => Err(Error::new(ErrorKind::Cancelled, "cancelled")),
-            false => Ok(()),
-        }
-    }
-}
 
 /// What a model says of itself.
 ///

@@ -8,8 +8,9 @@ use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
 
+use crate::cancel::Cancel;
 use crate::chat_model::{CacheReport, FinishReason};
-use crate::engine::{Cancel, Engine};
+use crate::engine::Engine;
 use crate::guide::Guide;
 use crate::prompt::Prompt;
 use crate::sampling::{Logprob, SampledLogprobs, Sampler};

@@ -17,6 +17,7 @@ mod arguments;
 mod benchmark;
 mod branch;
 mod calls;
+mod cancel;
 mod chat;
 mod chat_model;
 mod constraint;
@@ -63,6 +64,7 @@ pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
 pub use benchmark::{Benchmark, BenchmarkReport, BenchmarkRun};
 pub use branch::{Branch, BranchDiff};
+pub use cancel::Cancel;
 pub use chat::{Added, Ask, Chat, Merged};
 pub use chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, MissReason, Reply, ReplyStream, Request, Usage,
@@ -70,7 +72,7 @@ pub use chat_model::{
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use drawing::Drawing;
-pub use engine::{Cancel, Engine, ModelInfo, Session, Step};
+pub use engine::{Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generation, Generator, GeneratorOptions, PromptLookup, Speculation, TokenStream};
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};

@@ -158,8 +158,8 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets how many tokens of a prompt are computed at once; at least 1. A cancellation is seen between two
-    /// such chunks.
+    /// Sets how many tokens of a prompt are computed at once; at least 1. Other conversations take their turn between
+    /// two such chunks.
     #[must_use]
     pub fn prefill_chunk(mut self, tokens: usize) -> Self {
         self.prefill_chunk = tokens;

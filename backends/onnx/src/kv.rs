@@ -2,6 +2,7 @@
 
 use alloquy_core::{Result, TokenId};
 use ort::memory::Allocator;
+use ort::session::RunOptions;
 use ort::value::Tensor;
 
 use crate::decoder::Decoder;
@@ -24,6 +25,17 @@ pub(crate) enum Cache {
     Concat(ConcatCache),
 }
 
+/// What is computed at once.
+pub(crate) struct Run<'a> {
+    pub(crate) tokens: &'a [TokenId],
+    /// Behind so many positions; what the cache holds beyond them is forgotten.
+    pub(crate) held: usize,
+    /// How many of the last logits are wanted; a graph may compute fewer.
+    pub(crate) rows: usize,
+    /// What ends it, where somebody may.
+    pub(crate) options: Option<&'a RunOptions>,
+}
+
 impl Cache {
     pub(crate) fn new(decoder: &Decoder) -> Self {
         match decoder.layout.cache {
@@ -32,21 +44,11 @@ impl Cache {
         }
     }
 
-    /// Runs `tokens` after the first `held` positions, and leaves the logits of the last `rows` in `logits`, or of
-    /// as many as the graph computes.
-    ///
-    /// What the cache holds beyond `held` is forgotten.
-    pub(crate) fn run(
-        &mut self,
-        decoder: &Decoder,
-        tokens: &[TokenId],
-        held: usize,
-        rows: usize,
-        logits: &mut Vec<f32>,
-    ) -> Result<()> {
+    /// Runs tokens, and leaves their last logits in `logits`.
+    pub(crate) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
         match self {
-            Self::Shared(cache) => cache.run(decoder, tokens, held, rows, logits),
-            Self::Concat(cache) => cache.run(decoder, tokens, held, rows, logits),
+            Self::Shared(cache) => cache.run(decoder, run, logits),
+            Self::Concat(cache) => cache.run(decoder, run, logits),
         }
     }
 

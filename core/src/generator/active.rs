@@ -1,7 +1,8 @@
 //! One generation while it runs: its prompt chunk by chunk, then its tokens. Knows no other generation.
 
+use crate::cancel::Cancel;
 use crate::chat_model::{CacheReport, FinishReason};
-use crate::engine::{Cancel, Engine};
+use crate::engine::Engine;
 use crate::guide::Draw;
 use crate::prompt::Unit;
 use crate::sampling::LogSoftmax;

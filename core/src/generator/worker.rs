@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc as queue;
 
-use crate::engine::{Cancel, Engine, Step};
+use crate::cancel::Cancel;
+use crate::engine::{Engine, Step};
 use crate::prompt::Unit;
 use crate::scoring::score;
 use crate::slots::{Slot, Slots};

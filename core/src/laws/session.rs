@@ -9,7 +9,10 @@
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 
-use crate::engine::{Cancel, Engine, Session, Step};
+use std::time::Duration;
+
+use crate::cancel::Cancel;
+use crate::engine::{Engine, Session, Step};
 use crate::prompt::Unit;
 use crate::tokenizer::TokenId;
 use crate::{ErrorKind, Result};
@@ -37,6 +40,7 @@ pub fn all(engine: &dyn Engine, prompt: &[TokenId], tolerance: f32) {
     laws.sessions_are_independent();
     laws.sessions_that_step_together_are_as_alone();
     laws.a_cancelled_forward_leaves_a_usable_session();
+    laws.a_forward_cancelled_while_it_runs_leaves_a_usable_session();
     laws.an_overflow_appends_nothing();
     laws.nothing_to_forward_is_invalid();
 }
@@ -180,6 +184,33 @@ impl Laws<'_> {
 
     fn fed(&self, units: &[Unit]) -> Vec<f32> {
         checked(self.open().forward(units, &Cancel::default())).to_vec()
+    }
+
+    /// Whenever the end is asked for: before, in the middle, or too late.
+    fn a_forward_cancelled_while_it_runs_leaves_a_usable_session(&self) {
+        for delay in [0, 20, 100, 300, 1000, 3000] {
+            let mut session = self.open();
+            let cancel = Cancel::default();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::sleep(Duration::from_micros(delay));
+                    cancel.cancel();
+                });
+                let kind = session.forward(&self.units, &cancel).err().map(|error| error.kind());
+                assert!(
+                    matches!(kind, None | Some(ErrorKind::Cancelled)),
+                    "a forward that was cancelled ends with {kind:?}"
+                );
+            });
+            // One unit is left to compute where all were.
+            let held = checked(session.truncate(session.resident().min(self.units.len() - 1)));
+            let logits = self.feed(session.as_mut(), held, self.units.len());
+            self.agree(
+                &logits,
+                &self.whole(),
+                "a session whose forward was cancelled and one that was fed whole",
+            );
+        }
     }
 
     fn a_cancelled_forward_leaves_a_usable_session(&self) {

@@ -3,7 +3,8 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::Result;
-use crate::engine::{Cancel, Engine, ModelInfo, Session};
+use crate::cancel::Cancel;
+use crate::engine::{Engine, ModelInfo, Session};
 use crate::prompt::Unit;
 use crate::tokenizer::{SpecialToken, Tokenizer};
 

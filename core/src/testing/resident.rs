@@ -1,6 +1,6 @@
 //! What a session of a test holds: units, up to a context's length.
 
-use crate::engine::Cancel;
+use crate::cancel::Cancel;
 use crate::prompt::Unit;
 use crate::{Error, ErrorKind, Result};
 

@@ -1,7 +1,8 @@
 //! An engine that follows a script, with sessions that obey every law.
 
 use crate::Result;
-use crate::engine::{Cancel, Engine, ModelInfo, Session};
+use crate::cancel::Cancel;
+use crate::engine::{Engine, ModelInfo, Session};
 use crate::prompt::Unit;
 use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer, decode};
 

@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Error, ErrorKind, Result, TokenId};
+use alloquy_core::{Error, ErrorKind, Result};
 use ort::session::SessionOutputs;
 
+use super::Run;
 use super::batch::{Batch, BatchRow};
-use super::buffers::{Buffers, capacity};
+use super::buffers::{Buffers, Feed, capacity};
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::Row;
@@ -41,17 +42,12 @@ impl SharedCache {
         Self { place: Place::Nowhere, least }
     }
 
-    pub(super) fn run(
-        &mut self,
-        decoder: &Decoder,
-        tokens: &[TokenId],
-        held: usize,
-        rows: usize,
-        logits: &mut Vec<f32>,
-    ) -> Result<()> {
+    pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
+        let Run { tokens, held, rows, options } = *run;
         let buffers = self.alone(decoder, held, held + tokens.len())?;
         let read = |outputs: &SessionOutputs<'_>| last_rows(outputs, &decoder.layout, rows, logits);
-        buffers.run(decoder, &[Row { tokens, held }], rows, read).map_err(error::runtime("run the model"))
+        let feed = Feed { rows: &[Row { tokens, held }], keep: rows, options };
+        buffers.run(decoder, &feed, read).map_err(error::runtime("run the model"))
     }
 
     pub(super) fn fork(&self, decoder: &Decoder, held: usize) -> Result<Self> {
