@@ -10,7 +10,7 @@ use alloquy_core::{
     ConversationStore, DataProcessor, Engine, Error, ErrorKind, HistoryShift, Manager, ManagerBuilder,
     ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions, ShiftPolicy,
 };
-use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
+use alloquy_onnx::{Gpu, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
@@ -186,7 +186,9 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
     progress.step(format!("loading {}", path.display()));
     let heard = Arc::clone(&progress);
     let mut builder = OnnxEngine::builder(path).on_event(move |event| heard.step(event.to_string()));
-    builder = builder.provider(arguments.provider.as_deref().unwrap_or(PROVIDER));
+    let mut providers = arguments.provider.as_deref().unwrap_or(PROVIDER).split(',').map(str::trim);
+    builder = builder.provider(providers.next().unwrap_or(PROVIDER));
+    builder = providers.fold(builder, OnnxEngineBuilder::fallback);
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
     }
@@ -196,7 +198,7 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
 /// Says which library of ONNX Runtime is loaded and what it can compute on; nothing is fetched.
 pub(crate) fn runtime(arguments: &ModelArguments) -> Result<String> {
     let locator = Locator::new().policy(Policy::Never);
-    let locator = match arguments.provider.as_deref() {
+    let locator = match arguments.provider.as_deref().and_then(|named| named.split(',').next()) {
         Some("cuda") => locator.gpu(Gpu::Cuda),
         _ => locator,
     };

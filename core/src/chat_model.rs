@@ -274,6 +274,15 @@ pub enum Degradation {
         /// How many.
         dropped: usize,
     },
+    /// The model is computed by something else than was asked for first, as was allowed.
+    ProviderReplaced {
+        /// What was asked for, such as `cuda`.
+        asked: String,
+        /// What computes instead.
+        used: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 /// A whole reply.

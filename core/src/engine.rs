@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::cancel::Cancel;
+use crate::chat_model::Degradation;
 use crate::prompt::Unit;
 use crate::sampling::SamplingOptions;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
@@ -44,6 +45,8 @@ pub struct ModelInfo {
     pub ignored: BTreeMap<String, serde_json::Value>,
     /// Texts of the model's description files, by name.
     pub files: BTreeMap<String, String>,
+    /// What was not done as asked when it was loaded; every reply tells it.
+    pub degradations: Vec<Degradation>,
 }
 
 impl ModelInfo {

@@ -195,7 +195,8 @@ impl Round {
         let ignored = ignored.then_some(Degradation::ThinkingSwitchIgnored);
         let of_template = self.template.degradations(input);
         let of_processor = self.processor.degradations(rendered, source);
-        ignored.into_iter().chain(of_template).chain(of_processor).collect()
+        let of_model = self.model().degradations.iter().cloned();
+        of_model.chain(ignored).chain(of_template).chain(of_processor).collect()
     }
 
     fn options(&self, request: &Request) -> SamplingOptions {

@@ -247,6 +247,9 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
             let [before, now] = [before, now].map(|digest| shortened(&digest.to_string(), DIGEST));
             format!("(another template than for the answer before: {now}, it was {before})")
         }
+        Degradation::ProviderReplaced { asked, used, reason } => {
+            format!("({used} computes instead of {asked}: {reason})")
+        }
         other => format!("({other:?})"),
     }
 }
