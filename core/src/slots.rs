@@ -170,7 +170,8 @@ impl Slots {
         Snapshot::take(origin, units, &*slot.session)
     }
 
-    /// Adds a session that goes on from a snapshot, unless one holds all of it already.
+    /// Adds a session that goes on from a snapshot, unless one holds all of it already. Those in use stay, so that there may
+    /// be no room for it.
     pub(crate) fn restore(
         &mut self,
         engine: &dyn Engine,
@@ -179,6 +180,9 @@ impl Slots {
     ) -> Result<usize> {
         let units = snapshot.units();
         if self.nearest(units, held).is_none_or(|(_, shared)| shared < units.len()) {
+            if held.len() >= self.budget.sessions {
+                return Err(Error::new(ErrorKind::Busy, "every session is in use"));
+            }
             let mut session = engine.open()?;
             session.restore(units, snapshot.state())?;
             self.clock += 1;
@@ -299,5 +303,30 @@ impl Slots {
             self.slots.swap_remove(index);
             self.statistics.evicted += 1;
         }
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::engine::Cancel;
+    use crate::media::Digest;
+    use crate::testing::ScriptedEngine;
+
+    #[test]
+    fn while_every_session_is_in_use_nothing_is_restored() -> Result<()> {
+        let engine = ScriptedEngine::new([]);
+        let mut slots = Slots::new(CacheBudget::from(1));
+        let (slot, _) = slots.take(&engine, &[Unit::Token(1), Unit::Token(2)], &[])?;
+        let (mut session, units) = (engine.open()?, [Unit::Token(3)]);
+        session.forward(&units, &Cancel::default())?;
+        let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
+        let snapshot = Snapshot::take(origin, &units, &*session)?;
+        let refused = slots.restore(&engine, &snapshot, &[&slot]).err().map(|error| error.kind());
+        assert_eq!(refused, Some(ErrorKind::Busy));
+        slots.put(slot, &[]);
+        assert_eq!(slots.restore(&engine, &snapshot, &[])?, 1);
+        assert_eq!(slots.statistics(&[]).sessions, 1);
+        Ok(())
     }
 }

@@ -103,6 +103,8 @@ impl Snapshot {
         let header = Header { units: encoded.len() as u64, state: length as u64, origin, key };
         bytes.splice(..UNITS, header.bytes());
         let checksum = Digest::of(&bytes);
+        // Growing by as much again would take the memory of another session.
+        bytes.reserve_exact(DIGEST);
         bytes.extend_from_slice(checksum.as_bytes());
         Ok(Self { origin, key, units: units.to_vec(), state: (start, length), bytes })
     }

@@ -40,7 +40,7 @@ pub enum SnapshotRefusal {
     OtherTemplate,
     /// This engine has no state that can be put back, or cannot say which model it runs.
     Unsupported,
-    /// The engine failed at it.
+    /// The engine failed at it, or all its sessions are in use.
     Engine {
         /// What it said.
         message: String,
