@@ -16,6 +16,7 @@ use crate::commands::{
     ask, bench, bookmark, branches, chat, complete, config, conversations, convert, cost, diff, doctor,
     export, fork, goto, import, label, merge, models, prune, render, search, tools, tree,
 };
+use crate::resume::ResumeArguments;
 use crate::settings::{Origin, Sources};
 
 pub(crate) use model::{ModelArguments, TemplateDialect};
@@ -154,6 +155,13 @@ pub(crate) struct StoreArguments {
     pub(crate) owner: Option<Owner>,
 }
 
+impl StoreArguments {
+    /// Returns whose conversations are meant.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner.clone().unwrap_or_else(Owner::local)
+    }
+}
+
 /// Where the lines that were typed are remembered.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
@@ -242,6 +250,10 @@ pub(crate) struct Settable {
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) shift: ShiftArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) resume: ResumeArguments,
 
     #[command(flatten)]
     #[serde(flatten)]

@@ -238,7 +238,7 @@ pub(crate) async fn kept(arguments: &StoreArguments) -> Result<Kept> {
         Some(url) => alloquy_storage::open(url).await?,
         None => alloquy_storage::open(&usual_store()?).await?,
     };
-    Ok(Kept { store, owner: arguments.owner.clone().unwrap_or_else(Owner::local) })
+    Ok(Kept { store, owner: arguments.owner() })
 }
 
 /// Opens a store and says what is in it.

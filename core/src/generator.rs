@@ -16,6 +16,7 @@ use crate::prompt::Prompt;
 use crate::sampling::{Logprob, SampledLogprobs, Sampler};
 use crate::scoring::Scoring;
 use crate::slots::{CacheBudget, CacheStatistics};
+use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal};
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
@@ -102,6 +103,8 @@ enum Work {
     Generate(Box<Job>),
     Score(Scoring),
     Statistics(oneshot::Sender<CacheStatistics>),
+    Snapshot(Prompt, SnapshotOrigin, oneshot::Sender<Result<Snapshot>>),
+    Restore(Snapshot, oneshot::Sender<Result<usize>>),
 }
 
 #[derive(Debug)]
@@ -169,6 +172,30 @@ impl Generator {
         let (answer, answered) = oneshot::channel();
         self.work.send(Work::Statistics(answer)).map_err(|_| ended())?;
         answered.await.map_err(|_| ended())
+    }
+
+    /// Writes down what is computed of `prompt` with `origin`: the longest beginning of it that a session holds.
+    ///
+    /// Sessions stay as they are. Writing takes a turn of the thread, about as long as copying the session does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when no session holds anything of it, [`ErrorKind::Unsupported`] when the engine's sessions
+    /// cannot be written down, [`ErrorKind::Backend`] when the thread has ended.
+    pub async fn snapshot(&self, prompt: Prompt, origin: SnapshotOrigin) -> Result<Snapshot> {
+        let (answer, answered) = oneshot::channel();
+        self.work.send(Work::Snapshot(prompt, origin, answer)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
+    }
+
+    /// Puts back what was computed, as a session among the others, and returns how many units that are. Whether it is of
+    /// this engine's model the caller has checked ([`Snapshot::check`]).
+    ///
+    /// # Errors
+    /// [`SnapshotRefusal::Unsupported`] and [`SnapshotRefusal::Engine`]; sessions stay as they are then.
+    pub async fn restore(&self, snapshot: Snapshot) -> Result<usize, SnapshotRefusal> {
+        let (answer, answered) = oneshot::channel();
+        self.work.send(Work::Restore(snapshot, answer)).map_err(|_| ended())?;
+        Ok(answered.await.map_err(|_| ended())??)
     }
 
     /// Says how likely the tokens of each target are behind `prompt`, in a copy of the session that has most of it.

@@ -44,6 +44,7 @@ mod sampling;
 mod scoring;
 mod search;
 mod slots;
+mod snapshot;
 mod spending;
 mod splice;
 mod stop;
@@ -93,6 +94,7 @@ pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOpti
 pub use scoring::Score;
 pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
 pub use slots::{CacheBudget, CacheStatistics};
+pub use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal};
 pub use spending::{Spending, TokenCount};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{

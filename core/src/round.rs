@@ -16,6 +16,7 @@ use crate::prompt::Prompt;
 use crate::sampling::{Sampler, SamplingOptions};
 use crate::scoring::Score;
 use crate::slots::{CacheBudget, CacheStatistics};
+use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal};
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 use crate::stream::Run;
@@ -180,6 +181,60 @@ impl Round {
             context: self.model().context_length,
             rendered,
         })
+    }
+
+    /// Writes down what is computed of a conversation, so that another process can go on from it.
+    ///
+    /// It has the longest beginning of the request's prompt that a session holds, and nothing of other conversations.
+    ///
+    /// # Errors
+    /// Those of [`Round::prepare`]; [`ErrorKind::NotFound`] when no session holds anything of it, and
+    /// [`ErrorKind::Unsupported`] when the engine's sessions cannot be written down.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+    /// use alloquy_core::{ChatModel, Message, Preface, Request, Round};
+    ///
+    /// # pollster::block_on(async {
+    /// let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));
+    /// let round = || Round::builder(engine.clone()).template(TaggedTemplate).processor(TaggedProcessor).build();
+    /// let request = Request::new(Preface::default(), vec![Message::user("Hi")]);
+    /// let before = round()?;
+    /// before.reply(request.clone()).await?.finish().await?;
+    /// let bytes = before.snapshot(&request).await?.bytes().to_vec();
+    ///
+    /// let after = round()?;
+    /// let restored = after.restore(bytes).await?;
+    /// let reply = after.reply(request).await?.finish().await?;
+    /// assert_eq!(reply.cache.unwrap().reused, restored - 1, "the last unit says what comes next");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn snapshot(&self, request: &Request) -> Result<Snapshot> {
+        let unknown = || {
+            let message = format!("model {:?} does not say what tells it from others", self.model().name);
+            Error::new(ErrorKind::Unsupported, message)
+        };
+        let origin = self.snapshot_origin().ok_or_else(unknown)?;
+        self.generator.snapshot(self.prepare(request)?.prompt, origin).await
+    }
+
+    /// Takes back what [`Round::snapshot`] wrote down, and returns how many units are held now that were not computed
+    /// here. A prompt that begins with them goes on from there, which its [`CacheReport`] shows.
+    ///
+    /// # Errors
+    /// Why it was refused; nothing has changed then, and prompts are computed.
+    pub async fn restore(&self, bytes: Vec<u8>) -> Result<usize, SnapshotRefusal> {
+        let origin = self.snapshot_origin().ok_or(SnapshotRefusal::Unsupported)?;
+        let snapshot = Snapshot::read(bytes)?;
+        snapshot.check(&origin)?;
+        self.generator.restore(snapshot).await
+    }
+
+    fn snapshot_origin(&self) -> Option<SnapshotOrigin> {
+        Some(SnapshotOrigin::new(self.engine.identity()?, self.template.digest()))
     }
 
     fn degradations(

@@ -3,6 +3,7 @@
 use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
+use crate::snapshot::{Snapshot, SnapshotOrigin};
 use crate::{Error, ErrorKind, Result};
 
 /// How much an engine keeps for prompts to come.
@@ -149,6 +150,47 @@ impl Slots {
         Ok((slot, CacheReport { prompt, reused: kept, forwarded: prompt - kept, first_difference, miss }))
     }
 
+    /// Returns the session that shares the longest prefix with `prompt`, and how long that is; `None` when none shares any.
+    fn nearest<'a>(&'a self, prompt: &[Unit], held: &[&'a Slot]) -> Option<(&'a Slot, usize)> {
+        let all = self.slots.iter().chain(held.iter().copied());
+        let shared = all.map(|slot| (slot, common_prefix(&slot.resident, prompt)));
+        shared.max_by_key(|(_, shared)| *shared).filter(|(_, shared)| *shared > 0)
+    }
+
+    /// Writes down what is computed of `prompt`: no unit behind the first that differs, which is another conversation's.
+    pub(crate) fn snapshot(
+        &self,
+        origin: SnapshotOrigin,
+        prompt: &[Unit],
+        held: &[&Slot],
+    ) -> Result<Snapshot> {
+        let none = || Error::new(ErrorKind::NotFound, "no session holds anything of this conversation");
+        let (slot, shared) = self.nearest(prompt, held).ok_or_else(none)?;
+        let units = slot.resident.get(..shared.min(slot.session.resident())).unwrap_or_default();
+        Snapshot::take(origin, units, &*slot.session)
+    }
+
+    /// Adds a session that goes on from a snapshot, unless one holds all of it already. Those in use stay, so that there may
+    /// be no room for it.
+    pub(crate) fn restore(
+        &mut self,
+        engine: &dyn Engine,
+        snapshot: &Snapshot,
+        held: &[&Slot],
+    ) -> Result<usize> {
+        let units = snapshot.units();
+        if self.nearest(units, held).is_none_or(|(_, shared)| shared < units.len()) {
+            if held.len() >= self.budget.sessions {
+                return Err(Error::new(ErrorKind::Busy, "every session is in use"));
+            }
+            let mut session = engine.open()?;
+            session.restore(units, snapshot.state())?;
+            self.clock += 1;
+            self.put(Slot { session, resident: units.to_vec(), used: self.clock }, held);
+        }
+        Ok(units.len())
+    }
+
     /// Copies the session that shares the longest prefix with `prompt`, cut back to it; the slots stay as they are.
     ///
     /// At least one unit is left to forward, as in [`Slots::take`]. The copy is one session more than the capacity.
@@ -158,13 +200,11 @@ impl Slots {
         prompt: &[Unit],
         held: &[&Slot],
     ) -> Result<Box<dyn Session>> {
-        let shared = |slot: &&Slot| common_prefix(&slot.resident, prompt);
-        let all = self.slots.iter().chain(held.iter().copied());
-        let Some(best) = all.max_by_key(shared).filter(|slot| shared(slot) > 0) else {
+        let Some((best, shared)) = self.nearest(prompt, held) else {
             return engine.open();
         };
         let mut session = best.session.fork()?;
-        session.truncate(shared(&best).min(prompt.len().saturating_sub(1)))?;
+        session.truncate(shared.min(prompt.len().saturating_sub(1)))?;
         Ok(session)
     }
 
@@ -263,5 +303,30 @@ impl Slots {
             self.slots.swap_remove(index);
             self.statistics.evicted += 1;
         }
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::engine::Cancel;
+    use crate::media::Digest;
+    use crate::testing::ScriptedEngine;
+
+    #[test]
+    fn while_every_session_is_in_use_nothing_is_restored() -> Result<()> {
+        let engine = ScriptedEngine::new([]);
+        let mut slots = Slots::new(CacheBudget::from(1));
+        let (slot, _) = slots.take(&engine, &[Unit::Token(1), Unit::Token(2)], &[])?;
+        let (mut session, units) = (engine.open()?, [Unit::Token(3)]);
+        session.forward(&units, &Cancel::default())?;
+        let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
+        let snapshot = Snapshot::take(origin, &units, &*session)?;
+        let refused = slots.restore(&engine, &snapshot, &[&slot]).err().map(|error| error.kind());
+        assert_eq!(refused, Some(ErrorKind::Busy));
+        slots.put(slot, &[]);
+        assert_eq!(slots.restore(&engine, &snapshot, &[])?, 1);
+        assert_eq!(slots.statistics(&[]).sessions, 1);
+        Ok(())
     }
 }

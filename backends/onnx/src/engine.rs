@@ -4,16 +4,17 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{Engine, Error, ErrorKind, ModelInfo, Result, Session, Step, Tokenizer};
+use alloquy_core::{Digest, Engine, Error, ErrorKind, ModelInfo, Result, Session, Step, Tokenizer};
 use alloquy_onnx_runtime::{Event, Locator};
 
 use crate::decoder::{self, Decoder, Threads, Waiting};
 use crate::graph_file::GraphFile;
+use crate::identity::identity;
 use crate::layout::{CacheKind, Layout};
 use crate::model_files::ModelFiles;
 use crate::model_info::{context_length, model_info};
 use crate::providers::{Loaded, Providers};
-use crate::runtime::require_version;
+use crate::runtime::{loaded_version, require_version};
 use crate::session::{OnnxSession, forward_many};
 use crate::source::Source;
 use crate::tokenizer::HuggingFaceTokenizer;
@@ -44,6 +45,7 @@ pub struct OnnxEngine {
     tokenizer: HuggingFaceTokenizer,
     decoder: Arc<Decoder>,
     chunk: usize,
+    identity: Digest,
 }
 
 impl OnnxEngine {
@@ -73,6 +75,12 @@ impl Engine for OnnxEngine {
 
     fn tokenizer(&self) -> &dyn Tokenizer {
         &self.tokenizer
+    }
+
+    /// Of the graph and its weights, the files that say how it is fed, the version of ONNX Runtime and the provider. Of a
+    /// file longer than 16 MiB its length and 256 samples count.
+    fn identity(&self) -> Option<Digest> {
+        Some(self.identity)
     }
 
     fn open(&self) -> Result<Box<dyn Session>> {
@@ -219,11 +227,12 @@ impl OnnxEngineBuilder {
             layout.cache = CacheKind::Concat;
         }
         let context = context_length(&parts.description)?;
+        let identity = identity(&parts, &provider, &loaded_version()?)?;
         let mut model =
             model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
         model.degradations = degradations;
         let decoder = Arc::new(Decoder::new(session, layout, context));
-        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk })
+        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk, identity })
     }
 
     fn check(&self) -> Result<()> {

@@ -155,6 +155,29 @@ impl Session for OnnxSession {
         let decoder = Arc::clone(&self.decoder);
         Ok(Box::new(Self { decoder, cache, held: self.held, chunk: self.chunk, logits: Vec::new() }))
     }
+
+    fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
+        match length <= self.held {
+            true => self.cache.snapshot(&self.decoder, length, into),
+            false => {
+                let message = format!("{} units are held, not {length}", self.held);
+                Err(Error::new(ErrorKind::Invalid, message))
+            }
+        }
+    }
+
+    fn restore(&mut self, units: &[Unit], state: &[u8]) -> Result<()> {
+        let context = self.decoder.context_length;
+        if units.len() > context {
+            let message = format!("{} units do not fit into a context of {context}", units.len());
+            return Err(Error::new(ErrorKind::ContextOverflow, message));
+        }
+        units.iter().try_for_each(|unit| token(unit, &self.decoder).map(drop))?;
+        self.cache = Cache::restored(&self.decoder, units.len(), state)?;
+        self.held = units.len();
+        self.logits.clear();
+        Ok(())
+    }
 }
 
 fn token(unit: &Unit, decoder: &Decoder) -> Result<TokenId> {

@@ -11,6 +11,7 @@ use super::Context;
 use crate::arguments::{SamplingArguments, Settable, Shift};
 use crate::failure::Failure;
 use crate::open;
+use crate::resume::QUOTA;
 use crate::settings::{HISTORY_FILE, Origin, data_folder, entries, keys};
 use crate::tools::{ROUNDS, TIMEOUT};
 
@@ -85,6 +86,8 @@ fn defaults(settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
     defaults.insert("history-file".to_owned(), (history.into(), Origin::Default));
     defaults.insert("no-history".to_owned(), (false.into(), Origin::Default));
     defaults.insert("context-shift".to_owned(), ("off".into(), Origin::Default));
+    defaults.insert("resume".to_owned(), (false.into(), Origin::Default));
+    defaults.insert("resume-quota".to_owned(), (QUOTA.into(), Origin::Default));
     defaults.insert("provider".to_owned(), (open::PROVIDER.into(), Origin::Default));
     defaults.insert("approve".to_owned(), ("ask".into(), Origin::Default));
     defaults.insert("tool-timeout".to_owned(), (TIMEOUT.into(), Origin::Default));

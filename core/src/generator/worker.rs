@@ -65,6 +65,14 @@ impl Worker<'_> {
                 let held = held(&self.active);
                 let _ = answer.send(self.slots.statistics(&held));
             }
+            Work::Snapshot(prompt, origin, answer) => {
+                let held = held(&self.active);
+                let _ = answer.send(guarded(|| self.slots.snapshot(origin, &prompt.units, &held)));
+            }
+            Work::Restore(snapshot, answer) => {
+                let held = held(&self.active);
+                let _ = answer.send(guarded(|| self.slots.restore(self.engine, &snapshot, &held)));
+            }
         }
     }
 

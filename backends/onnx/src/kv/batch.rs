@@ -138,6 +138,11 @@ impl BatchRow {
         self.batch.lock().buffers.capacity
     }
 
+    /// Writes down the first `held` positions.
+    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
+        self.batch.lock().buffers.write_row(self.row, held, slots, into)
+    }
+
     /// Copies the first `held` positions into a row of other buffers.
     pub(super) fn copy_into(
         &self,

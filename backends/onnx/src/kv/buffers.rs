@@ -5,7 +5,7 @@ use ort::memory::{AllocationDevice, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
 use ort::value::Tensor;
 
-use super::{copy_positions, empty_tensor};
+use super::{copy_positions, empty_tensor, read_positions, write_positions};
 use crate::decoder::Decoder;
 use crate::error;
 use crate::feeds::{Row, feeds};
@@ -74,6 +74,32 @@ impl Buffers {
             let from = from.chunks_exact(from_size.max(1)).nth(other_row).unwrap_or_default();
             let to = to.chunks_exact_mut(to_size.max(1)).nth(row).unwrap_or_default();
             copy_positions(slot, held, from, to);
+        }
+        Ok(())
+    }
+
+    /// Writes down the first `held` positions of a row.
+    pub(super) fn write_row(
+        &self,
+        row: usize,
+        held: usize,
+        slots: &[Slot],
+        into: &mut Vec<u8>,
+    ) -> Result<()> {
+        for (slot, tensor) in slots.iter().zip(&self.tensors) {
+            let (_, values) = tensor.try_extract_tensor::<f32>().map_err(error::runtime("read a cache"))?;
+            let size = values.len() / self.rows.max(1);
+            let values = values.chunks_exact(size.max(1)).nth(row).unwrap_or_default();
+            write_positions(slot, held, values, into);
+        }
+        Ok(())
+    }
+
+    /// Puts `held` positions that were written down into a buffer of one row.
+    pub(super) fn read(&mut self, held: usize, slots: &[Slot], mut state: &[u8]) -> Result<()> {
+        for (slot, tensor) in slots.iter().zip(&mut self.tensors) {
+            let values = tensor.try_extract_tensor_mut::<f32>().map_err(error::runtime("fill a cache"))?.1;
+            read_positions(slot, held, &mut state, values);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use alloquy_core::Result;
 use ort::session::{SessionInputValue, SessionOutputs};
 use ort::value::DynValue;
 
-use super::{Run, copy_positions, empty_tensor};
+use super::{Run, copy_positions, empty_tensor, read_positions, write_positions};
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::{Row, feeds};
@@ -53,6 +53,26 @@ impl ConcatCache {
         let pasts = decoder.layout.slots.iter().zip(self.values.iter());
         let pasts = pasts.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));
         Ok(feeds.chain(pasts).collect())
+    }
+
+    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
+        for (slot, value) in slots.iter().zip(self.values.iter()) {
+            let (_, values) = value.try_extract_tensor::<f32>().map_err(error::runtime("read a cache"))?;
+            write_positions(slot, held, values, into);
+        }
+        Ok(())
+    }
+
+    /// Makes tensors of positions that were written down.
+    pub(super) fn restored(decoder: &Decoder, held: usize, mut state: &[u8]) -> Result<Self> {
+        let restore = |slot: &Slot| {
+            let mut tensor = empty_tensor(slot, 1, held)?;
+            let values = tensor.try_extract_tensor_mut::<f32>().map_err(error::runtime("fill a cache"))?.1;
+            read_positions(slot, held, &mut state, values);
+            Ok(tensor.into_dyn())
+        };
+        let values = decoder.layout.slots.iter().map(restore).collect::<Result<_>>()?;
+        Ok(Self { values: Arc::new(values), positions: held })
     }
 
     /// Returns how many positions its tensors have; forks share them.

@@ -59,6 +59,22 @@ impl SharedCache {
         Ok(fork)
     }
 
+    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
+        match &self.place {
+            Place::Nowhere => Ok(()),
+            Place::Alone(buffers) => buffers.write_row(0, held, slots, into),
+            Place::Among(row) => row.snapshot(held, slots, into),
+        }
+    }
+
+    /// Takes in positions that were written down.
+    pub(super) fn restored(mut self, decoder: &Decoder, held: usize, state: &[u8]) -> Result<Self> {
+        let mut buffers = Buffers::new(decoder, 1, capacity(decoder, held, 0, self.least))?;
+        buffers.read(held, &decoder.layout.slots, state)?;
+        self.place = Place::Alone(Box::new(buffers));
+        Ok(self)
+    }
+
     /// Returns buffers of its own with room for `needed` positions, of which the first `held` are kept. Without memory for
     /// them, nothing changes.
     fn alone(&mut self, decoder: &Decoder, held: usize, needed: usize) -> Result<&mut Buffers> {
