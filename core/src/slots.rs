@@ -309,7 +309,7 @@ impl Slots {
 #[cfg(all(test, feature = "testing"))]
 mod tests {
     use super::*;
-    use crate::engine::Cancel;
+    use crate::cancel::Cancel;
     use crate::media::Digest;
     use crate::testing::ScriptedEngine;
 
