@@ -273,7 +273,27 @@ pub enum Degradation {
     HistoryShifted {
         /// How many.
         dropped: usize,
+        /// How many units the prompt is shorter for that.
+        #[serde(default)]
+        tokens: usize,
     },
+    /// In the prompt a summary stood for the oldest messages of the path, because they would not have fit.
+    HistorySummarised {
+        /// How many messages it stands for.
+        dropped: usize,
+        /// How many units of the prompt they would have taken.
+        tokens: usize,
+        /// How many units the summary takes in their place.
+        summary: usize,
+        /// How many of the messages the summary does not cover: the model that summarises had no room for them, or said
+        /// nothing of them.
+        left_out: usize,
+        /// What summarising took in this call; `None` where a summary that was made before served.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spent: Option<Usage>,
+    },
+    /// The summary in the prompt ended at its limit of tokens, before it was complete.
+    SummaryCut,
 }
 
 /// A whole reply.

@@ -78,7 +78,10 @@ pub use guide::Guide;
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
 pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
-pub use middleware::{HistoryShift, Middleware, Next, PromptLength, ShiftPolicy, ShiftedRequest};
+pub use middleware::{
+    DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, PromptLength,
+    ShiftPolicy, SummarisedRequest, SummaryPolicy,
+};
 pub use preface::{Preface, ToolSpec};
 pub use prices::{Day, Price, PriceTable};
 pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
