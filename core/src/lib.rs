@@ -48,6 +48,7 @@ mod splice;
 mod stop;
 mod store;
 mod stream;
+mod task_group;
 mod template;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -101,6 +102,7 @@ pub use store::{
     ConversationStoreExt, ConversationSummary, DamagedConversation, MemoryStore, Owner, PartialDeletion,
 };
 pub use stream::{Emit, Run};
+pub use task_group::{Task, TaskGroup};
 pub use template::{Ending, PromptTemplate, TemplateInput};
 pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 #[cfg(feature = "schemars")]

@@ -20,6 +20,7 @@ use crate::sampling::SamplingOptions;
 use crate::stop::StopSignal;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Owner};
 use crate::stream::{Emit, Run};
+use crate::task_group::{Task, TaskGroup};
 use crate::tool::{Toolbox, Tools};
 use crate::tree::{FINISH, MODEL, Node, NodeId, NodeStatus, TEMPLATE, USAGE};
 use crate::{Error, ErrorKind, Result};
@@ -140,10 +141,12 @@ pub struct Turn {
 
 impl Turn {
     pub(crate) fn start(parts: Arc<Parts>, start: Start) -> Self {
-        let stop = StopSignal::default();
+        let task = start.ask.group.as_ref().map(TaskGroup::begin);
+        let stop = task.as_ref().map_or_else(StopSignal::default, Task::stop_signal);
         let signal = stop.clone();
         let span = tracing::debug_span!("turn", conversation = %start.conversation);
-        Self { run: Run::new(|emit| turn(parts, start, signal, emit).instrument(span)), stop }
+        let run = Run::new(|emit| turn(parts, start, signal, emit).instrument(span));
+        Self { run: Task::hold_where(task, run), stop }
     }
 
     /// Ends the reply early and keeps what was said as a node; `finish` then returns it.
@@ -288,8 +291,8 @@ impl Line {
         let nothing = || Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word");
         let (reply, node) = last.ok_or_else(nothing)?;
         let head = self.parts.move_head(&self.record, self.tip).await?;
-        let pending = self.open_calls().into_calls();
-        Ok(TurnReply { end, reply, node, last: self.tip.unwrap_or(node), answers, head, pending, rounds })
+        let (last, pending) = (self.tip.unwrap_or(node), self.open_calls().into_calls());
+        Ok(TurnReply { end, reply, node, last, answers, head, pending, rounds })
     }
 
     /// Adds what is said, and returns the calls that it leaves open.
