@@ -18,6 +18,7 @@ use crate::scoring::Score;
 use crate::stop::StopSignal;
 use crate::stream::Run;
 use crate::template::Ending;
+use crate::timing::ReplyTiming;
 use crate::tokenizer::TokenId;
 use crate::turn_data::TurnData;
 use crate::{Error, ErrorKind, Result};
@@ -318,6 +319,8 @@ pub struct Reply {
     pub cache: Option<CacheReport>,
     /// How well its tokens were guessed ahead; `None` where they were not.
     pub speculation: Option<Speculation>,
+    /// How long it took, where known. No node remembers it: the same reply takes another time elsewhere.
+    pub timing: Option<ReplyTiming>,
     /// The seed of the draw; `None` when greedy or unknown.
     pub seed: Option<u64>,
     /// The digest of the template that rendered its prompt; `None` for models that keep theirs to themselves.
@@ -355,6 +358,7 @@ impl Reply {
             usage: Usage::default(),
             cache: None,
             speculation: None,
+            timing: None,
             seed: None,
             template: None,
             degradations: Vec::new(),

@@ -52,6 +52,7 @@ mod task_group;
 mod template;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod timing;
 mod tokenizer;
 mod tool;
 mod tree;
@@ -104,6 +105,7 @@ pub use store::{
 pub use stream::{Emit, Run};
 pub use task_group::{Task, TaskGroup};
 pub use template::{Ending, PromptTemplate, TemplateInput};
+pub use timing::ReplyTiming;
 pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 #[cfg(feature = "schemars")]
 pub use tool::TypedTool;

@@ -273,7 +273,7 @@ impl Line {
         let open = self.say(ask, emit).await?;
         let answers = self.question()?;
         self.resume(open, emit).await?;
-        let (mut last, mut rounds) = (None, 0);
+        let (mut last, mut rounds, mut timings) = (None, 0, Vec::new());
         let end = loop {
             let mut reply = self.reply(ask, rounds, emit).await?;
             reply.degradations.extend(self.template_changed(&reply));
@@ -281,6 +281,7 @@ impl Line {
                 break TurnEnd::Stopped;
             }
             rounds += 1;
+            timings.extend(reply.timing);
             let node = self.append(self.reply_node(&reply, ask), emit).await?;
             let end = self.end(&reply, rounds, emit).await?;
             last = Some((reply, node));
@@ -292,7 +293,7 @@ impl Line {
         let (reply, node) = last.ok_or_else(nothing)?;
         let head = self.parts.move_head(&self.record, self.tip).await?;
         let (last, pending) = (self.tip.unwrap_or(node), self.open_calls().into_calls());
-        Ok(TurnReply { end, reply, node, last, answers, head, pending, rounds })
+        Ok(TurnReply { end, reply, node, last, answers, head, pending, rounds, timings })
     }
 
     /// Adds what is said, and returns the calls that it leaves open.
