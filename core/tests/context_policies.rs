@@ -109,7 +109,7 @@ fn as_few_turns_as_possible_are_dropped_to_the_unit() {
 #[test]
 fn pinned_turns_stay_with_what_belongs_to_them() {
     let call = ToolCall::new("call_0", "clock", json!({}));
-    let example = vec![
+    let example = [
         Message::system("In the path."),
         Message::assistant("Hello, how can I help?"),
         Message::user("What time is it?"),

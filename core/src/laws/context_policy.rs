@@ -71,10 +71,7 @@ pub fn the_last_turn_is_whole(before: &Request, after: &Request) {
 /// When the law is broken.
 pub fn what_is_left_out_is_told(length: &dyn PromptLength, before: &Request, sent: &Sent) {
     let shorter = units(length, before).saturating_sub(units(length, &sent.request));
-    let (dropped, said) = match sent.degradations.iter().find_map(left_out) {
-        Some(told) => told,
-        None => (0, 0),
-    };
+    let (dropped, said) = sent.degradations.iter().find_map(left_out).unwrap_or_default();
     assert_eq!(said, shorter, "the units that were left out");
     let kept = before.path.len() - dropped;
     let are_kept = |lead: usize| {

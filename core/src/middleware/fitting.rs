@@ -77,6 +77,26 @@ impl Room {
         }
     }
 
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a share of the window that fills nothing, or more than there is.
+    pub(super) fn check_share(share: f64) -> Result<()> {
+        match share > 0.0 && share <= 1.0 {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("the share {share} of the window is not above 0 and at most 1"),
+            )),
+        }
+    }
+
+    /// A share of the window in units.
+    pub(super) fn share(self, share: f64) -> usize {
+        // A share of a window is far below what a float holds exactly.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let units = (self.window as f64 * share) as usize;
+        units
+    }
+
     /// The most units of a prompt.
     pub(super) fn most(self) -> usize {
         self.window.saturating_sub(self.reply)

@@ -11,10 +11,10 @@ use self::exchanges::Exchanges;
 use super::fitting::{FittedRequest, PromptLength, Room};
 use super::memory::Memory;
 use super::{Middleware, Next, ids};
+use crate::Result;
 use crate::chat_model::{ReplyStream, Request};
 use crate::message::Message;
 use crate::template::Ending;
-use crate::{Error, ErrorKind, Result};
 
 mod exchanges;
 
@@ -70,14 +70,13 @@ impl ShiftPolicy {
     }
 
     fn validated(self) -> Result<Self> {
-        Room { window: self.window, reply: self.reply }.check()?;
-        match self.fill {
-            fill if fill > 0.0 && fill <= 1.0 => Ok(self),
-            fill => Err(Error::new(
-                ErrorKind::Invalid,
-                format!("the share {fill} of the window is not above 0 and at most 1"),
-            )),
-        }
+        self.room().check()?;
+        Room::check_share(self.fill)?;
+        Ok(self)
+    }
+
+    fn room(&self) -> Room {
+        Room { window: self.window, reply: self.reply }
     }
 
     /// The most units of a prompt.
@@ -87,10 +86,7 @@ impl ShiftPolicy {
 
     /// The most units of a prompt that was just shortened.
     fn filled(&self) -> usize {
-        // A share of a window is far below what a float holds exactly.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-        let share = (self.window as f64 * self.fill) as usize;
-        share.min(self.most())
+        self.room().share(self.fill).min(self.most())
     }
 }
 
@@ -103,7 +99,7 @@ impl ShiftPolicy {
 /// conversation has the same prompt in another process.
 ///
 /// Nothing is dropped from the conversation; a reply whose prompt went without messages has
-/// [`Degradation::HistoryShifted`]. When the last exchange alone is too long, the model says so as it would without.
+/// [`Degradation::HistoryShifted`](crate::Degradation::HistoryShifted). When the last exchange alone is too long, the model says so as it would without.
 /// It stands innermost, because it counts what the model will see.
 ///
 /// ```
@@ -134,7 +130,7 @@ impl HistoryShift {
     /// Creates the middleware; `length` counts as the model does that it stands in front of.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when a value of the policy is out of its range.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a value of the policy is out of its range.
     pub fn new(length: impl PromptLength + 'static, policy: ShiftPolicy) -> Result<Self> {
         let policy = policy.validated()?;
         Ok(Self { length: Box::new(length), policy, memory: Mutex::default() })

@@ -125,7 +125,7 @@ impl HistorySummary {
     }
 
     fn room(&self) -> Room {
-        Room { window: self.policy.window, reply: self.policy.reply }
+        self.policy.room()
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory<Arc<Summary>>> {

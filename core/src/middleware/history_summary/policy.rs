@@ -98,16 +98,14 @@ impl SummaryPolicy {
     pub(super) fn validated(self) -> Result<Self> {
         let invalid = |message| Err(Error::new(ErrorKind::Invalid, message));
         let Self { window, reply, summary, fill, role, .. } = &self;
-        Room { window: *window, reply: *reply }.check()?;
-        match (*summary, *fill, *role) {
-            (0, ..) => invalid("a summary of 0 tokens says nothing, at least 1".to_owned()),
-            (summary, ..) if summary + reply >= *window => invalid(format!(
+        self.room().check()?;
+        Room::check_share(*fill)?;
+        match (*summary, *role) {
+            (0, _) => invalid("a summary of 0 tokens says nothing, at least 1".to_owned()),
+            (summary, _) if summary + reply >= *window => invalid(format!(
                 "{summary} tokens of a summary and {reply} for a reply are not below the window of {window}"
             )),
-            (_, fill, _) if !(fill > 0.0 && fill <= 1.0) => {
-                invalid(format!("the share {fill} of the window is not above 0 and at most 1"))
-            }
-            (.., Role::Tool) => {
+            (_, Role::Tool) => {
                 invalid("a summary is nobody's \"tool\" result, one of: system, user, assistant".to_owned())
             }
             _ => Ok(self),
@@ -116,9 +114,10 @@ impl SummaryPolicy {
 
     /// The most units of a prompt that was just shortened.
     pub(super) fn filled(&self) -> usize {
-        // A share of a window is far below what a float holds exactly.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-        let share = (self.window as f64 * self.fill) as usize;
-        share.min(Room { window: self.window, reply: self.reply }.most())
+        self.room().share(self.fill).min(self.room().most())
+    }
+
+    pub(super) fn room(&self) -> Room {
+        Room { window: self.window, reply: self.reply }
     }
 }
