@@ -18,6 +18,7 @@ use crate::scoring::Score;
 use crate::stop::StopSignal;
 use crate::stream::Run;
 use crate::template::Ending;
+use crate::timing::ReplyTiming;
 use crate::tokenizer::TokenId;
 use crate::turn_data::TurnData;
 use crate::{Error, ErrorKind, Result};
@@ -273,7 +274,27 @@ pub enum Degradation {
     HistoryShifted {
         /// How many.
         dropped: usize,
+        /// How many units the prompt is shorter for that.
+        #[serde(default)]
+        tokens: usize,
     },
+    /// In the prompt a summary stood for the oldest messages of the path, because they would not have fit.
+    HistorySummarised {
+        /// How many messages it stands for.
+        dropped: usize,
+        /// How many units of the prompt they would have taken.
+        tokens: usize,
+        /// How many units the summary takes in their place.
+        summary: usize,
+        /// How many of the messages the summary does not cover: the model that summarises had no room for them, or said
+        /// nothing of them.
+        left_out: usize,
+        /// What summarising took in this call; `None` where a summary that was made before served.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spent: Option<Usage>,
+    },
+    /// The summary in the prompt ended at its limit of tokens, before it was complete.
+    SummaryCut,
     /// The model is computed by something else than was asked for first, as was allowed.
     ProviderReplaced {
         /// What was asked for, such as `cuda`.
@@ -307,6 +328,8 @@ pub struct Reply {
     pub cache: Option<CacheReport>,
     /// How well its tokens were guessed ahead; `None` where they were not.
     pub speculation: Option<Speculation>,
+    /// How long it took, where known. No node remembers it: the same reply takes another time elsewhere.
+    pub timing: Option<ReplyTiming>,
     /// The seed of the draw; `None` when greedy or unknown.
     pub seed: Option<u64>,
     /// The digest of the template that rendered its prompt; `None` for models that keep theirs to themselves.
@@ -344,6 +367,7 @@ impl Reply {
             usage: Usage::default(),
             cache: None,
             speculation: None,
+            timing: None,
             seed: None,
             template: None,
             degradations: Vec::new(),

@@ -17,6 +17,7 @@ use crate::sampling::{Logprob, SampledLogprobs, Sampler};
 use crate::scoring::Scoring;
 use crate::slots::{CacheBudget, CacheStatistics};
 use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal};
+use crate::timing::Clock;
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
@@ -114,11 +115,17 @@ struct Job {
     limit: usize,
     guide: Guide,
     cancel: Cancel,
+    clock: Arc<Clock>,
     events: mpsc::UnboundedSender<Result<Generation>>,
 }
 
 impl Job {
     fn emit(&self, event: Result<Generation>) {
+        match event {
+            Ok(Generation::Prefilled(_)) => self.clock.prefilled(),
+            Ok(Generation::Token(_) | Generation::Ended(FinishReason::Stop)) => self.clock.token(),
+            _ => {}
+        }
         // Nobody listens any more: the stream was dropped, and `cancel` ends the work.
         let _ = self.events.unbounded_send(event);
     }
@@ -156,12 +163,13 @@ impl Generator {
         guide: Guide,
     ) -> TokenStream {
         let (events, stream) = mpsc::unbounded();
-        let cancel = Cancel::default();
-        let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events });
+        let (cancel, clock) = (Cancel::default(), Arc::<Clock>::default());
+        let told = Arc::clone(&clock);
+        let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), clock, events });
         if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
             job.emit(Err(ended()));
         }
-        TokenStream { stream, cancel }
+        TokenStream { stream, cancel, clock: told }
     }
 
     /// Returns what is kept, and what became of the prompts so far.
@@ -218,6 +226,14 @@ impl Generator {
 pub struct TokenStream {
     stream: mpsc::UnboundedReceiver<Result<Generation>>,
     cancel: Cancel,
+    clock: Arc<Clock>,
+}
+
+impl TokenStream {
+    /// When what happened to the generation, as the thread that computes it saw it.
+    pub(crate) fn clock(&self) -> Arc<Clock> {
+        Arc::clone(&self.clock)
+    }
 }
 
 impl Stream for TokenStream {

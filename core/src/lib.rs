@@ -50,9 +50,11 @@ mod splice;
 mod stop;
 mod store;
 mod stream;
+mod task_group;
 mod template;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod timing;
 mod tokenizer;
 mod tool;
 mod tree;
@@ -81,7 +83,10 @@ pub use guide::Guide;
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
 pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
-pub use middleware::{HistoryShift, Middleware, Next, PromptLength, ShiftPolicy, ShiftedRequest};
+pub use middleware::{
+    DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, PromptLength,
+    ShiftPolicy, SummarisedRequest, SummaryPolicy,
+};
 pub use preface::{Preface, ToolSpec};
 pub use prices::{Day, Price, PriceTable};
 pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
@@ -102,7 +107,9 @@ pub use store::{
     ConversationStoreExt, ConversationSummary, DamagedConversation, MemoryStore, Owner, PartialDeletion,
 };
 pub use stream::{Emit, Run};
+pub use task_group::{Task, TaskGroup};
 pub use template::{Ending, PromptTemplate, TemplateInput};
+pub use timing::ReplyTiming;
 pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 #[cfg(feature = "schemars")]
 pub use tool::TypedTool;

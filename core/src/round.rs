@@ -1,6 +1,7 @@
 //! One model call: template, processor, prompt, session, parser. The only place that knows their order.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -302,12 +303,14 @@ impl ChatModel for Round {
     }
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let asked = Instant::now();
         let options = self.options(&request);
         let mut prepared = self.prepare(&request)?;
         let limit = self.limit(&prepared.prompt, options.max_tokens)?;
         let sampler = Sampler::new(&options)?;
         let guide = self.guide(&request, &mut prepared)?;
         let reading = Reading {
+            asked,
             detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guide)?,
             form: if guide.constrains() { Form::Open } else { Form::Free },
             stop_tokens: StopTokens::new(options.stop_tokens),

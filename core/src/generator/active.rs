@@ -33,6 +33,7 @@ pub(super) enum Going {
 
 impl Active {
     pub(super) fn new(mut job: Box<Job>, slot: Slot, report: CacheReport) -> Self {
+        job.clock.begin();
         job.sampler.read(job.prompt.tokens().flatten());
         Self { job, slot, report, computed: report.reused, next: None, sampled: 0 }
     }
