@@ -44,6 +44,7 @@ pub fn all(engine: &dyn Engine, prompt: &[TokenId], tolerance: f32) {
     laws.an_overflow_appends_nothing();
     laws.nothing_to_forward_is_invalid();
     laws.a_restored_session_goes_on_as_the_original();
+    laws.a_session_that_stepped_with_another_is_restored();
     laws.a_snapshot_is_of_the_units_alone();
     laws.a_state_of_other_units_is_refused();
 }
@@ -279,6 +280,25 @@ impl Laws<'_> {
             let (wanted, logits) = (self.feed_on(restored.as_mut()), self.feed_on(fork.as_mut()));
             assert!(logits == wanted, "a restored session and its fork: the same bits");
         }
+    }
+
+    fn a_session_that_stepped_with_another_is_restored(&self) {
+        let (first, rest) = self.units.split_at(self.units.len() / 2);
+        let (stepped, rest) = rest.split_at(2);
+        let (mut original, mut other) = (self.open(), self.open());
+        checked(original.forward(first, &Cancel::default()));
+        checked(other.forward(rest, &Cancel::default()));
+        self.step(&mut [&mut *other, &mut *original], stepped);
+        let units = [first, stepped].concat();
+        let Some(state) = self.snapshot(&*original, units.len()) else { return };
+        let mut restored = self.open();
+        checked(restored.restore(&units, &state));
+        let wanted = checked(original.forward(rest, &Cancel::default())).to_vec();
+        let logits = checked(restored.forward(rest, &Cancel::default())).to_vec();
+        assert!(
+            logits == wanted,
+            "a session that stepped with another, and one restored from it: the same bits"
+        );
     }
 
     fn a_snapshot_is_of_the_units_alone(&self) {
