@@ -220,6 +220,11 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
         Degradation::HistoryShifted { dropped, tokens } => {
             format!("(the model no longer sees {dropped} early messages of {tokens} tokens: they do not fit)")
         }
+        Degradation::HistorySummarised { dropped, tokens, summary: 0, .. } => {
+            format!(
+                "(the model no longer sees {dropped} early messages of {tokens} tokens, nor a summary of them)"
+            )
+        }
         Degradation::HistorySummarised { dropped, tokens, summary, left_out, .. } => {
             let rest = match left_out {
                 0 => String::new(),
