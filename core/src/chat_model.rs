@@ -284,7 +284,7 @@ pub enum Degradation {
         dropped: usize,
         /// How many units of the prompt they would have taken.
         tokens: usize,
-        /// How many units the summary takes in their place.
+        /// How many units the summary takes in their place; 0 where there was no room for it, or nothing in it.
         summary: usize,
         /// How many of the messages the summary does not cover: the model that summarises had no room for them, or said
         /// nothing of them.

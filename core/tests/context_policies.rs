@@ -205,6 +205,18 @@ fn what_the_writer_has_no_room_for_is_cut_or_counted() {
 }
 
 #[test]
+fn a_last_turn_without_room_for_a_summary_goes_without_and_says_so() {
+    let writer = Writer::of(30);
+    let policy = summarises(&writer, SummaryPolicy::new(WINDOW).reply(20).summary(30).role(Role::System));
+    let path = [&ten_turns()[..20], &[Message::user("x".repeat(WINDOW - 10))]].concat();
+    let fitted = block_on(policy.fit(Request::new(Preface::default(), path.clone()))).unwrap();
+    assert_eq!(fitted.request.path, path[20..]);
+    let spent = Some(Usage { prompt: 50, generated: 30, ..Usage::default() });
+    let told = Degradation::HistorySummarised { dropped: 20, tokens: 200, summary: 0, left_out: 20, spent };
+    assert_eq!(fitted.degradations, [told]);
+}
+
+#[test]
 fn a_summary_is_shown_as_whose_words_it_is_to_be() {
     let shown = |role| {
         let policy = SummaryPolicy::new(WINDOW).reply(20).summary(10).role(role);

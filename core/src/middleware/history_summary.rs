@@ -48,8 +48,8 @@ pub struct SummarisedRequest {
 /// Nothing is dropped from the conversation. A reply whose prompt has a summary says so with
 /// [`Degradation::HistorySummarised`], with what was left out, what the summary takes, and what making it took in this call.
 /// Turns for which the model that summarises has no room are left out of the summary, and counted. Where the last turn leaves
-/// no room for a summary it goes without, as [`Degradation::HistoryShifted`] says, and where it leaves none for a reply the
-/// request is refused with the numbers.
+/// no room for a summary the prompt goes without, and all of them are counted as left out; where it leaves none for a reply
+/// the request is refused with the numbers.
 ///
 /// A prompt that is only looked at or computed ahead is summarised too, so that it is the one that will be answered. It
 /// stands innermost, because it counts what the model will see.
@@ -246,8 +246,9 @@ impl Fitting<'_> {
         let units = self.units(*start, &summary.text)?;
         if units >= room.window {
             room.refuse_full(bare, dropped)?;
-            let degradations = vec![Degradation::HistoryShifted { dropped, tokens }];
-            return Ok(SummarisedRequest { request: self.from(*start, ""), degradations });
+            let told =
+                Degradation::HistorySummarised { dropped, tokens, summary: 0, left_out: dropped, spent };
+            return Ok(SummarisedRequest { request: self.from(*start, ""), degradations: vec![told] });
         }
         let told = Degradation::HistorySummarised {
             dropped,
