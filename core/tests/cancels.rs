@@ -70,7 +70,7 @@ async fn ask(chat: &Chat, question: &str) {
 
 #[test]
 fn the_turn_behind_a_cancelled_one_is_as_without_it() {
-    let cancels = std::env::var("ALLOQUY_CANCELS").map_or(200, |count| count.parse().unwrap());
+    let cancels = std::env::var("ALLOQUY_CANCELS").map_or(100, |count| count.parse().unwrap());
     let model: Arc<dyn ChatModel> = round();
     let manager = Manager::over(model).sampling(sampling()).build().unwrap();
     let mut draws = Draws::default();

@@ -219,7 +219,8 @@ fn alone(engine: &dyn Engine, prompt: &[TokenId], limit: usize) -> Vec<TokenId> 
     let (mut next, mut said) = (prompt.to_vec(), Vec::new());
     while said.len() < limit {
         let logits = session.forward(&units(&next), &Cancel::default()).unwrap();
-        let best = logits.iter().enumerate().max_by(|left, right| left.1.total_cmp(right.1));
+        // Of equals the first is drawn, as it is at temperature zero.
+        let best = logits.iter().enumerate().rev().max_by(|left, right| left.1.total_cmp(right.1));
         let token = best.unwrap().0 as TokenId;
         if engine.model().stop_tokens.contains(&token) {
             break;
