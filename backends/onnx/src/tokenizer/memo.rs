@@ -127,7 +127,7 @@ impl fmt::Debug for Memo {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::print_stderr)] // a test may panic
+#[allow(clippy::unwrap_used)] // a test may panic
 mod tests {
     use super::*;
 
@@ -154,8 +154,7 @@ mod tests {
             });
             assert_eq!(ids.unwrap(), tokenizer.encode(prompt.as_str(), false).unwrap().get_ids());
         }
-        eprintln!("{encoded} of {given} bytes were encoded in {} texts", memo.texts().len());
-        assert!(encoded < 3 * prompt.len(), "{encoded} bytes of prompts that grow to {}", prompt.len());
+        assert!(encoded < given / 20, "{encoded} of {given} bytes were encoded");
         assert_eq!(memo.texts().len(), 1);
     }
 
