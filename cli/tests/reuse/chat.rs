@@ -40,8 +40,7 @@ pub(crate) async fn hold(setting: Setting, seed: u64, turns: usize) -> Figures {
     for _ in 0..turns {
         course.turn().await;
     }
-    let figures = course.model.figures.lock().unwrap().clone();
-    figures
+    course.model.figures.lock().unwrap().clone()
 }
 
 /// Room for every branch of a chat, so that what is not reused has another reason.

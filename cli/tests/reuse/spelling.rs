@@ -39,7 +39,7 @@ impl Spelling {
 
     fn respelled(&self, token: TokenId, tokenizer: &dyn Tokenizer, draws: &mut Draws) -> Vec<TokenId> {
         let bytes = tokenizer.bytes(token).unwrap_or_default();
-        let ordinary = self.tokens.get(&bytes).is_some();
+        let ordinary = self.tokens.contains_key(&bytes);
         if bytes.len() < 2 || !ordinary || !draws.chance(25) {
             return vec![token];
         }
