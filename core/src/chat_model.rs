@@ -174,18 +174,19 @@ pub struct CacheReport {
     /// Where the prompt first differs from what the session held; `None` when it held nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_difference: Option<usize>,
-    /// Why what was computed for earlier replies was computed again; `None` when it was not.
+    /// Why something was computed again that had been computed before, for earlier replies or for anything else that the
+    /// engine's thread remembers; `None` when nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub miss: Option<MissReason>,
 }
 
-/// Why a prompt's beginning, up to the last earlier reply, was not all reused.
+/// Why a prompt's beginning was not all reused: up to the last earlier reply, or as far as it was ever computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MissReason {
-    /// No session holds it: another process computed it, others needed the room since, or a call that failed took the
-    /// session with it.
+    /// No session holds it any more, or none did: another process computed it, other branches or conversations needed the
+    /// room since, or a call that failed took the session with it.
     NotHeld,
     /// What a session holds differs before the end of the earlier replies: instructions, tools or a date changed, or it is
     /// of another conversation that begins alike.
