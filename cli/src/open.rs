@@ -1,5 +1,6 @@
 //! Models and stores from settings: the only place that knows which backends there are.
 
+pub(crate) mod pocket;
 mod template;
 
 use std::path::Path;
@@ -10,7 +11,7 @@ use alloquy_core::{
     ConversationStore, DataProcessor, Engine, Error, ErrorKind, HistoryShift, Manager, ManagerBuilder,
     ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions, ShiftPolicy,
 };
-use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
+use alloquy_onnx::{Gpu, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
@@ -181,16 +182,29 @@ fn recommended(model: &ModelInfo) -> Result<SamplingOptions> {
 
 /// Loads the model alone, without a template and a family.
 pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
-    let path = arguments.model.as_deref().ok_or_else(no_model)?;
+    let mut builder = match arguments.model.as_deref() {
+        Some(path) => named_model(path, notes)?,
+        None => {
+            let builder = pocket::builder()?;
+            pocket::introduce(notes);
+            builder
+        }
+    };
     let progress = Arc::new(Progress::new(notes));
-    progress.step(format!("loading {}", path.display()));
-    let heard = Arc::clone(&progress);
-    let mut builder = OnnxEngine::builder(path).on_event(move |event| heard.step(event.to_string()));
+    builder = builder.on_event(move |event| progress.step(event.to_string()));
     builder = builder.provider(arguments.provider.as_deref().unwrap_or(PROVIDER));
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
     }
     Ok(Arc::new(builder.load()?))
+}
+
+fn named_model(path: &Path, notes: Notes) -> Result<OnnxEngineBuilder> {
+    if pocket::is_named(path) {
+        return pocket::builder();
+    }
+    Progress::new(notes).step(format!("loading {}", path.display()));
+    Ok(OnnxEngine::builder(path))
 }
 
 /// Says which library of ONNX Runtime is loaded and what it can compute on; nothing is fetched.
@@ -203,12 +217,6 @@ pub(crate) fn runtime(arguments: &ModelArguments) -> Result<String> {
     let runtime = alloquy_onnx::inspect_runtime(&locator)?;
     let (path, providers) = (runtime.library.path.display(), runtime.providers.join(", "));
     Ok(format!("onnx runtime {} at {path}, computes on {providers}", runtime.version))
-}
-
-fn no_model() -> Error {
-    let message = "no model is named: use --model DIR, ALLOQUY_MODEL, or model in the configuration file; \
-                   `alloquy models` lists those found";
-    Error::new(ErrorKind::Invalid, message)
 }
 
 fn family(named: Option<&str>, model: &ModelInfo, config: &DataProcessorConfig) -> Result<Family> {
@@ -292,7 +300,14 @@ pub(crate) struct Description {
 
 /// Reads the description files of a model.
 pub(crate) fn describe(folder: &Path) -> Result<Description> {
-    let mut info = alloquy_onnx::describe(folder)?;
+    let layout = match folder.join("onnx").is_dir() {
+        true => "transformers.js",
+        false => "optimum",
+    };
+    described(alloquy_onnx::describe(folder)?, layout)
+}
+
+fn described(mut info: ModelInfo, layout: &'static str) -> Result<Description> {
     info.sampling = info.sampling.clone().or(&recommended(&info)?);
     let family = family(None, &info, &DataProcessorConfig::default())?.processor.name().to_owned();
     let template = origin(&info)?.to_string();
@@ -300,10 +315,6 @@ pub(crate) fn describe(folder: &Path) -> Result<Description> {
         Some(_) => Shift::On,
         None => Shift::Off,
     };
-    let layout = match () {
-        () if info.files.contains_key("genai_config.json") => "genai",
-        () if folder.join("onnx").is_dir() => "transformers.js",
-        () => "optimum",
-    };
+    let layout = if info.files.contains_key("genai_config.json") { "genai" } else { layout };
     Ok(Description { info, family, template, layout, context_shift })
 }
