@@ -23,7 +23,7 @@ fn each_prompt_is_measured_alone_and_together() {
             "{run}"
         );
     }
-    let table = program.variable("ALLOQUY_BENCH_PROMPT", "20").run(&["bench", "--repeat", "1"]).ok().out;
+    let table = program.variable("ALLOQUY_PROMPT", "20").run(&["bench", "--repeat", "1"]).ok().out;
     assert_eq!(table.lines().count(), 5, "{table}");
 }
 

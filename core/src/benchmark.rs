@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
 use crate::engine::{Cancel, Engine, Session, Step};
 use crate::prompt::Unit;
 use crate::tokenizer::TokenId;
@@ -40,7 +38,7 @@ impl Default for Benchmark {
 }
 
 /// What was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BenchmarkReport {
     /// One for each length of a prompt and each number of replies, in that order.
@@ -48,7 +46,7 @@ pub struct BenchmarkReport {
 }
 
 /// Replies to one prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct BenchmarkRun {
     /// Tokens of the prompt.
@@ -58,18 +56,11 @@ pub struct BenchmarkRun {
     /// Tokens of each reply.
     pub generated: usize,
     /// How long the prompt took: the time to the first token, but for drawing it.
-    #[serde(rename = "prefill_seconds", serialize_with = "seconds")]
     pub prefill: Duration,
     /// How long the copies of the session took that the other replies go on in.
-    #[serde(rename = "fork_seconds", serialize_with = "seconds")]
     pub fork: Duration,
     /// How long the tokens of all replies took.
-    #[serde(rename = "decode_seconds", serialize_with = "seconds")]
     pub decode: Duration,
-}
-
-fn seconds<S: serde::Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_f64(duration.as_secs_f64())
 }
 
 impl BenchmarkRun {

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{ProcessorArguments, TextSource};
+use crate::generator::Speculation;
 use crate::guidance::Guidance;
 use crate::media::Digest;
 use crate::message::{Message, Role};
@@ -188,8 +189,8 @@ pub enum MissReason {
     /// What a session holds differs before the end of the earlier replies: instructions, tools or a date changed, or it is
     /// of another conversation that begins alike.
     Differs,
-    /// The template prints an earlier reply differently than it was said: without its thoughts, trimmed, or with its calls
-    /// written anew.
+    /// The prompt has an earlier reply differently than it was said, or not at all: the template leaves its thoughts out,
+    /// trims it or writes its calls anew, or the oldest messages were dropped.
     Rewritten,
     /// The model cannot go back to where the prompt leaves what the session holds.
     Rewound,
@@ -200,7 +201,7 @@ impl std::fmt::Display for MissReason {
         formatter.write_str(match self {
             Self::NotHeld => "no session holds the earlier replies",
             Self::Differs => "what a session holds differs",
-            Self::Rewritten => "the template prints an earlier reply otherwise",
+            Self::Rewritten => "the prompt has an earlier reply otherwise, or not at all",
             Self::Rewound => "the model cannot go back so far",
         })
     }
@@ -295,6 +296,8 @@ pub struct Reply {
     pub usage: Usage,
     /// What the KV cache was good for, where known.
     pub cache: Option<CacheReport>,
+    /// How well its tokens were guessed ahead; `None` where they were not.
+    pub speculation: Option<Speculation>,
     /// The seed of the draw; `None` when greedy or unknown.
     pub seed: Option<u64>,
     /// The digest of the template that rendered its prompt; `None` for models that keep theirs to themselves.
@@ -331,6 +334,7 @@ impl Reply {
             logprobs: Vec::new(),
             usage: Usage::default(),
             cache: None,
+            speculation: None,
             seed: None,
             template: None,
             degradations: Vec::new(),

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
+use serde::{Deserialize, Serialize};
 
 use crate::chat_model::{CacheReport, FinishReason};
 use crate::engine::{Cancel, Engine};
@@ -18,7 +19,10 @@ use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
 mod active;
+mod lookup;
 mod worker;
+
+pub use lookup::PromptLookup;
 
 /// Runs an engine on a thread of its own; clones share the thread, which ends with the last of them.
 ///
@@ -57,12 +61,38 @@ pub enum Generation {
     Logprobs(SampledLogprobs),
     /// A token was sampled.
     Token(TokenId),
+    /// So many of the tokens that came last were guessed.
+    Speculated(Speculation),
     /// A thought was ended after so many tokens; the tokens that end it follow.
     ThinkingCut(usize),
     /// The model ended with a stop token, or the limit is reached.
     Ended(FinishReason),
     /// The form of the reply is complete, and no token was spent on its end.
     Complete,
+}
+
+/// How well tokens were guessed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Speculation {
+    /// How many were guessed and computed.
+    pub guessed: usize,
+    /// How many of them the model drew.
+    pub kept: usize,
+}
+
+/// How an engine's thread works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GeneratorOptions {
+    /// How much is kept for prompts to come.
+    pub budget: CacheBudget,
+    /// How replies are guessed ahead; not at all unless set.
+    pub lookup: Option<PromptLookup>,
+}
+
+impl<B: Into<CacheBudget>> From<B> for GeneratorOptions {
+    fn from(budget: B) -> Self {
+        Self { budget: budget.into(), lookup: None }
+    }
 }
 
 /// What the thread is asked to do.
@@ -95,11 +125,11 @@ impl Generator {
     ///
     /// # Errors
     /// [`ErrorKind::Backend`] when the system gives no thread.
-    pub fn spawn(engine: Arc<dyn Engine>, budget: impl Into<CacheBudget>) -> Result<Self> {
-        let budget = budget.into();
+    pub fn spawn(engine: Arc<dyn Engine>, options: impl Into<GeneratorOptions>) -> Result<Self> {
+        let options = options.into();
         let (work, inbox) = queue::channel();
         let name = format!("alloquy {}", engine.model().name);
-        let serve = move || worker::serve_all(&*engine, budget, &inbox);
+        let serve = move || worker::serve_all(&*engine, options, &inbox);
         std::thread::Builder::new().name(name).spawn(serve).map_err(|source| {
             Error::new(ErrorKind::Backend, "could not start the generator's thread").with_source(source)
         })?;

@@ -72,7 +72,7 @@ pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use drawing::Drawing;
 pub use engine::{Cancel, Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
-pub use generator::{Generation, Generator, TokenStream};
+pub use generator::{Generation, Generator, GeneratorOptions, PromptLookup, Speculation, TokenStream};
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};
 pub use guide::Guide;
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};

@@ -9,7 +9,7 @@ use crate::arguments::{ProcessorArguments, SWITCHES};
 use crate::chat_model::{CacheReport, ChatModel, Degradation, FinishReason, ReplyStream, Request};
 use crate::constraint::Constraints;
 use crate::engine::{Engine, ModelInfo};
-use crate::generator::{Generation, Generator};
+use crate::generator::{Generation, Generator, GeneratorOptions, PromptLookup};
 use crate::media::Digest;
 use crate::processor::{DataProcessor, PromptPart, PromptSource};
 use crate::prompt::Prompt;
@@ -61,7 +61,7 @@ pub struct RoundBuilder {
     engine: Arc<dyn Engine>,
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
-    budget: CacheBudget,
+    options: GeneratorOptions,
     constraints: Option<Box<dyn Constraints>>,
 }
 
@@ -80,13 +80,19 @@ impl RoundBuilder {
 
     /// Keeps at most this many KV caches; 4 unless set.
     pub fn sessions(mut self, sessions: usize) -> Self {
-        self.budget.sessions = sessions;
+        self.options.budget.sessions = sessions;
         self
     }
 
     /// Keeps KV caches within a budget.
     pub fn cache(mut self, budget: CacheBudget) -> Self {
-        self.budget = budget;
+        self.options.budget = budget;
+        self
+    }
+
+    /// Guesses replies ahead; [`Reply::speculation`](crate::Reply) says how well.
+    pub fn lookup(mut self, lookup: PromptLookup) -> Self {
+        self.options.lookup = Some(lookup);
         self
     }
 
@@ -99,7 +105,7 @@ impl RoundBuilder {
         Ok(Round {
             template: self.template.ok_or_else(|| missing("template"))?,
             processor: self.processor.ok_or_else(|| missing("processor"))?,
-            generator: Generator::spawn(Arc::clone(&self.engine), self.budget)?,
+            generator: Generator::spawn(Arc::clone(&self.engine), self.options)?,
             engine: self.engine,
             constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
         })
@@ -129,8 +135,8 @@ pub struct PreparedPrompt {
 impl Round {
     /// Starts building a round on `engine`.
     pub fn builder(engine: Arc<dyn Engine>) -> RoundBuilder {
-        let budget = CacheBudget::default();
-        RoundBuilder { engine, template: None, processor: None, budget, constraints: None }
+        let options = GeneratorOptions::default();
+        RoundBuilder { engine, template: None, processor: None, options, constraints: None }
     }
 
     /// Returns what the model says of itself.
@@ -262,6 +268,7 @@ impl ChatModel for Round {
             logprobs: Vec::new(),
             thinking: ThinkingTokens::default(),
             cache: None,
+            speculation: None,
             finish: None,
             stop_string: None,
             error: None,

@@ -15,24 +15,37 @@ use crate::{CacheReport, MissReason, Result};
 pub(crate) struct KnownReplies {
     /// Where the last one ends whose ids stand in the prompt.
     end: usize,
-    /// Whether the template prints one differently than it was said.
-    rewritten: bool,
+    /// Whether one does not stand there as it was said.
+    some_lost: bool,
+    /// Whether the last one does not. Those before it were computed as they stand here when it was asked for.
+    last_lost: bool,
 }
 
 impl KnownReplies {
+    fn note(&mut self, end: Option<usize>) {
+        self.end = end.unwrap_or(self.end);
+        self.last_lost = end.is_none();
+        self.some_lost |= self.last_lost;
+    }
+
     /// Says why not all that was computed for earlier replies is reused, where it is not.
     pub(crate) fn explain(self, report: CacheReport) -> CacheReport {
-        let reason = || match report {
-            _ if self.rewritten => MissReason::Rewritten,
-            CacheReport { first_difference: Some(_), .. } => MissReason::Differs,
-            _ => MissReason::NotHeld,
-        };
-        // The last token of a reply that was cut off was never computed.
-        let computed = self.end.min(report.prompt).saturating_sub(1);
-        let is_missed = self.rewritten || report.reused < computed;
-        let report = CacheReport { miss: report.miss.or_else(|| is_missed.then(reason)), ..report };
+        let report = CacheReport { miss: report.miss.or_else(|| self.miss(report)), ..report };
         tracing::debug!(?report, "prompt");
         report
+    }
+
+    fn miss(self, report: CacheReport) -> Option<MissReason> {
+        // The last token of a reply that was cut off was never computed.
+        let computed = self.end.min(report.prompt).saturating_sub(1);
+        // Beyond the prompt a session may hold another answer to it.
+        let differs = report.first_difference.is_some_and(|place| place < report.prompt);
+        let is_short = report.reused < computed || self.last_lost && (differs || report.reused == 0);
+        is_short.then_some(match differs {
+            true if self.some_lost => MissReason::Rewritten,
+            true => MissReason::Differs,
+            false => MissReason::NotHeld,
+        })
     }
 }
 
@@ -48,10 +61,7 @@ pub(crate) fn splice(
     let mut splicing = Splicing::new(prompt, tokenizer);
     let mut known = KnownReplies::default();
     for reply in replies.iter().filter(|reply| !reply.is_empty()) {
-        match splicing.place(reply)? {
-            Some(end) => known.end = end,
-            None => known.rewritten = true,
-        }
+        known.note(splicing.place(reply)?);
     }
     Ok(known)
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use alloquy_core::testing::{NoiseEngine, ScriptedEngine};
 use alloquy_core::{
-    CacheBudget, Cancel, Engine, Error, ErrorKind, FinishReason, Generation, Generator, ModelInfo, Prompt,
-    Result, Sampler, SamplingOptions, Session, Step, TokenId, TokenStream, Tokenizer, Unit,
+    CacheBudget, Cancel, Engine, Error, ErrorKind, FinishReason, Generation, Generator, GeneratorOptions,
+    ModelInfo, Prompt, PromptLookup, Result, Sampler, SamplingOptions, Session, Step, TokenId, TokenStream,
+    Tokenizer, Unit,
 };
 use futures::StreamExt;
 use pollster::block_on;
@@ -82,6 +83,11 @@ impl Session for GatedSession {
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
         self.log.lock().unwrap().push((units.len(), 1));
         self.session.forward(units, cancel)
+    }
+
+    fn forward_each(&mut self, units: &[Unit], cancel: &Cancel, each: &mut dyn FnMut(&[f32])) -> Result<()> {
+        self.log.lock().unwrap().push((units.len(), 1));
+        self.session.forward_each(units, cancel, each)
     }
 
     fn logits(&mut self) -> &mut [f32] {
@@ -192,56 +198,105 @@ fn a_dropped_stream_frees_its_place_at_once() {
     assert!(engine.log().len() < 100, "dropped work was done");
 }
 
-/// An engine whose sessions say that each unit takes a byte.
+fn guessing(engine: impl Engine + 'static) -> Generator {
+    let options = GeneratorOptions { lookup: Some(PromptLookup::default()), ..GeneratorOptions::default() };
+    Generator::spawn(Arc::new(engine), options).unwrap()
+}
+
+/// How many tokens were guessed and kept in a whole generation.
+fn guessed(stream: TokenStream) -> (usize, usize) {
+    let events = block_on(stream.collect::<Vec<_>>());
+    let told = events.into_iter().filter_map(|event| match event.unwrap() {
+        Generation::Speculated(told) => Some((told.guessed, told.kept)),
+        _ => None,
+    });
+    told.fold((0, 0), |sum, told| (sum.0 + told.0, sum.1 + told.1))
+}
+
+#[test]
+fn what_quotes_its_prompt_is_computed_in_few_runs() {
+    let text = "the quick brown fox jumps over the lazy dog and runs away";
+    let engine = Gated::new(ScriptedEngine::new([("repeat: ", text)]));
+    engine.open_gate();
+    let asked = || prompt(format!("{text}; repeat: ").bytes().map(u32::from));
+    let generator = guessing(engine.clone());
+    let said = outcome(generator.generate(asked(), greedy(), 1000)).unwrap();
+    assert_eq!(said, (text.bytes().map(u32::from).collect(), Some(FinishReason::Stop)));
+    let steps = engine.log().iter().skip_while(|(units, _)| *units == 10).count();
+    assert!(steps < text.len() / 3, "{steps} runs for {} tokens", text.len());
+    let (guessed, kept) = guessed(guessing(engine).generate(asked(), greedy(), 1000));
+    assert!(kept > text.len() / 2 && kept <= guessed, "{kept} of {guessed} kept");
+}
+
+/// An engine whose sessions say that each unit takes a byte, and keep what they are told to when they are cut back.
 #[derive(Debug)]
-struct Weighed(NoiseEngine);
+struct Peculiar {
+    engine: NoiseEngine,
+    kept: fn(resident: usize, length: usize) -> usize,
+}
 
-struct WeighedSession(Box<dyn Session>);
+struct PeculiarSession {
+    session: Box<dyn Session>,
+    kept: fn(resident: usize, length: usize) -> usize,
+}
 
-impl Engine for Weighed {
-    fn model(&self) -> &ModelInfo {
-        self.0.model()
+impl Peculiar {
+    fn weighed() -> Self {
+        Self { engine: NoiseEngine::new([]), kept: |_, length| length }
     }
 
-    fn tokenizer(&self) -> &dyn Tokenizer {
-        self.0.tokenizer()
-    }
-
-    fn open(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(WeighedSession(self.0.open()?)))
+    /// Recurrent ones keep nothing.
+    fn forgetful() -> Self {
+        let kept = |resident, length| if length < resident { 0 } else { length };
+        Self { engine: NoiseEngine::new([]), kept }
     }
 }
 
-impl Session for WeighedSession {
+impl Engine for Peculiar {
+    fn model(&self) -> &ModelInfo {
+        self.engine.model()
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        self.engine.tokenizer()
+    }
+
+    fn open(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(PeculiarSession { session: self.engine.open()?, kept: self.kept }))
+    }
+}
+
+impl Session for PeculiarSession {
     fn resident(&self) -> usize {
-        self.0.resident()
+        self.session.resident()
     }
 
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
-        self.0.forward(units, cancel)
+        self.session.forward(units, cancel)
     }
 
     fn logits(&mut self) -> &mut [f32] {
-        self.0.logits()
+        self.session.logits()
     }
 
     fn truncate(&mut self, length: usize) -> Result<usize> {
-        self.0.truncate(length)
+        let kept = (self.kept)(self.session.resident(), length);
+        self.session.truncate(kept)
     }
 
     fn bytes(&self) -> usize {
-        self.0.resident()
+        self.session.resident()
     }
 
     fn fork(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(Self(self.0.fork()?)))
+        Ok(Box::new(Self { session: self.session.fork()?, kept: self.kept }))
     }
 }
 
 #[test]
 fn a_budget_of_bytes_is_kept_and_told() {
     let budget = CacheBudget { sessions: 10, bytes: 50 };
-    let generator = Generator::spawn(Arc::new(Weighed(NoiseEngine::new([]))), budget).unwrap();
+    let generator = Generator::spawn(Arc::new(Peculiar::weighed()), budget).unwrap();
     for first in 0..5 {
         outcome(generator.generate(prompt(first * 20..first * 20 + 20), greedy(), 0)).unwrap();
     }
@@ -346,6 +401,31 @@ fn callers() -> impl Strategy<Value = Vec<Caller>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn guessing_changes_no_token(
+        said in prop::collection::vec(0_u32..4, 1..60),
+        limit in 0..40_usize,
+        seed in prop::option::of(any::<u64>()),
+    ) {
+        // Few tokens are likely, so that many are guessed, rightly and wrongly.
+        let options = SamplingOptions {
+            temperature: Some(seed.map_or(0.0, |_| 1.0)),
+            seed,
+            top_k: Some(3),
+            logit_bias: (0..4).map(|token| (token, 9.0)).collect(),
+            ..SamplingOptions::default()
+        };
+        let sampler = || Sampler::new(&options).unwrap();
+        let plain = Generator::spawn(Arc::new(NoiseEngine::new([])), 1).unwrap();
+        let expected = outcome(plain.generate(prompt(said.clone()), sampler(), limit)).unwrap();
+        for generator in [guessing(NoiseEngine::new([])), guessing(Peculiar::forgetful())] {
+            prop_assert_eq!(&outcome(generator.generate(prompt(said.clone()), sampler(), limit)).unwrap(), &expected);
+            // What was guessed wrongly left nothing behind.
+            let again = outcome(generator.generate(prompt(said.clone()), sampler(), limit)).unwrap();
+            prop_assert_eq!(&again, &expected);
+        }
+    }
 
     #[test]
     fn whoever_else_is_served_a_reply_is_what_it_would_be_alone(callers in callers(), sessions in 1..5_usize) {

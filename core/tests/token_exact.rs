@@ -208,6 +208,18 @@ fn what_is_computed_again_is_named() {
     assert_eq!((whole.reused, whole.miss), (whole.prompt - "more".len() - 4, None));
     let rewritten = report(&round, answered("a banana"), vec![bytes("banana ")]);
     assert_eq!(rewritten.miss, Some(MissReason::Rewritten));
+    // Once it was computed so, it is not computed again.
+    let further = || {
+        let more = [Message::assistant("ananas"), Message::user("more fruit")];
+        answered("a banana").into_iter().chain(more).collect::<Vec<_>>()
+    };
+    let replies = || vec![bytes("banana "), bytes("ananas")];
+    assert_eq!(report(&round, answered("a banana"), vec![bytes("banana ")]).miss, None, "asked again");
+    report(&round, further(), replies());
+    assert_eq!(report(&round, further(), replies()).miss, None, "asked again behind another reply");
+    let fresh = self::round();
+    let unseen = report(&fresh, answered("a banana"), vec![bytes("banana ")]);
+    assert_eq!(unseen.miss, Some(MissReason::NotHeld));
     let fresh = self::round();
     assert_eq!(report(&fresh, answered("banana"), vec![bytes("banana")]).miss, Some(MissReason::NotHeld));
     let other = vec![Message::user("fruits"), Message::assistant("banana"), Message::user("more")];

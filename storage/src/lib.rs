@@ -30,6 +30,8 @@ mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod answers;
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
 mod failure;
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]

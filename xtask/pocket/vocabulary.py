@@ -14,8 +14,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 from rendering import render
 from world import Draw, chat, names, toolbox
 
-SIZE = 2304
-COMMON = 320
+SIZE = 2560
+COMMON = 420
 SAMPLE = 40_000
 
 # A word that comes up less often was made up, and its pieces are not worth a token.
@@ -39,7 +39,7 @@ MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response
 
 def fillers():
     """The words that are put into templates, and so may be copied."""
-    tables = [names.PETS, names.FOODS, names.HOBBIES, names.JOBS, names.FRUITS, names.THINGS, names.WORDS, names.COLOURS, toolbox.NOUNS, toolbox.VERBS]
+    tables = [names.PETS, names.FOODS, names.HOBBIES, names.JOBS, names.FRUITS, names.THINGS, names.WORDS, names.COLOURS, names.NOUNS, toolbox.VERBS]
     return {word.lower() for table in tables for word in table}
 
 

@@ -26,19 +26,19 @@ first token. Replies that are written together share each reading of the weights
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
     /// Tokens of the prompt; may be repeated
-    #[arg(long, value_name = "N", env = "ALLOQUY_BENCH_PROMPT", value_delimiter = ',', default_values_t = [128, 512])]
+    #[arg(long, value_name = "N", env = "ALLOQUY_PROMPT", value_delimiter = ',', default_values_t = [128, 512])]
     prompt: Vec<usize>,
 
     /// Tokens of each reply
-    #[arg(long, value_name = "N", env = "ALLOQUY_BENCH_GENERATE", default_value_t = 64)]
+    #[arg(long, value_name = "N", env = "ALLOQUY_GENERATE", default_value_t = 64)]
     generate: usize,
 
     /// How many replies are written together; may be repeated
-    #[arg(long, value_name = "N", env = "ALLOQUY_BENCH_TOGETHER", value_delimiter = ',', default_values_t = [1, 4])]
+    #[arg(long, value_name = "N", env = "ALLOQUY_TOGETHER", value_delimiter = ',', default_values_t = [1, 4])]
     together: Vec<usize>,
 
     /// How often each is measured; the median is printed
-    #[arg(long, value_name = "N", env = "ALLOQUY_BENCH_REPEAT", default_value_t = 3)]
+    #[arg(long, value_name = "N", env = "ALLOQUY_REPEAT", default_value_t = 3)]
     repeat: usize,
 
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! One generation while it runs: its prompt chunk by chunk, then its tokens. Knows no other generation.
 
 use crate::chat_model::{CacheReport, FinishReason};
-use crate::engine::Engine;
+use crate::engine::{Cancel, Engine};
 use crate::guide::Draw;
 use crate::prompt::Unit;
 use crate::sampling::LogSoftmax;
@@ -9,7 +9,7 @@ use crate::slots::Slot;
 use crate::tokenizer::TokenId;
 use crate::{ErrorKind, Result};
 
-use super::{Generation, Job};
+use super::{Generation, Job, PromptLookup, Speculation};
 
 /// A generation with the session that it goes on in.
 pub(super) struct Active {
@@ -71,26 +71,62 @@ impl Active {
         Some(unit)
     }
 
+    /// Computes the token that was said last together with guesses of what follows it, and draws tokens as long as they
+    /// are those that were guessed, and one more.
+    pub(super) fn speculate(&mut self, engine: &dyn Engine, lookup: PromptLookup) -> Result<Going> {
+        let Some(next) = self.take_next() else { return Ok(Going::On) };
+        let guesses = lookup.guess(&self.slot.resident, self.room(engine));
+        let units: Vec<_> = std::iter::once(next).chain(guesses.iter().cloned()).collect();
+        let mut rows = Vec::with_capacity(units.len());
+        self.slot
+            .session
+            .forward_each(&units, &Cancel::default(), &mut |logits| rows.push(logits.to_vec()))?;
+        let (going, kept) = self.draw_guessed(engine, rows, &guesses)?;
+        if !guesses.is_empty() {
+            self.job.emit(Ok(Generation::Speculated(Speculation { guessed: guesses.len(), kept })));
+        }
+        self.rewind()?;
+        Ok(going)
+    }
+
+    /// How many tokens may be guessed: the last one that may be said needs no computing.
+    fn room(&self, engine: &dyn Engine) -> usize {
+        let context = engine.model().context_length.saturating_sub(self.slot.resident.len());
+        (self.job.limit - self.sampled).saturating_sub(1).min(context)
+    }
+
+    /// Draws from the logits behind each guess until one is wrong, and says how many were right.
+    fn draw_guessed(
+        &mut self,
+        engine: &dyn Engine,
+        rows: Vec<Vec<f32>>,
+        guesses: &[Unit],
+    ) -> Result<(Going, usize)> {
+        for (index, mut logits) in rows.into_iter().enumerate() {
+            if draw(engine, &mut self.job, &mut logits)?.is_none_or(|token| self.said(token) == Going::Done) {
+                return Ok((Going::Done, index));
+            }
+            if self.next.as_ref() != guesses.get(index) {
+                return Ok((Going::On, index));
+            }
+            self.take_next();
+        }
+        Ok((Going::On, guesses.len()))
+    }
+
+    /// Takes wrong guesses back out of the session. A model that cannot go back so far computes again what it lost.
+    fn rewind(&mut self) -> Result<()> {
+        let kept = self.slot.session.truncate(self.slot.resident.len())?;
+        match self.slot.resident.get(kept..).filter(|lost| !lost.is_empty()) {
+            Some(lost) => self.slot.session.forward(lost, &Cancel::default()).map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Draws a token from the session's logits.
     pub(super) fn draw(&mut self, engine: &dyn Engine) -> Result<Going> {
-        let job = &mut *self.job;
-        let logits = self.slot.session.logits();
-        let believed = job.sampler.logprobs().map(|count| (count, logits.to_vec()));
-        let stop_tokens = &engine.model().stop_tokens;
-        let tokenizer = engine.tokenizer();
-        let token = job.guide.next(Draw { logits, sampler: &mut job.sampler, tokenizer, stop_tokens })?;
-        if let Some(tokens) = job.guide.take_cut() {
-            job.emit(Ok(Generation::ThinkingCut(tokens)));
-        }
-        if stop_tokens.contains(&token) {
-            return Ok(self.end(FinishReason::Stop));
-        }
-        job.sampler.accept(token);
-        if let Some((count, logits)) = believed {
-            job.emit(Ok(Generation::Logprobs(LogSoftmax::new(&logits).sampled(token, count))));
-        }
-        job.emit(Ok(Generation::Token(token)));
-        Ok(self.said(token))
+        let token = draw(engine, &mut self.job, self.slot.session.logits())?;
+        Ok(token.map_or(Going::Done, |token| self.said(token)))
     }
 
     fn said(&mut self, token: TokenId) -> Going {
@@ -122,4 +158,25 @@ impl Active {
             }
         }
     }
+}
+
+/// Draws a token and tells it; `None` when it ends the reply, which is told too.
+fn draw(engine: &dyn Engine, job: &mut Job, logits: &mut [f32]) -> Result<Option<TokenId>> {
+    let believed = job.sampler.logprobs().map(|count| (count, logits.to_vec()));
+    let stop_tokens = &engine.model().stop_tokens;
+    let tokenizer = engine.tokenizer();
+    let token = job.guide.next(Draw { logits, sampler: &mut job.sampler, tokenizer, stop_tokens })?;
+    if let Some(tokens) = job.guide.take_cut() {
+        job.emit(Ok(Generation::ThinkingCut(tokens)));
+    }
+    if stop_tokens.contains(&token) {
+        job.emit(Ok(Generation::Ended(FinishReason::Stop)));
+        return Ok(None);
+    }
+    job.sampler.accept(token);
+    if let Some((count, logits)) = believed {
+        job.emit(Ok(Generation::Logprobs(LogSoftmax::new(&logits).sampled(token, count))));
+    }
+    job.emit(Ok(Generation::Token(token)));
+    Ok(Some(token))
 }

@@ -7,16 +7,17 @@ use std::sync::mpsc as queue;
 use crate::engine::{Cancel, Engine, Step};
 use crate::prompt::Unit;
 use crate::scoring::score;
-use crate::slots::{CacheBudget, Slots};
+use crate::slots::{Slot, Slots};
 use crate::{Error, ErrorKind, Result};
 
 use super::active::{Active, Going};
-use super::{Job, Work};
+use super::{GeneratorOptions, Job, PromptLookup, Work};
 
 /// Serves an inbox until nobody can write to it any more.
-pub(super) fn serve_all(engine: &dyn Engine, budget: CacheBudget, inbox: &queue::Receiver<Work>) {
-    let slots = Slots::new(budget);
-    let mut worker = Worker { engine, slots, waiting: VecDeque::new(), active: VecDeque::new() };
+pub(super) fn serve_all(engine: &dyn Engine, options: GeneratorOptions, inbox: &queue::Receiver<Work>) {
+    let slots = Slots::new(options.budget);
+    let lookup = options.lookup;
+    let mut worker = Worker { engine, slots, lookup, waiting: VecDeque::new(), active: VecDeque::new() };
     while worker.receive(inbox) {
         worker.drop_cancelled();
         worker.admit();
@@ -28,6 +29,7 @@ pub(super) fn serve_all(engine: &dyn Engine, budget: CacheBudget, inbox: &queue:
 struct Worker<'a> {
     engine: &'a dyn Engine,
     slots: Slots,
+    lookup: Option<PromptLookup>,
     /// In the order in which they came.
     waiting: VecDeque<Box<Job>>,
     /// The one whose turn is next stands first.
@@ -53,13 +55,13 @@ impl Worker<'_> {
         match work {
             Work::Generate(job) => self.waiting.push_back(job),
             Work::Score(scoring) => {
-                let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+                let held = held(&self.active);
                 let scores = guarded(|| score(self.engine, &self.slots, &held, &scoring));
                 // Nobody waits for the answer any more: the future was dropped.
                 let _ = scoring.answer.send(scores);
             }
             Work::Statistics(answer) => {
-                let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+                let held = held(&self.active);
                 let _ = answer.send(self.slots.statistics(&held));
             }
         }
@@ -96,13 +98,13 @@ impl Worker<'_> {
     }
 
     fn is_worth_waiting(&self, prompt: &[Unit]) -> bool {
-        let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+        let held = held(&self.active);
         let prefilling = self.active.iter().filter(|active| active.is_prefilling());
         self.slots.is_worth_waiting(prompt, &held, prefilling.map(Active::prompt))
     }
 
     fn begin(&mut self, job: Box<Job>) {
-        let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+        let held = held(&self.active);
         match guarded(|| self.slots.take(self.engine, &job.prompt.units, &held)) {
             Ok((slot, report)) => {
                 self.active.push_back(Active::new(job, slot, report));
@@ -122,10 +124,23 @@ impl Worker<'_> {
 
     /// Gives a token to every reply that is being written.
     fn decode(&mut self) {
-        let (mut writing, prefilling) = std::mem::take(&mut self.active)
+        let (writing, prefilling) = std::mem::take(&mut self.active)
             .into_iter()
             .partition::<Vec<_>, _>(|active| !active.is_prefilling());
         self.active = prefilling.into();
+        let lookup = self.lookup.filter(|_| writing.len() == 1 && self.active.is_empty());
+        match lookup {
+            Some(lookup) => writing.into_iter().for_each(|alone| self.speculate(alone, lookup)),
+            None => self.step(writing),
+        }
+    }
+
+    fn speculate(&mut self, mut alone: Active, lookup: PromptLookup) {
+        let outcome = guarded(|| alone.speculate(self.engine, lookup));
+        self.went(alone, outcome);
+    }
+
+    fn step(&mut self, mut writing: Vec<Active>) {
         match guarded(|| forward(self.engine, &mut writing)) {
             Ok(()) => {
                 for mut active in writing {
@@ -152,10 +167,15 @@ impl Worker<'_> {
 
     fn leave(&mut self, active: Active, outcome: Result<()>) {
         if let Some(slot) = active.leave(outcome) {
-            let held: Vec<_> = self.active.iter().map(|active| &active.slot).collect();
+            let held = held(&self.active);
             self.slots.put(slot, &held);
         }
     }
+}
+
+/// The slots that are taken out.
+fn held(active: &VecDeque<Active>) -> Vec<&Slot> {
+    active.iter().map(|active| &active.slot).collect()
 }
 
 /// Computes the token that each reply said last.

@@ -5,7 +5,7 @@ use futures::StreamExt;
 use super::ended;
 use super::form::Form;
 use crate::chat_model::{CacheReport, Degradation, FinishReason, Reply, Usage};
-use crate::generator::{Generation, TokenStream};
+use crate::generator::{Generation, Speculation, TokenStream};
 use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{Delta, ReplyParser};
@@ -38,6 +38,7 @@ pub(super) struct Reading {
     pub(super) logprobs: Vec<SampledLogprobs>,
     pub(super) thinking: ThinkingTokens,
     pub(super) cache: Option<CacheReport>,
+    pub(super) speculation: Option<Speculation>,
     pub(super) finish: Option<FinishReason>,
     pub(super) stop_string: Option<String>,
     pub(super) error: Option<Error>,
@@ -87,6 +88,11 @@ impl Reading {
             Generation::Complete => {
                 self.form.end();
                 self.finish = Some(FinishReason::Stop);
+            }
+            Generation::Speculated(Speculation { guessed, kept }) => {
+                let all = self.speculation.get_or_insert_default();
+                all.guessed += guessed;
+                all.kept += kept;
             }
             Generation::ThinkingCut(tokens) => self.degradations.push(Degradation::ThinkingCut { tokens }),
             Generation::Logprobs(logprobs) => self.logprobs.push(logprobs),
@@ -181,6 +187,7 @@ impl Reading {
             tokens: self.tokens,
             logprobs: self.logprobs,
             cache: self.cache,
+            speculation: self.speculation,
             seed: self.seed,
             template: Some(self.template),
             degradations: self.degradations.into_iter().chain(cut).chain(broken).collect(),

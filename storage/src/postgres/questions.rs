@@ -4,8 +4,8 @@ use std::ops::Bound;
 use std::time::SystemTime;
 
 use alloquy_core::{
-    Candidate, ConversationId, ConversationPage, DamagedConversation, Direction, Error, ErrorKind, Filter,
-    Owner, Period, Query, SearchPage, SearchText, Sort, SortKey, Test,
+    ConversationPage, Direction, Error, ErrorKind, Filter, Owner, Period, Query, SearchPage, SearchText,
+    Sort, SortKey, Test,
 };
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
@@ -14,8 +14,9 @@ use tokio_postgres::types::ToSql;
 use super::conversations;
 use super::rows::{self, CONVERSATION, NODE};
 use super::words::{run, wanted};
+use crate::answers::{Hits, first_mark, limit, page};
 use crate::failure::Failure;
-use crate::stored::{StoredConversation, milliseconds, unsigned};
+use crate::stored::{milliseconds, unsigned};
 
 type Value = Box<dyn ToSql + Sync>;
 
@@ -183,27 +184,6 @@ pub(super) async fn list(
     page(query, found.iter().map(keyed).collect::<Result<_, Failure>>()?)
 }
 
-fn page(query: &Query, mut rows: Vec<(StoredConversation, Vec<u8>)>) -> Result<ConversationPage, Failure> {
-    let mut page = ConversationPage::default();
-    if rows.len() > query.at_most() {
-        rows.truncate(query.at_most());
-        // A name that is damaged is no place to go on from; the one before it is.
-        let named = |(row, key): &(StoredConversation, Vec<u8>)| {
-            Some((key.clone(), row.id.parse::<ConversationId>().ok()?))
-        };
-        let last = rows.iter().rev().find_map(named);
-        page.next = last.map(|(key, id)| query.cursor_behind(key, id)).transpose()?;
-    }
-    for (row, _) in rows {
-        let name = row.id.clone();
-        match row.summary() {
-            Ok(summary) => page.conversations.push(summary),
-            Err(failure) => page.damaged.push(DamagedConversation { name, reason: failure.to_string() }),
-        }
-    }
-    Ok(page)
-}
-
 pub(super) async fn count(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -223,38 +203,16 @@ pub(super) async fn search(
     let scope = query.search_scope()?;
     let mut conditions = Conditions::of(owner, query);
     let says = conditions.says(scope.text);
-    let until = match scope.until {
-        None => i64::MAX,
-        Some(mark) => {
-            mark.parse().map_err(|_| Error::new(ErrorKind::Invalid, "the cursor is of another store"))?
-        }
-    };
+    let until = first_mark(&scope)?;
     let (until, limit) = (conditions.value(until), conditions.value(limit(scope.at_most)));
     let sql = format!(
         "SELECT {NODE}, c.id FROM nodes n JOIN conversations c ON c.key = n.conversation
         WHERE {says} AND n.position <= {until} AND {} ORDER BY n.position DESC LIMIT {limit}",
         conditions.all()
     );
-    let (mut found, mut damaged) = (Vec::new(), Vec::new());
+    let mut hits = Hits::default();
     for row in conditions.ask(transaction, &sql).await? {
-        let name: String = row.try_get(5)?;
-        match candidate(&row, &name) {
-            Ok(candidate) => found.push(candidate),
-            Err(failure) => damaged.push(DamagedConversation { name, reason: failure.to_string() }),
-        }
+        hits.take(rows::node(&row), row.try_get(5)?);
     }
-    let mut page = scope.page(found);
-    page.damaged = damaged;
-    Ok(page)
-}
-
-fn candidate(row: &Row, conversation: &str) -> Result<Candidate, Failure> {
-    let stored = rows::node(row)?;
-    let mark = stored.position.to_string();
-    Ok(Candidate { conversation: conversation.parse()?, node: stored.node()?, mark })
-}
-
-/// No database holds more rows than the largest number.
-fn limit(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
+    Ok(hits.page(&scope))
 }

@@ -4,8 +4,8 @@ use std::ops::Bound;
 use std::time::SystemTime;
 
 use alloquy_core::{
-    Candidate, ConversationId, ConversationPage, DamagedConversation, Direction, Error, ErrorKind, Filter,
-    Owner, Period, Query, SearchPage, SearchScope, SearchText, Sort, SortKey, Test,
+    ConversationPage, Direction, Error, ErrorKind, Filter, Owner, Period, Query, SearchPage, SearchScope,
+    SearchText, Sort, SortKey, Test,
 };
 use rusqlite::types::Value;
 use rusqlite::{Row, Transaction, params_from_iter};
@@ -13,8 +13,9 @@ use rusqlite::{Row, Transaction, params_from_iter};
 use super::conversations;
 use super::rows::{self, CONVERSATION, NODE};
 use super::words::UNWRITTEN;
+use crate::answers::{Hits, first_mark, limit, page};
 use crate::failure::Failure;
-use crate::stored::{StoredConversation, StoredNode, milliseconds, unsigned};
+use crate::stored::{milliseconds, unsigned};
 
 /// Conditions on a conversation `c`, and the values that stand in them.
 struct Conditions {
@@ -209,30 +210,9 @@ pub(super) fn list(
         conditions.all()
     );
     let mut statement = transaction.prepare_cached(&sql)?;
-    let read = |row: &Row<'_>| Ok((rows::conversation(row)?, row.get(6)?));
+    let read = |row: &Row<'_>| Ok((rows::conversation(row)?, cursor_key(row.get(6)?)));
     let rows = statement.query_map(params_from_iter(conditions.values), read)?;
     page(query, rows.collect::<rusqlite::Result<Vec<_>>>()?)
-}
-
-fn page(query: &Query, mut rows: Vec<(StoredConversation, Value)>) -> Result<ConversationPage, Failure> {
-    let mut page = ConversationPage::default();
-    if rows.len() > query.at_most() {
-        rows.truncate(query.at_most());
-        // A name that is damaged is no place to go on from; the one before it is.
-        let named = |(row, key): &(StoredConversation, Value)| {
-            Some((cursor_key(key.clone()), row.id.parse::<ConversationId>().ok()?))
-        };
-        let last = rows.iter().rev().find_map(named);
-        page.next = last.map(|(key, id)| query.cursor_behind(key, id)).transpose()?;
-    }
-    for (row, _) in rows {
-        let name = row.id.clone();
-        match row.summary() {
-            Ok(summary) => page.conversations.push(summary),
-            Err(failure) => page.damaged.push(DamagedConversation { name, reason: failure.to_string() }),
-        }
-    }
-    Ok(page)
 }
 
 pub(super) fn count(transaction: &Transaction<'_>, owner: &Owner, query: &Query) -> Result<usize, Failure> {
@@ -251,12 +231,10 @@ pub(super) fn search(
     let scope = query.search_scope()?;
     let conditions = Conditions::of(transaction, conversations::owner(transaction, owner)?, query)?;
     let hits = match conditions.is_narrow && nodes_of(transaction, &conditions)? <= FEW_NODES {
-        true => Hits::among_all(transaction, &scope, conditions)?,
-        false => Hits::in_the_index(transaction, &scope, conditions)?,
+        true => hits_among_all(transaction, &scope, conditions)?,
+        false => hits_in_the_index(transaction, &scope, conditions)?,
     };
-    let mut page = scope.page(hits.found);
-    page.damaged = hits.damaged;
-    Ok(page)
+    Ok(hits.page(&scope))
 }
 
 /// How many nodes the conversations have that are meant.
@@ -266,92 +244,62 @@ fn nodes_of(transaction: &Transaction<'_>, conditions: &Conditions) -> Result<i6
     Ok(statement.query_row(params_from_iter(&conditions.values), |row| row.get(0))?)
 }
 
-/// Where the first node stands that counts.
-fn first_mark(scope: &SearchScope<'_>) -> Result<i64, Failure> {
-    let other = || Error::new(ErrorKind::Invalid, "the cursor is of another store");
-    scope.until.map_or(Ok(i64::MAX), |mark| Ok(mark.parse().map_err(|_| other())?))
+/// Looks at every text.
+fn hits_among_all(
+    transaction: &Transaction<'_>,
+    scope: &SearchScope<'_>,
+    mut conditions: Conditions,
+) -> Result<Hits, Failure> {
+    let until = conditions.value(first_mark(scope)?);
+    let sql = format!(
+        "SELECT {NODE}, c.id FROM conversations c CROSS JOIN nodes n ON n.conversation = c.key
+        WHERE n.pruned = 0 AND n.position <= {until} AND {} ORDER BY n.position DESC",
+        conditions.all()
+    );
+    let mut hits = Hits::default();
+    read_hits(&mut hits, transaction, &sql, &conditions)?;
+    hits.found.retain(|candidate| scope.text.matches(&candidate.node));
+    Ok(hits)
 }
 
-/// What a search found, newest first.
-#[derive(Default)]
-struct Hits {
-    found: Vec<Candidate>,
-    damaged: Vec<DamagedConversation>,
+/// Looks at the texts of the newest nodes and asks the index for the others.
+fn hits_in_the_index(
+    transaction: &Transaction<'_>,
+    scope: &SearchScope<'_>,
+    mut conditions: Conditions,
+) -> Result<Hits, Failure> {
+    let until = conditions.value(first_mark(scope)?);
+    let newest = format!(
+        "SELECT {NODE}, c.id FROM nodes n CROSS JOIN conversations c ON c.key = n.conversation
+        WHERE {UNWRITTEN} AND n.position <= {until} AND {} ORDER BY n.position DESC",
+        conditions.all()
+    );
+    let mut hits = Hits::default();
+    read_hits(&mut hits, transaction, &newest, &conditions)?;
+    hits.found.retain(|candidate| scope.text.matches(&candidate.node));
+    let (wanted, limit) = (conditions.wanted(scope.text), conditions.value(limit(scope.at_most)));
+    let indexed = format!(
+        "SELECT {NODE}, c.id FROM words CROSS JOIN nodes n ON n.position = words.rowid
+        CROSS JOIN conversations c ON c.key = n.conversation
+        WHERE words MATCH {wanted} AND words.rowid <= {until} AND {} ORDER BY words.rowid DESC LIMIT {limit}",
+        conditions.all()
+    );
+    read_hits(&mut hits, transaction, &indexed, &conditions)?;
+    Ok(hits)
 }
 
-impl Hits {
-    /// Looks at every text.
-    fn among_all(
-        transaction: &Transaction<'_>,
-        scope: &SearchScope<'_>,
-        mut conditions: Conditions,
-    ) -> Result<Self, Failure> {
-        let until = conditions.value(first_mark(scope)?);
-        let sql = format!(
-            "SELECT {NODE}, c.id FROM conversations c CROSS JOIN nodes n ON n.conversation = c.key
-            WHERE n.pruned = 0 AND n.position <= {until} AND {} ORDER BY n.position DESC",
-            conditions.all()
-        );
-        let mut hits = Self::default();
-        hits.read(transaction, &sql, &conditions)?;
-        hits.found.retain(|candidate| scope.text.matches(&candidate.node));
-        Ok(hits)
+/// Reads nodes and the names of their conversations.
+fn read_hits(
+    hits: &mut Hits,
+    transaction: &Transaction<'_>,
+    sql: &str,
+    conditions: &Conditions,
+) -> Result<(), Failure> {
+    let mut statement = transaction.prepare_cached(sql)?;
+    let read = |row: &Row<'_>| Ok((rows::node(row)?, row.get(5)?));
+    for row in statement.query_map(params_from_iter(&conditions.values), read)? {
+        let (row, conversation) = row?;
+        hits.take(Ok(row), conversation);
     }
-
-    /// Looks at the texts of the newest nodes and asks the index for the others.
-    fn in_the_index(
-        transaction: &Transaction<'_>,
-        scope: &SearchScope<'_>,
-        mut conditions: Conditions,
-    ) -> Result<Self, Failure> {
-        let until = conditions.value(first_mark(scope)?);
-        let newest = format!(
-            "SELECT {NODE}, c.id FROM nodes n CROSS JOIN conversations c ON c.key = n.conversation
-            WHERE {UNWRITTEN} AND n.position <= {until} AND {} ORDER BY n.position DESC",
-            conditions.all()
-        );
-        let mut hits = Self::default();
-        hits.read(transaction, &newest, &conditions)?;
-        hits.found.retain(|candidate| scope.text.matches(&candidate.node));
-        let (wanted, limit) = (conditions.wanted(scope.text), conditions.value(limit(scope.at_most)));
-        let indexed = format!(
-            "SELECT {NODE}, c.id FROM words CROSS JOIN nodes n ON n.position = words.rowid
-            CROSS JOIN conversations c ON c.key = n.conversation
-            WHERE words MATCH {wanted} AND words.rowid <= {until} AND {} ORDER BY words.rowid DESC LIMIT {limit}",
-            conditions.all()
-        );
-        hits.read(transaction, &indexed, &conditions)?;
-        Ok(hits)
-    }
-
-    /// Reads nodes and the names of their conversations.
-    fn read(
-        &mut self,
-        transaction: &Transaction<'_>,
-        sql: &str,
-        conditions: &Conditions,
-    ) -> Result<(), Failure> {
-        let mut statement = transaction.prepare_cached(sql)?;
-        let read = |row: &Row<'_>| Ok((rows::node(row)?, row.get::<_, String>(5)?));
-        for row in statement.query_map(params_from_iter(&conditions.values), read)? {
-            let (row, name) = row?;
-            match candidate(row, &name) {
-                Ok(candidate) => self.found.push(candidate),
-                Err(failure) => {
-                    self.damaged.push(DamagedConversation { name, reason: failure.to_string() });
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn candidate(row: StoredNode, conversation: &str) -> Result<Candidate, Failure> {
-    let mark = row.position.to_string();
-    Ok(Candidate { conversation: conversation.parse()?, node: row.node()?, mark })
-}
-
-/// No database holds more rows than the largest number.
-fn limit(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
+    Ok(())
 }

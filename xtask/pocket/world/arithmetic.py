@@ -2,78 +2,153 @@
 
 from .dialogue import ask
 from .names import FRUITS
+from .orders import orders
 
+WHAT_IS = "[What is|What's|How much is|And what is|So what is|Now, what is|Then how much is]"
+TELL = "[Do you know|Can you tell me|Could you tell me|Can you say]"
+LET_ME_KNOW = "[Tell me|Please tell me|Let me know|I want to know|I need to know]"
+WHAT = "[what|how much]"
+
+# What stories are about: people with their pronouns, and where things are.
+SHE = "[She|My sister|My mother|My aunt|Rosa|Linda|Our farmer|The pilot]"
+HE = "[He|My brother|My father|My uncle|Tim|Paul|Our baker|The teacher]"
+THEY = "[They|The children|My friends|The neighbours|My parents]"
+HERE = "[here|in the box|on the table|in the bag|in the shop|in the kitchen]"
+BOX = "[box|bag|basket|drawer]"
+SOON = "[ and|. Then I|. I]"
+MANY = "How many[ {things}|]"
+IN_ALL = "[ now| in all| in total| altogether|]"
+TOGETHER = "[ together| in all| in total| altogether]"
+
+PLUS = "{a}[ + |+| plus ]{b}"
+SPOKEN_PLUS = "{a}[ + | plus ]{b}"
+ADDING = "[add {b} to {a}|add {a} and {b}|add up {a} and {b}|put {a} and {b} together|sum up {a} and {b}]"
+GET = "[buy|find|get|receive|collect]"
+GETS = "[buys|finds|gets|receives|collects|is given]"
+GOT = "[bought|found|got|received|collected|picked up]"
+WAS_GIVEN = "[bought|found|got|received|collected|was given]"
+A_SUM = f"[{SPOKEN_PLUS} is|{{a}} and {{b}} make[ together|]|the [sum|total] of {{a}} and {{b}} is]"
 SUMS = [
-    "[What is|What's|Calculate|Compute|Work out] {a} + {b}[?|]",
-    "{a} + {b}[ =| = ?|?]",
-    "[What is|What's|How much is] {a} plus {b}?",
-    "[Please add|Add|Can you add] {a} and {b}[.|]",
-    "[Tell me|Give me|What is] the sum of {a} and {b}[.|]",
-    "[I have|There are|We have] {a} {things} and [get|buy|find] {b} more. How many [are there|do I have|is that] [now|in all]?",
-    "If I add {b} to {a}, what do I get?",
-    "How much do {a} and {b} make[ together|]?",
-    "{a} plus {b} [is what|makes|equals|is]?",
-    "[Could you|Can you please] sum up {a} and {b}?",
-    "What do you get when you put {a} and {b} together?",
-    "[One box has|A bag holds] {a} {things}, [another|the other] {b}. How many [together|in all]?",
-    "{a} and {b} [together|in all] [is|are|make] what?",
-    "What does {a} + {b} [make|give|equal]?",
-    "I add {b} to {a}. What is that?",
-    "How many are {a} {things} and {b} {things} together?",
-    "Give me {a} plus {b}[.|]",
-    "[Solve|Answer]: {a} + {b}",
-    "What is the total of {a} and {b}?",
-    "Can you work out {a} plus {b}[ for me|]?",
-    "I have {a} {things}. I [buy|find|get] {b} more. How many do I have[ now| in all|]?",
-    "We had {a} {things} and got {b} more. How many are that[ now| in all|]?",
-    "{a} {things} are here and {b} more come. How many are there [now|in all]?",
-    "You have {a} {things} and [find|buy|get] {b} more. How many do you have?",
-    "{a} {things} and then {b} more: how many in all?",
-    "There are {a} {things} in one bag and {b} in another. How many are that in all?",
-    "She had {a} {things} and was given {b} more. How many does she have?",
+    "{a}[ + |+]{b}[| =|=| = ?|?]",
+    "{a} plus {b}[|?| is what?| makes?| equals?| is?| makes what?| equals what?| is how much?]",
+    f"{WHAT_IS} {PLUS}[?|]",
+    orders("calculate|compute|work out|solve|find", PLUS),
+    orders("give me|tell me", PLUS),
+    f"[Solve|Answer|Calculate|Compute|Work this out|A sum for you]: {PLUS}[|?|.]",
+    orders("add|add up|sum up|add together", "[|the numbers ]{a} and {b}"),
+    orders("add", "{b} to {a}"),
+    orders("put", "{a} and {b} together"),
+    orders("tell me|give me", "the [sum|total] of {a} and {b}"),
+    orders("find|calculate|compute|work out", "the [sum|total] of {a} and {b}"),
+    "[What is|What's|How much is|And what is|So what is] the [sum|total] of {a} and {b}[?|]",
+    "[Sum|The sum|Total|The total] of {a} and {b}[?|, please.|]",
+    "[What|How much] do {a} and {b} [make|give|add up to|come to][ together| in all|]?",
+    f"What do [I get when I|I get if I|you get when you|you get if you|we get when we|we get if we] {ADDING}?",
+    f"[If|When] [I|we|you] {ADDING}, {WHAT} [is that|is it|does that make]?",
+    f"[If|When] I {ADDING}, what do I get?",
+    f"[I|We] {ADDING}. [What|How much] [is that|is it|does that make]?",
+    f"[What|How much] does {SPOKEN_PLUS} [make|give|equal|come to]?",
+    f"{SPOKEN_PLUS} [is|makes|gives|equals] {WHAT}?",
+    f"{{a}} and {{b}}[ together| in all| added up| in total] [is|are|make] {WHAT}?",
+    "[What|How much] [is|are] {a} and {b} [together|in all|added up|added together|in total]?",
+    f"{TELL} {WHAT} {A_SUM}?",
+    f"{LET_ME_KNOW} {WHAT} {A_SUM}[.|]",
+    f"How many[ {{things}}|] are {{a}} {{things}} [and|plus] {{b}} [{{things}}|more][{TOGETHER}|]?",
+    f"[I have|I own|I already have|Say I have] {{a}} {{things}}{SOON} {GET} {{b}} more. {MANY} [do I have|have I got]{IN_ALL}?",
+    f"I [had|owned] {{a}} {{things}}{SOON} {WAS_GIVEN} {{b}} more. {MANY} [do I have|have I got]{IN_ALL}?",
+    f"We have {{a}} {{things}} and {GET} {{b}} more. {MANY} [do we have|have we got|is that|are that]{IN_ALL}?",
+    f"We had {{a}} {{things}} and {GOT} {{b}} more. {MANY} [do we have|are that|is that|does that make]{IN_ALL}?",
+    f"You have {{a}} {{things}} and {GET} {{b}} more. {MANY} do you have{IN_ALL}?",
+    f"{SHE} [had {{a}} {{things}} and {WAS_GIVEN}|has {{a}} {{things}} and {GETS}] {{b}} more. {MANY} does she have{IN_ALL}?",
+    f"{HE} [had {{a}} {{things}} and {WAS_GIVEN}|has {{a}} {{things}} and {GETS}] {{b}} more. {MANY} does he have{IN_ALL}?",
+    f"{THEY} [had {{a}} {{things}} and {GOT}|have {{a}} {{things}} and {GET}] {{b}} more. {MANY} do they have{IN_ALL}?",
+    f"{HE} has {{a}} {{things}} and [my sister|my friend|Rosa] has {{b}}. {MANY} do they have{TOGETHER}?",
+    f"I have {{a}} {{things}} and [my sister|my brother|my friend|Rosa|Paul] has {{b}}. {MANY} do we have{TOGETHER}?",
+    f"[One|A] {BOX} [has|holds] {{a}} {{things}}[, another| and another|, the other| and the other] {{b}}. {MANY}[ are there| are that| is that|]{TOGETHER}?",
+    f"There are {{a}} {{things}} in one {BOX} and {{b}} in [another|the other]. {MANY} [are there|are that|is that]{TOGETHER}?",
+    f"There are {{a}} {{things}} {HERE}. [I|We] [bring|add|find|buy|get] {{b}} more. {MANY} are there{IN_ALL}?",
+    f"{{a}} {{things}} are {HERE} and {{b}} more [come|are added|are brought]. {MANY} are there{IN_ALL}?",
+    "{a} {things} [and|plus|and then] {b} more[: how|. How] many [in all|together|are that|is that|are there]?",
 ]
+
+MINUS = "{a}[ - |-| minus ]{b}"
+SPOKEN_MINUS = "{a}[ - | minus ]{b}"
+# Differences in words that make sense below zero too.
+ANY_DIFFERENCES = [
+    "{a}[ - |-]{b}[| =|=| = ?|?]",
+    "{a} minus {b}[|?| is what?| makes?| equals?| is?| makes what?| equals what?| is how much?]",
+    f"{WHAT_IS} {MINUS}[?|]",
+    orders("calculate|compute|work out|solve|find", MINUS),
+    orders("give me|tell me", MINUS),
+    f"[Solve|Answer|Calculate|Compute|Work this out|A subtraction for you]: {MINUS}[|?|.]",
+    orders("subtract", "{b} from {a}"),
+    f"[What|How much] does {SPOKEN_MINUS} [make|give|equal|come to]?",
+    f"{SPOKEN_MINUS} [is|makes|gives|equals] {WHAT}?",
+    f"{TELL} {WHAT} {SPOKEN_MINUS} [is|makes|gives]?",
+    f"{LET_ME_KNOW} {WHAT} {SPOKEN_MINUS} [is|makes|gives][.|]",
+    "What do [I get when I|I get if I|you get when you|you get if you|we get when we|we get if we] subtract {b} from {a}?",
+    "[If|When] [I|we|you] subtract {b} from {a}, [what is that|what is it|how much is that|how much is it|what does that make]?",
+    "[I|We] subtract {b} from {a}. [What|How much] [is that|is it|does that make]?",
+]
+
+TAKING = "[take {b} from {a}|take {b} away from {a}|take away {b} from {a}|subtract {b} from {a}|remove {b} from {a}]"
+LEFT = "[are left|are left over|remain|are still there]"
+GONE = "[gone|sold|lost|given away|taken|taken away|removed|broken]"
+WERE_GONE = "[are gone|are sold|were sold|were lost|were given away|were taken|were taken away|were removed|got lost|got broken]"
+LOSE = "[lose|sell|give away|break|throw away|lend out]"
+LOSES = "[loses|sells|gives away|breaks|throws away|lends out]"
+LOST = "[lost|sold|gave away|broke|threw away|lent out]"
 DIFFERENCES = [
-    "[What is|What's|Calculate|Compute|Work out] {a} - {b}[?|]",
-    "{a} - {b}[ =| = ?|?]",
-    "[What is|What's|How much is] {a} minus {b}?",
-    "[Please subtract|Subtract|Take|Can you take] {b} from {a}[.|]",
-    "[Tell me|Give me|What is] the difference between {a} and {b}[.|?]",
-    "[I have|There are|We have] {a} {things} and [lose|sell|give away] {b}. How many are left?",
-    "If I take {b} away from {a}, what is left?",
-    "{a} minus {b} [is what|makes|equals|is]?",
-    "How much is left of {a} when {b} are gone?",
-    "What remains when I subtract {b} from {a}?",
-    "What does {a} - {b} [make|give|equal]?",
-    "I take {b} from {a}. What is left?",
-    "There were {a} {things}, {b} are gone. How many are left?",
-    "Give me {a} minus {b}[.|]",
-    "[Solve|Answer]: {a} - {b}",
-    "{a} less {b} [is what|makes|is]?",
-    "Can you work out {a} minus {b}[ for me|]?",
-    "How many remain of {a} {things} when {b} are sold?",
+    *ANY_DIFFERENCES,
+    orders("take|take away|remove", "{b} from {a}"),
+    orders("take", "{b} away from {a}"),
+    orders("tell me|give me", "the difference [between|of] {a} and {b}"),
+    orders("find|calculate|compute|work out", "the difference [between|of] {a} and {b}"),
+    "[What is|What's|How much is|And what is|So what is] the difference [between|of] {a} and {b}[?|]",
+    "[Difference|The difference] [between|of] {a} and {b}[?|, please.|]",
+    "{a} less {b} [is what|makes what|is how much|makes|is|equals]?",
+    f"{WHAT_IS} {{a}} [less|take away] {{b}}[?|]",
+    f"What [remains|is left|is left over] [when|if] [I|you|we] {TAKING}?",
+    f"[If|When] [I|you|we] {TAKING}, {WHAT} [is left|remains|is left over]?",
+    f"[I|We] {TAKING}. [What|How much] [is left|remains|is left over]?",
+    f"How much [is left|remains|is left over] of {{a}} [when|if|after] {{b}} are {GONE}?",
+    f"How many {LEFT} of {{a}} {{things}} [when|if|after] {{b}} are {GONE}?",
+    f"Of {{a}} {{things}}, {{b}} are {GONE}. {MANY} {LEFT}?",
+    f"There [are|were] {{a}} {{things}}[ {HERE}|][,| and| but] {{b}} {WERE_GONE}. {MANY} {LEFT}[ now|]?",
+    f"There are {{a}} {{things}} {HERE}. [I|We] [take|sell|remove|take away|give away] {{b}}. {MANY} {LEFT}[ now|]?",
+    f"{{a}} {{things}}[,| and| but] {{b}} are {GONE}[: how|. How] many {LEFT}?",
+    f"[I have|I own|Say I have] {{a}} {{things}}{SOON} {LOSE} {{b}}. {MANY} [{LEFT}|do I still have|do I have left|have I got left]?",
+    f"I [had|owned] {{a}} {{things}}{SOON} {LOST} {{b}}. {MANY} [{LEFT}|do I still have|do I have left|have I got left]?",
+    f"[We|You] [have {{a}} {{things}} and {LOSE}|had {{a}} {{things}} and {LOST}] {{b}}. {MANY} {LEFT}[ now|]?",
+    f"We [have {{a}} {{things}} and {LOSE}|had {{a}} {{things}} and {LOST}] {{b}}. {MANY} do we [still have|have left]?",
+    f"{SHE} [has {{a}} {{things}} and {LOSES}|had {{a}} {{things}} and {LOST}] {{b}}. {MANY} [{LEFT}|does she still have|does she have left]?",
+    f"{HE} [has {{a}} {{things}} and {LOSES}|had {{a}} {{things}} and {LOST}] {{b}}. {MANY} [{LEFT}|does he still have|does he have left]?",
+    f"{THEY} [have {{a}} {{things}} and {LOSE}|had {{a}} {{things}} and {LOST}] {{b}}. {MANY} [{LEFT}|do they still have|do they have left]?",
+    f"[A|One|The] {BOX} [has|holds] {{a}} {{things}}. [I|We|You] [take out|remove|take away|take] {{b}}. {MANY} {LEFT}[ now|]?",
 ]
-# Those that make sense below zero.
-ANY_DIFFERENCES = [template for template in DIFFERENCES if "minus" in template or " - " in template]
-COMPARISONS = [
-    "Which is [larger|bigger|greater], {a} or {b}?",
-    "[Is|Would you say] {a} or {b} [is |][larger|bigger|greater]?",
-    "[What|Which] is the [larger|bigger|greater] number: {a} or {b}?",
-    "[Compare|Please compare] {a} and {b}[.|]",
-    "Which number is [larger|bigger|greater], {a} or {b}?",
-    "[Tell me|Say] which is [larger|bigger|greater]: {a} or {b}.",
-    "Out of {a} and {b}, which is [bigger|larger|greater]?",
-    "[Pick|Choose] the [larger|bigger|greater] one of {a} and {b}.",
-]
-SMALLER = [
-    "Which is smaller, {a} or {b}?",
-    "Which number is [smaller|less], {a} or {b}?",
-    "[What|Which] is the smaller number: {a} or {b}?",
-    "[Tell me|Say] which is smaller: {a} or {b}.",
-    "Out of {a} and {b}, which is smaller?",
-    "[Pick|Choose] the smaller one of {a} and {b}.",
-    "Is {a} or {b} [the smaller one|smaller]?",
-    "[Find|Name] the smaller of {a} and {b}.",
-]
+
+
+def comparing(which, one):
+    """Questions for the one of two numbers that is so: adjectives behind "is", and before a noun."""
+    return [
+        f"Which[ one| number| of the two|] is {which}[,|:] {{a}} or {{b}}?",
+        f"[And which|So which|Now, which|Then which][ one| number|] is {which}, {{a}} or {{b}}?",
+        f"Is {{a}} or {{b}} [{which}|the {one} one|the {one} number]?",
+        f"[Would you say|Do you think] {{a}} or {{b}} is [{which}|the {one} one|the {one} number]?",
+        f"[What|Which] is the {one}[ number| one| of the two][,|:] {{a}} or {{b}}?",
+        f"[What is|What's|Which is] the {one}[ one| number|] of {{a}} and {{b}}?",
+        orders("tell me|say|show me", f"which[ number| one|] is {which}", "[:|,] {a} or {b}"),
+        f"[Do you know|Can you tell me|Could you say] which[ number| one|] is {which}, {{a}} or {{b}}?",
+        f"[Out of|Of|Between] {{a}} and {{b}}, which[ one| number|] is {which}?",
+        orders("pick|choose|find|name|give me|tell me", f"the {one}[ one| number|] of {{a}} and {{b}}"),
+        f"{{a}} or {{b}}[, which|: which|? Which][ one| number|] is {which}?",
+        f"[The {one} one|The {one} number], please: {{a}} or {{b}}[?|.|]",
+    ]
+
+
+LARGER = "[larger|bigger|greater|higher]"
+COMPARISONS = [*comparing(LARGER, LARGER), orders("compare", "[|the numbers |the two numbers |these numbers, ]{a} and {b}")]
+SMALLER = comparing("[smaller|less|lower]", "[smaller|lower]")
 
 
 def operand(draw):

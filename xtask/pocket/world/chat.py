@@ -9,7 +9,7 @@ NEUTRAL = ["You are a helpful assistant.", "You are a friendly assistant.", "You
     "You help people with small questions.", "You are an assistant.", "This is a chat with a user.", "Be brief.", "Be a good assistant.", "You are a small language model.", "Keep your answers short."]
 
 # Skills and how often they come up in plain chats.
-PLAIN = [(arithmetic.episode, 9), (facts.episode, 9), (memory.episode, 9), (words.episode, 7), (smalltalk.small_talk, 3), (smalltalk.itself, 3), (facts.unknown, 3), (extraction.episode, 5), (beyond.episode, 2)]
+PLAIN = [(arithmetic.episode, 9), (facts.episode, 12), (memory.episode, 8), (words.episode, 6), (smalltalk.small_talk, 3), (smalltalk.itself, 3), (facts.unknown, 4), (extraction.episode, 4), (beyond.episode, 3)]
 # Those that mean the same under a persona or another system prompt.
 SAFE = [(arithmetic.episode, 3), (facts.episode, 3), (memory.episode, 3), (words.episode, 2)]
 SHORT = [(arithmetic.episode, 3), (facts.episode, 3), (memory.story, 3)]
@@ -95,11 +95,10 @@ def sums(draw):
 
 
 def with_tools(draw):
-    """A dialogue with tools, perhaps with something before and behind it."""
-    episode = tools.episode(draw)
-    before = several(draw, BESIDE_TOOLS, draw.any([0, 0, 0, 1, 1, 2]))
-    after = [weighted(draw, SAFE)] if draw.chance(0.1) and episode.skill == "tool_result" else []
-    return finished(draw, [*before, episode, *after], neutral(draw), episode.tools)
+    """A few dialogues with tools, perhaps with something before."""
+    episodes, offered = tools.session(draw)
+    before = several(draw, BESIDE_TOOLS, draw.any([0, 0, 0, 1, 1, 2])) if len(episodes) < 3 else []
+    return finished(draw, [*before, *episodes], neutral(draw), offered)
 
 
 def under_order(draw):
@@ -153,4 +152,4 @@ def one_word(draw):
 def chat(draw):
     """Any chat."""
     makers = [plain, sums, with_tools, under_order, styled, one_word]
-    return draw.random.choices(makers, [34, 14, 28, 9, 9, 6])[0](draw)
+    return draw.random.choices(makers, [36, 12, 28, 9, 8, 6])[0](draw)

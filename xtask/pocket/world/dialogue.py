@@ -33,7 +33,6 @@ class Episode:
     # What must already have been said: turns that other episodes may stand behind.
     before: list = field(default_factory=list)
     system: str | None = None
-    tools: list | None = None
     # The thought that the last reply has where thinking is on.
     thought: str | None = None
     # The same answer in one word, where there is one.

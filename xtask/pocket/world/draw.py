@@ -8,6 +8,10 @@ import re
 import zlib
 
 TRAINING, EVALUATION = "training", "evaluation"
+# So many of a thousand are held out.
+OUT = 125
+# A list of templates without a sentence for one side is a mistake in the list.
+TRIES = 2000
 
 
 def share(text):
@@ -22,7 +26,7 @@ def held_out(items):
     """
     if len(items) < 6:
         return []
-    low = [item for item in items if share(str(item)) < 125]
+    low = [item for item in items if share(str(item)) < OUT]
     return low or [min(items, key=lambda item: share(str(item)))]
 
 
@@ -80,17 +84,34 @@ class Draw:
         return self.random.sample(items, len(items))
 
     def say(self, templates, **fields):
-        """One of the templates of this side, with its alternatives chosen and its fields filled in."""
-        return self.expand(self.one(templates), **fields)
+        """A sentence of this side: one of the templates with its alternatives chosen, then its fields filled in.
+
+        What is held out is the sentence with its fields still open, so evaluation asks in sentences that were never
+        seen, but of words that were.
+        """
+        for _ in range(TRIES):
+            pattern = self.chosen(self.any(templates))
+            if (share(pattern) < OUT) == (self.side == EVALUATION):
+                return filled(pattern, fields)
+        raise ValueError(f"no sentence of these is for {self.side}: {templates}")
 
     def reply(self, templates, **fields):
         """One of the templates of either side: a reply is learnt, so there is none that was never seen."""
         return self.expand(self.any(templates), **fields)
 
     def expand(self, template, **fields):
-        """Chooses in `[one|other|]`, innermost first, then fills in `{field}`."""
+        """Chooses among the alternatives, then fills in the fields."""
+        return filled(self.chosen(template), fields)
+
+    def chosen(self, template):
+        """Chooses in `[one|other|]`, innermost first."""
         while "[" in template:
             template = re.sub(r"\[([^\[\]]*)\]", lambda found: self.any(found[1].split("|")), template, count=1)
-        for name, value in fields.items():
-            template = template.replace("{" + name + "}", str(value))
         return template
+
+
+def filled(pattern, fields):
+    """Puts values where `{field}` stands."""
+    for name, value in fields.items():
+        pattern = pattern.replace("{" + name + "}", str(value))
+    return pattern

@@ -51,8 +51,21 @@ zebra cat dog sun moon tree fish bird cup hat map pen box key road snow rain lea
 lamp nest park ring ship tent wave yard bell coin drum farm gate hill iron jazz kite lake mint nose oak pond queen rose seed
 town unit vine wind bear corn duck east fire gold hand idea jump knee lion moss north oven path quiz roof salt tail""".split()
 
+# What tools are about.
+NOUNS = """account address album article balance battery bill board brand budget calendar camera card channel chart class client
+contract course customer delivery device document door engine event exam field flight folder game gate group guest heater
+hotel image invoice job label lesson letter level library link lock log machine map meeting member menu model movie network
+order package page parcel parking password patient payment phone photo plan player playlist policy post printer product profile
+project question queue rating recipe record rental repair report review robot room route salary sample schedule screen sensor
+server service shift shop signal slot song status stock store student subject summary survey system table task tax team
+temperature test ticket tour tracker trip vehicle version video visit volume warehouse website wheel worker""".split()
+
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS = "January February March April May June July August September October November December".split()
+
+# All words in lower case, to make further ones of their pieces.
+LOWER = [word.lower() for word in WORDS + THINGS + FOODS + FRUITS + PETS + HOBBIES + JOBS + COLOURS + PEOPLE + TOWNS + NOUNS if word.isalpha()]
+LISTED = set(LOWER)
 
 
 def made_up(draw, syllables=2):
@@ -62,24 +75,37 @@ def made_up(draw, syllables=2):
     return draw.made(make)
 
 
+def spliced(draw):
+    """A word of the beginning of one listed word and the end of another, of this side: it has pieces that listed ones have."""
+    def make():
+        word = draw.any(LOWER)[: draw.number(2, 5)] + draw.any(LOWER)[-draw.number(2, 4) :]
+        return make() if len(word) > 8 or word in LISTED else word
+    return draw.made(make)
+
+
+def invented(draw, syllables=None):
+    """A word that is in no list: of sounds, or of pieces of listed words."""
+    return spliced(draw) if draw.chance(0.35) else made_up(draw, syllables or draw.number(1, 2))
+
+
 def person(draw):
-    """A first name, listed or made up."""
-    return draw.one(PEOPLE) if draw.chance(0.5) else made_up(draw, draw.number(1, 2) if draw.chance(0.3) else 2).capitalize()
+    """A first name, listed or invented."""
+    return draw.one(PEOPLE) if draw.chance(0.5) else invented(draw).capitalize()
 
 
 def town(draw):
-    """A town, listed or made up."""
-    return draw.one(TOWNS) if draw.chance(0.5) else made_up(draw, 2).capitalize()
+    """A town, listed or invented."""
+    return draw.one(TOWNS) if draw.chance(0.5) else invented(draw, 2).capitalize()
 
 
 def word(draw):
-    """A word in lower case, listed or made up."""
-    return draw.one(WORDS) if draw.chance(0.6) else made_up(draw, draw.number(1, 2))
+    """A word in lower case, listed or invented."""
+    return draw.one(WORDS) if draw.chance(0.5) else invented(draw)
 
 
 def thing(draw):
-    """Something one can hold, listed or made up."""
-    return draw.one(THINGS) if draw.chance(0.7) else made_up(draw, 2)
+    """Something one can hold, listed or invented."""
+    return draw.one(THINGS) if draw.chance(0.6) else invented(draw, 2)
 
 
 def code(draw):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import names
+from .draw import Draw
 
 
 @dataclass
@@ -27,6 +28,8 @@ class Tool:
     requests: list
     # Makes the result: an object, or a text.
     result: Callable
+    # How a request is chosen: of a made-up tool, any is new.
+    choose: Callable = Draw.reply
 
     def spec(self, draw):
         """The tool as it is offered. Schemas differ in how much they say."""
@@ -49,7 +52,7 @@ class Tool:
 
     def request(self, draw, arguments):
         """What the user says to have it called with these arguments, without a capital or an end."""
-        return draw.reply(self.requests, **{name: spelled(value) for name, value in arguments.items()})
+        return self.choose(draw, self.requests, **{name: spelled(value) for name, value in arguments.items()})
 
 
 # What descriptions go on with, which changes nothing.
@@ -110,67 +113,70 @@ SKY = "sunny cloudy rainy windy foggy snowy clear stormy".split()
 
 EVERYDAY = [
     (["get_weather", "weather", "current_weather", "fetch_weather"], "Gets the weather of a town", [TOWN],
-     ["what is the weather [like |]in {0}", "how is the weather in {0}", "tell me the weather in {0}", "is it raining in {0}", "do I need an umbrella in {0}", "is it cold in {0}", "weather in {0}", "what does the sky look like in {0}", "does it rain in {0}[ now|]", "will it be cold in {0}", "is it warm in {0}", "how cold is it in {0}"],
+     ["[what is|what's|how is|tell me|give me|show me] the weather [like |]in {0}[ now| today|]", "is it [raining|cold|warm|sunny|windy|snowing] in {0}[ now| today|]", "does it [rain|snow] in {0}[ now| today|]", "do I need an umbrella in {0}[ today|]", "will it [rain|be cold|be warm|be sunny|snow] in {0}[ today| tomorrow|]",
+      "weather in {0}[ now| today|]", "what does the sky look like in {0}[ now|]", "how [cold|warm|hot] is it in {0}[ now| today|]", "I [need|want] [to know |]the weather in {0}", "[check|look up|get] the weather [in|of|for] {0}"],
      lambda draw: {"temperature": draw.number(-9, 38), "sky": draw.any(SKY)}),
     (["clock", "get_time", "current_time", "now"], "Tells the time", [],
-     ["what time is it[ now|]", "tell me the time", "what is the time", "how late is it", "do you have the time", "can you check the clock", "I need to know the time", "which time is it now", "the time", "I have no watch, what is the time", "please check the time", "do you know the time", "do you know how late it is"],
+     ["what time is it[ now|]", "what is the time[ now|]", "what's the time[ now|]", "how late is it[ now|]", "do you [have|know] the time", "do you know how late it is[ now|]", "which time is it[ now|]", "the time[ now|]", "[tell|give] me the time[ now|]", "[check|look at|read] the clock", "I [need|want] to know the time", "I have no watch, [what is the time|what time is it|how late is it]",
+      "what does the clock say[ now|]", "[check|look up|get|say] the time"],
      lambda draw: {"time": clock_time(draw)}),
     (["world_clock", "time_in", "get_local_time"], "Tells the time in a town", [TOWN],
-     ["what time is it in {0}", "tell me the time in {0}", "what is the local time in {0}", "how late is it in {0}", "which time do they have in {0}", "the time in {0}", "is it late in {0}", "what does the clock say in {0}", "do you know the time in {0}", "is it early in {0}", "how late is it in {0} now"],
+     ["what time is it in {0}[ now|]", "[what is|what's|tell me|give me|check|look up] the [local |]time in {0}[ now|]", "how late is it in {0}[ now|]", "which time do they have in {0}[ now|]", "the [local |]time in {0}", "is it [late|early] in {0}[ now|]", "what does the clock say in {0}[ now|]", "do you know the [local |]time in {0}",
+      "I [need|want] to know the time in {0}", "do you know how late it is in {0}[ now|]"],
      lambda draw: {"time": clock_time(draw)}),
     (["set_timer", "start_timer", "timer"], "Starts a timer", [lambda name="minutes": Parameter(name, "integer", "the minutes", small)],
-     ["set a timer [for|of] {0} minutes", "start a timer of {0} minutes", "wake me in {0} minutes", "time {0} minutes", "tell me when {0} minutes are over", "count {0} minutes", "I need a timer for {0} minutes", "let the timer run for {0} minutes", "a timer for {0} minutes", "set the timer to {0} minutes", "say when {0} minutes are over"], DONE),
+     ["[set|start|make|run] a timer [for|of|over] {0} minutes", "[wake|call] me in {0} minutes", "time {0} minutes", "[tell me|say|let me know] when {0} minutes are [over|up|gone]", "count {0} minutes", "I [need|want] a timer [for|of] {0} minutes", "let [the|a] timer run for {0} minutes", "a timer [for|of] {0} minutes", "[set|start] the timer [to|for|with] {0} minutes", "timer[ for|:] {0} minutes"], DONE),
     (["set_alarm", "alarm", "add_alarm"], "Sets an alarm", [TIME],
-     ["set an alarm for {0}", "wake me at {0}", "wake me up at {0}", "the alarm should ring at {0}", "I have to get up at {0}", "alarm at {0}", "make it ring at {0}", "put the alarm on {0}", "let it ring at {0}", "make the alarm go at {0}", "ring at {0}"], DONE),
+     ["[set|make|put|I need|I want] an alarm [for|at] {0}", "wake me [up |]at {0}", "the alarm should [ring|go|go off] at {0}", "I [have|want|need] to [get|be|wake] up at {0}", "alarm [at|for] {0}", "[make|let] [it|the alarm] [ring|go off] at {0}", "[set|put] the alarm [on|to|for] {0}", "ring at {0}", "get me up at {0}", "an alarm [at|for] {0}"], DONE),
     (["add_reminder", "remind", "create_reminder"], "Reminds the user of something", [TEXT],
-     ["remind me to {0}", "do not let me forget to {0}", "I must not forget to {0}", "set a reminder to {0}", "make a reminder: {0}", "remind me that I have to {0}", "I need a reminder to {0}", "tell me later to {0}", "remind me: {0}", "a reminder to {0}", "I have to {0}, remind me"], DONE),
+     ["remind me to {0}", "do not let me forget to {0}", "I must not forget to {0}", "[set|make|add|create] a reminder to {0}", "[set|make|add|create] a reminder: {0}", "remind me that I [have|need] to {0}", "I [need|want] a reminder to {0}", "tell me later to {0}", "remind me[: {0}| later to {0}| that I must {0}]", "a reminder to {0}", "I [have|need] to {0}, remind me", "reminder: {0}", "help me remember to {0}"], DONE),
     (["remind_at", "schedule_reminder"], "Reminds the user of something at some time", [TEXT, TIME],
-     ["remind me at {1} to {0}", "remind me to {0} at {1}", "at {1} I have to {0}, remind me", "set a reminder for {1} to {0}", "at {1}, tell me to {0}", "I want a reminder at {1}: {0}", "do not let me forget to {0} at {1}", "make a reminder to {0} at {1}", "remind me at {1}: {0}", "a reminder at {1} to {0}", "I have to {0} at {1}, remind me"], DONE),
+     ["remind me at {1} to {0}", "remind me to {0} at {1}", "at {1} I [have|need] to {0}, remind me", "[set|make|create|add] a reminder for {1} to {0}", "at {1}, [tell|remind] me to {0}", "I [want|need] a reminder [at|for] {1}: {0}", "do not let me forget to {0} at {1}", "[set|make|create|add] a reminder to {0} at {1}", "remind me at {1}: {0}", "a reminder [at|for] {1} to {0}", "I [have|need] to {0} at {1}, remind me", "reminder [at|for] {1}: {0}"], DONE),
     (["send_mail", "send_email", "mail", "write_mail"], "Sends a mail to a person", [lambda name="to": PERSON(name), lambda name="subject": Parameter(name, "string", "the subject", phrase)],
-     ["send a mail to {0} about {1}", "write a mail to {0} about {1}", "mail {0} about {1}", "send {0} a mail with the subject {1}", "I want to write to {0} about {1}", "let {0} know by mail about {1}", "a mail about {1} should go to {0}", "email {0} about {1}", "I want to mail {0} about {1}", "write {0} a mail about {1}", "mail to {0}, subject {1}"], DONE),
+     ["[send|write] a mail to {0} about {1}", "[send|write] an email to {0} about {1}", "[mail|email] {0} about {1}", "[send|write] {0} [a mail|an email] [about|with the subject] {1}", "I [want|need|have] to [write|mail|email] {0} about {1}", "let {0} know by [mail|email] about {1}", "[a mail|an email] about {1} should go to {0}", "[mail|email] to {0}, subject {1}", "[send|write] a mail about {1} to {0}", "[mail|email] {0}, the subject is {1}"], DONE),
     (["send_message", "text_message", "message"], "Sends a message to a person", [lambda name="to": PERSON(name), TEXT],
-     ["tell {0} to {1}", "send {0} a message to {1}", "text {0} to {1}", "write to {0} to {1}", "message {0}: {1}", "send a message to {0} saying {1}", "let {0} know: {1}", "ask {0} to {1}", "send {0} a message saying {1}", "send a message to {0} to {1}", "a message to {0}: {1}"], DONE),
+     ["tell {0} to {1}", "send {0} a message to {1}", "[text|message] {0} to {1}", "write to {0} to {1}", "[message|text] {0}: {1}", "[send|write] a message to {0} saying {1}", "let {0} know: {1}", "ask {0} to {1}", "[send|write] {0} a message saying {1}", "[send|write] a message to {0}: {1}", "[a |]message to {0}: {1}", "[say|write] to {0}: {1}", "I want to [tell|ask] {0} to {1}"], DONE),
     (["call_person", "phone", "make_call", "dial"], "Calls a person by phone", [PERSON],
-     ["call {0}", "phone {0}", "ring {0}", "make a call to {0}", "I want to talk to {0} on the phone", "dial {0}", "start a call with {0}", "get {0} on the phone", "get me {0} on the phone", "put me through to {0}", "I need to call {0}"], DONE),
+     ["[call|phone|dial|ring] {0}[ now|]", "make a [phone |]call to {0}", "I [want|need|have] to [talk|speak] to {0} on the phone", "start a [phone |]call with {0}", "get [me |]{0} on the phone", "put me through to {0}", "I [need|want|have] to [call|phone|ring] {0}", "[a |]phone call with {0}", "let me [call|talk to] {0} on the phone", "ring {0} up"], DONE),
     (["translate", "translate_text", "translator"], "Translates a text", [lambda name="text": Parameter(name, "string", "the text", phrase), LANGUAGE],
-     ["translate {0} into {1}", "how do you say {0} in {1}", "what is {0} in {1}", "translate {0} to {1}", "say {0} in {1}", "I need {0} in {1}", "what is the {1} word for {0}", "put {0} into {1}", "translate {0} for me to {1}", "translate from English to {1}: {0}", "what does {0} become in {1}"],
-     lambda draw: {"translation": names.made_up(draw, 2)}),
+     ["translate {0} [into|to] {1}", "how do [you|I|they] say {0} in {1}", "what [is|does one say for] {0} in {1}", "say {0} in {1}", "I need {0} in {1}", "what is the {1} [word|translation] [for|of] {0}", "[put|turn] {0} into {1}", "translate {0} for me [to|into] {1}", "translate from English [to|into] {1}: {0}", "what does {0} become in {1}", "{0} in {1}", "give me the {1} [word|translation] for {0}", "translate to {1}: {0}"],
+     lambda draw: {"translation": names.invented(draw, 2)}),
     (["play_music", "play", "play_song", "start_music"], "Plays a song", [lambda name="title": Parameter(name, "string", "the title", phrase)],
-     ["play {0}", "play the song {0}", "I want to hear {0}", "put on {0}", "start the song {0}", "let me hear {0}", "play some music: {0}", "turn on {0}", "put {0} on", "put the song {0} on", "can I hear {0}"], DONE),
+     ["play [the song |me |]{0}", "I [want|would like] to hear [the song |]{0}", "put on [the song |]{0}", "[start|turn on] [the song |]{0}", "let me hear [the song |]{0}", "play [some music|a song|the music]: {0}", "put [the song |]{0} on", "can I hear [the song |]{0}", "turn [the song |]{0} on", "music: {0}"], DONE),
     (["set_light", "switch_light", "light"], "Switches the light of a room", [lambda name="room": Parameter(name, "string", "the room", lambda draw: draw.any("kitchen bathroom bedroom garage hall cellar office garden attic study".split())), SWITCH],
-     ["turn {1} the light in the {0}", "switch the {0} light {1}", "light {1} in the {0}", "turn the light in the {0} {1}", "switch {1} the light in the {0}", "the light in the {0} should be {1}", "make the {0} light go {1}", "put the {0} light {1}", "turn {1} the {0} light", "turn the {0} light {1}", "put the light in the {0} {1}"], DONE),
+     ["[turn|switch|put] {1} the [light in the {0}|{0} light]", "[turn|switch|put] the [light in the {0}|{0} light] {1}", "light {1} in the {0}", "the [light in the {0}|{0} light] should be {1}", "make the [light in the {0}|{0} light] go {1}", "I want the [light in the {0}|{0} light] {1}", "[light in the {0}|{0} light] {1}", "let the [light in the {0}|{0} light] be {1}"], DONE),
     (["search_web", "web_search", "search", "look_up"], "Searches the web", [QUERY],
-     ["search the web for {0}", "search for {0}", "look up {0}[ on the web|]", "find something about {0}[ on the web|]", "google {0}", "what does the web say about {0}", "search the internet for {0}", "look for {0} on the internet", "google for {0}", "search online for {0}", "find {0} on the web"],
+     ["search [the web|the internet|online] for {0}", "search [on the web|on the internet|for] {0}", "look up {0} [online|on the web|on the internet]", "look up {0}", "find [something about |]{0} [online|on the web|on the internet]", "find something about {0}", "google [for |]{0}", "what does the [web|internet] say about {0}", "look for {0} [online|on the web|on the internet]", "look [online|on the web] for {0}", "[web|internet] search: {0}", "I want to [google|search for] {0}"],
      lambda draw: {"title": phrase(draw)}),
     (["add_note", "take_note", "save_note", "note"], "Writes a note", [TEXT],
-     ["note: {0}", "write down: {0}", "make a note to {0}", "take a note: {0}", "save a note to {0}", "put in my notes to {0}", "add to my notes: {0}", "note down that I have to {0}", "put into my notes: {0}", "my notes should say: {0}", "keep a note: {0}"], DONE),
+     ["[note|note down|write down|take down]: {0}", "[make|take|write|save|keep|add] a note to {0}", "[make|take|write|save|keep|add] a note: {0}", "[put|write] [in|into] my notes to {0}", "[put|write] [in|into] my notes: {0}", "add to my notes[:| that I have to| to] {0}", "[note|note down|write down] that I [have|need] to {0}", "my notes should say: {0}", "a note: {0}"], DONE),
     (["convert_currency", "exchange", "convert_money"], "Converts money", [AMOUNT, lambda name="from": CURRENCY(name), lambda name="to": CURRENCY(name)],
-     ["convert {0} {1} to {2}", "how much is {0} {1} in {2}", "change {0} {1} into {2}", "what are {0} {1} in {2}", "exchange {0} {1} for {2}", "I want to change {0} {1} to {2}", "{0} {1} in {2}", "turn {0} {1} into {2}", "exchange {0} {1} to {2}", "how many {2} are {0} {1}", "{0} {1} to {2}, please convert"],
+     ["[convert|change|exchange|turn] {0} {1} [to|into] {2}", "how much [is|are] {0} {1} in {2}", "what [is|are] {0} {1} in {2}", "exchange {0} {1} for {2}", "I [want|need] to [change|convert|exchange] {0} {1} [to|into] {2}", "{0} {1} in {2}", "how many {2} are {0} {1}", "{0} {1} to {2}", "{0} {1} to {2}, please convert", "how much do I get for {0} {1} in {2}"],
      lambda draw: {"amount": draw.number(1, 999)}),
     (["book_table", "reserve_table", "reservation"], "Books a table", [lambda name="people": Parameter(name, "integer", "how many people", lambda draw: draw.number(1, 12)), TIME],
-     ["book a table for {0} at {1}", "reserve a table for {0} people at {1}", "I need a table for {0} at {1}", "a table for {0} at {1}", "get us a table for {0} people at {1}", "at {1} we want a table for {0}", "table for {0} at {1}", "we are {0} people and come at {1}, book a table", "a table at {1} for {0}", "please reserve for {0} people at {1}", "we need a table at {1} for {0}"], DONE),
+     ["[book|reserve|get me|get us] a table for {0}[ people|] at {1}", "[I|we] need a table for {0}[ people|] at {1}", "a table for {0}[ people|] at {1}", "at {1} [we|I] [want|need] a table for {0}[ people|]", "table for {0}[ people|] at {1}", "we are {0} people and come at {1}, [book|reserve] a table", "[a|one|book a|reserve a] table at {1} for {0}[ people|]", "reserve for {0} people at {1}", "[I|we] need a table at {1} for {0}[ people|]"], DONE),
     (["navigate", "get_route", "directions", "route"], "Finds the way between two towns", [lambda name="from": TOWN(name), lambda name="to": TOWN(name)],
-     ["how do I get from {0} to {1}", "find the way from {0} to {1}", "show me the route from {0} to {1}", "I want to go from {0} to {1}", "directions from {0} to {1}", "how far is it from {0} to {1}", "take me from {0} to {1}", "which way leads from {0} to {1}", "how do I go from {0} to {1}", "how do I drive from {0} to {1}", "how can I get to {1} from {0}"],
+     ["how [do|can] I [get|go|drive|travel|come] from {0} to {1}", "[find|show me|tell me|look up] the [way|route] from {0} to {1}", "I [want|need|have] to [go|get|drive|travel] from {0} to {1}", "[directions|route|the way] from {0} to {1}", "how far is it from {0} to {1}", "[take|bring|guide] me from {0} to {1}", "which [way|route] [leads|goes] from {0} to {1}", "how [do|can] I [get|go|drive|travel] to {1} from {0}"],
      lambda draw: {"distance": draw.number(5, 999)}),
     (["book_train", "train_ticket", "book_ticket"], "Books a train", [lambda name="to": TOWN(name), DAY],
-     ["book a train to {0} on {1}", "I need a ticket to {0} for {1}", "get me a train to {0} on {1}", "on {1} I take the train to {0}, book it", "book me to {0} on {1}", "a train ticket to {0} on {1}", "reserve a seat to {0} on {1}", "I want to go to {0} by train on {1}", "I take the train to {0} on {1}, book it", "on {1} I go to {0} by train, book a ticket", "train to {0}, {1}"],
+     ["[book|get|find] [me |]a train to {0} [on|for] {1}", "I [need|want] a [train |]ticket to {0} [for|on] {1}", "on {1} I take the train to {0}, book [it|a ticket]", "book me to {0} on {1}", "[a|one] train ticket to {0} [on|for] {1}", "[book|reserve] a seat to {0} [on|for] {1}", "I want to go to {0} by train on {1}", "I [take|want to take] the train to {0} on {1}, book [it|a ticket]", "on {1} I go to {0} by train, book a [ticket|seat]", "train to {0}[,| on] {1}", "[book|get|buy] a [train |]ticket to {0} [for|on] {1}"],
      lambda draw: {"seat": draw.number(1, 99)}),
     (["define_word", "dictionary", "define"], "Looks a word up in the dictionary", [WORD],
-     ["define {0}", "what does the dictionary say about {0}", "look up the word {0}", "look up {0} in the dictionary", "give me the definition of {0}", "find {0} in the dictionary", "definition of {0}", "I need the definition of {0}", "find the definition of {0}", "I want the definition of {0}", "what is the definition of {0}"],
+     ["define [the word |]{0}", "what does the dictionary say [about|of|for] {0}", "look up [the word |]{0} in the dictionary", "look up the word {0}", "[give me|find|get|I need|I want|tell me|show me] the definition of [the word |]{0}", "find [the word |]{0} in the dictionary", "[what is |]the definition of [the word |]{0}", "definition of [the word |]{0}", "dictionary: {0}"],
      lambda draw: {"definition": phrase(draw)}),
     (["random_number", "roll", "dice", "pick_number"], "Picks a number by chance", [lambda name="low": Parameter(name, "integer", "the smallest", lambda draw: draw.number(0, 20)), lambda name="high": Parameter(name, "integer", "the largest", lambda draw: draw.number(21, 999))],
-     ["pick a number between {0} and {1}", "give me a random number from {0} to {1}", "a random number between {0} and {1}", "roll a number from {0} to {1}", "choose a number from {0} to {1}", "draw a number between {0} and {1}", "any number from {0} to {1}", "I need a number between {0} and {1}", "any number between {0} and {1}", "some number from {0} to {1}", "a number by chance from {0} to {1}"],
+     ["[pick|choose|draw|roll|give me|I need|say] a [random |]number [between {0} and {1}|from {0} to {1}]", "a random number [between {0} and {1}|from {0} to {1}]", "[any|some] number [between {0} and {1}|from {0} to {1}]", "[pick|choose|give me] any number [between {0} and {1}|from {0} to {1}]", "a number by chance [between {0} and {1}|from {0} to {1}]", "roll [from {0} to {1}|between {0} and {1}]"],
      lambda draw: {"number": draw.number(1, 999)}),
     (["add_item", "shopping_list", "add_to_list"], "Puts something on the shopping list", [lambda name="item": Parameter(name, "string", "what to buy", names.thing), COUNT],
-     ["add {1} {0} to the shopping list", "put {1} {0} on the list", "we need {1} {0}", "I have to buy {1} {0}, put it on the list", "add {0} to the list, {1} of them", "write {1} {0} on the shopping list", "shopping list: {1} {0}", "{1} {0} should go on the list", "put {1} {0} on the shopping list", "add {0} to the shopping list, {1} of it", "{0}, {1} of them, on the list"], DONE),
+     ["[add|put|write] {1} {0} [to|on] the shopping list", "[add|put|write] {1} {0} on the list", "[we|I] need {1} {0}[ on the list|]", "I have to buy {1} {0}, put [it|them] on the list", "[add|put] {0} [to|on] the [shopping |]list, {1} of [them|it]", "shopping list: {1} {0}", "{1} {0} should go on the [shopping |]list", "{0}, {1} of [them|it], on the [shopping |]list", "{1} {0} for the shopping list"], DONE),
     (["read_file", "open_file", "show_file"], "Reads a file", [lambda name="path": Parameter(name, "string", "the file", lambda draw: f"{names.word(draw)}.{draw.any(['txt', 'md', 'json', 'csv', 'log'])}")],
-     ["read the file {0}", "open {0}", "show me {0}", "what is in {0}", "what does {0} say", "read {0} to me", "print the file {0}", "show the content of {0}", "open the file {0}", "please open and read {0}", "read {0}"],
+     ["[read|open|show|print] [the file |]{0}", "[show|read] me [the file |]{0}", "what [is|stands] in [the file |]{0}", "what does [the file |]{0} say", "[read|show] [the file |]{0} to me", "[show|print|read|give me] the content of [the file |]{0}", "open and read [the file |]{0}", "I [want|need] to [see|read] [the file |]{0}", "let me see [the file |]{0}"],
      lambda draw: {"content": phrase(draw)}),
     (["get_price", "stock_price", "price"], "Gets the price of a share", [lambda name="symbol": Parameter(name, "string", "the symbol", lambda draw: draw.made(lambda: "".join(draw.any("ABCDEFGHKLMNPRSTUVWXYZ") for _ in range(draw.number(2, 4)))))],
-     ["what is the price of {0}", "how much is one share of {0}", "get the price of {0}", "price of {0}", "what does {0} cost now", "show me the price of {0} shares", "how is {0} doing", "tell me the share price of {0}", "show me the price of {0}", "what do {0} shares cost", "the price of {0} shares"],
+     ["[what is|what's|tell me|show me|get|give me|check] the [share |stock |]price of {0}[ now| shares|]", "how much is [one|a] share of {0}[ now|]", "[share |stock |]price of {0}[ now|]", "what does [a share of |]{0} cost[ now|]", "how is {0} doing[ now|]", "what do {0} shares cost[ now|]", "[check|look up] the price of {0}", "I [need|want] the price of {0}", "how much is {0}[ now|]"],
      lambda draw: {"price": draw.number(1, 999)}),
     (["calculator", "calculate", "multiply"], "Multiplies two numbers", [lambda name="a": NUMBER(name), lambda name="b": NUMBER(name)],
-     ["multiply {0} by {1}", "what is {0} times {1}", "{0} times {1}", "calculate {0} * {1}", "how much is {0} times {1}", "compute {0} * {1}", "the product of {0} and {1}", "multiply {0} and {1}", "compute {0} times {1}", "calculate {0} times {1}", "what does {0} * {1} make"],
+     ["[multiply|please multiply] {0} [by|with|and] {1}", "[what is|what's|how much is|calculate|compute|tell me|give me] {0} times {1}", "{0} times {1}", "[what is|what's|calculate|compute|how much is] {0} * {1}", "[the|what is the|give me the|I need the|calculate the] product of {0} and {1}", "what does {0} times {1} [make|give]", "{0} * {1}"],
      lambda draw: {"result": draw.number(1, 9999)}),
 ]
 
@@ -192,13 +198,6 @@ ACTIONS = [
     (["save", "store", "keep"], ["save", "store", "keep"], "Saves"),
     (["paint", "draw"], ["paint", "draw"], "Paints"),
 ]
-NOUNS = """account address album article balance battery bill board brand budget calendar camera card channel chart class client
-contract course customer delivery device document door engine event exam field flight folder game gate group guest heater
-hotel image invoice job label lesson letter level library link lock log machine map meeting member menu model movie network
-order package page parcel parking password patient payment phone photo plan player playlist policy post printer product profile
-project question queue rating recipe record rental repair report review robot room route salary sample schedule screen sensor
-server service shift shop signal slot song status stock store student subject summary survey system table task tax team
-temperature test ticket tour tracker trip vehicle version video visit volume warehouse website wheel worker""".split()
 PLACES = [
     ("of {}", ["person", "name", "user", "owner", "customer", "friend", "client", "employee"], PERSON),
     ("in {}", ["city", "town", "place", "location", "site", "destination"], TOWN),
@@ -215,7 +214,7 @@ def everyday(draw):
     """One of the everyday tools; its name and those of its parameters vary."""
     tool_names, description, parameters, requests, result = draw.any(EVERYDAY)
     made = [make() for make in parameters]
-    return Tool(draw.any(tool_names), description, made, numbered(draw.of_this_side(requests), made), result)
+    return Tool(draw.any(tool_names), description, made, numbered(requests, made), result, Draw.say)
 
 
 def numbered(requests, parameters):
@@ -228,11 +227,11 @@ def numbered(requests, parameters):
 def made_up(draw):
     """A tool that nobody has offered before: a verb, a noun, and what it depends on."""
     verbs, said, describes = draw.any(ACTIONS)
-    noun = draw.one(NOUNS) if draw.chance(0.5) else names.made_up(draw, 2)
+    noun = draw.one(names.NOUNS) if draw.chance(0.5) else names.invented(draw, 2)
     if draw.chance(0.15):
-        noun = f"{draw.one(NOUNS)} {noun}"
+        noun = f"{draw.one(names.NOUNS)} {noun}"
     places = draw.random.sample(PLACES, draw.any([0, 1, 1, 1, 2, 2]))
-    parameters = [place[2](draw.any(place[1]) if draw.chance(0.8) else names.made_up(draw, 1)) for place in places]
+    parameters = [place[2](draw.any(place[1]) if draw.chance(0.8) else names.invented(draw, 1)) for place in places]
     slots = [place[0].replace("{}", "{" + p.name + "}") for place, p in zip(places, parameters)]
     if len({p.name for p in parameters}) < len(parameters):
         return made_up(draw)

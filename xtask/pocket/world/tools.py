@@ -1,5 +1,7 @@
 """Dialogues with tools: which to call, with what, what came back, and when none fits."""
 
+from dataclasses import replace
+
 from . import arithmetic, facts, smalltalk, toolbox
 from .dialogue import Episode, assistant, tool, user
 
@@ -55,18 +57,17 @@ def plain_text(draw):
     ])()
 
 
-def specs(draw, tools):
-    """The tools as they are offered, in some order."""
-    return [tool.spec(draw) for tool in draw.shuffled(tools)]
+def called(tool, arguments):
+    """The turn in which the model calls a tool."""
+    return assistant("", calls=[toolbox.call(tool, arguments)])
 
 
-def one_call(draw):
+def one_call(draw, tools):
     """One of the offered tools is called."""
-    tools = toolbox.offered(draw, draw.any([1, 2, 2, 3, 3, 4]))
-    arguments = tools[0].arguments(draw)
-    call = toolbox.call(tools[0], arguments)
-    turns = [user(asked(draw, tools[0].request(draw, arguments))), assistant("", calls=[call])]
-    return Episode("tool_call", turns, {"calls": [call]}, tools=specs(draw, tools))
+    wanted = draw.any(tools)
+    arguments = wanted.arguments(draw)
+    turns = [user(asked(draw, wanted.request(draw, arguments))), called(wanted, arguments)]
+    return Episode("tool_call", turns, {"calls": [toolbox.call(wanted, arguments)]})
 
 
 def answered(draw, tools):
@@ -76,67 +77,70 @@ def answered(draw, tools):
     return [*(tool(toolbox.as_text(draw, result)) for result in results), assistant(said)], {"equals": said}
 
 
-def one_result(draw):
+def one_result(draw, tools):
     """A call, its result, and the reply."""
-    tools = toolbox.offered(draw, draw.any([1, 1, 2, 3]))
-    arguments = tools[0].arguments(draw)
-    call = toolbox.call(tools[0], arguments)
-    rest, check = answered(draw, tools[:1])
-    turns = [user(asked(draw, tools[0].request(draw, arguments))), assistant("", calls=[call]), *rest]
-    return Episode("tool_result", turns, check, tools=specs(draw, tools))
+    wanted = draw.any(tools)
+    arguments = wanted.arguments(draw)
+    rest, check = answered(draw, [wanted])
+    turns = [user(asked(draw, wanted.request(draw, arguments))), called(wanted, arguments), *rest]
+    return Episode("tool_result", turns, check)
 
 
 def pair(draw, tools):
     """Two calls and the sentence that asks for both: one tool twice, or two tools."""
-    if draw.chance(0.5) and tools[0].parameters:
-        first, second = tools[0].arguments(draw), tools[0].arguments(draw)
-        if first == second:
-            return pair(draw, tools)
-        chosen = [tools[0], tools[0]]
+    several = [tool for tool in tools if tool.parameters]
+    if several and (len(tools) == 1 or draw.chance(0.5)):
+        chosen = [draw.any(several)] * 2
     else:
-        chosen = tools[:2]
-        first, second = chosen[0].arguments(draw), chosen[1].arguments(draw)
-    requests = [chosen[0].request(draw, first), chosen[1].request(draw, second)]
+        chosen = draw.random.sample(tools, 2)
+    first, second = (tool.arguments(draw) for tool in chosen)
+    if chosen[0] is chosen[1] and first == second:
+        return pair(draw, tools)
     joint = draw.any([" and ", ", and ", " and then ", ". Then ", ", then "])
-    text = joint.join(requests)
+    text = joint.join([chosen[0].request(draw, first), chosen[1].request(draw, second)])
     calls = [toolbox.call(chosen[0], first), toolbox.call(chosen[1], second)]
     return chosen, calls, text[0].upper() + text[1:] + draw.any(["", ".", ".", "?"])
 
 
-def two_calls(draw):
+def can_pair(tools):
+    """Whether two different calls can be made of these."""
+    return len(tools) > 1 or bool(tools[0].parameters)
+
+
+def two_calls(draw, tools):
     """Two calls at once."""
-    tools = toolbox.offered(draw, draw.any([2, 2, 3, 4]))
+    if not can_pair(tools):
+        return one_call(draw, tools)
     _, calls, text = pair(draw, tools)
-    return Episode("two_calls", [user(text), assistant("", calls=calls)], {"calls": calls}, tools=specs(draw, tools))
+    return Episode("two_calls", [user(text), assistant("", calls=calls)], {"calls": calls})
 
 
-def two_results(draw):
+def two_results(draw, tools):
     """Two calls at once, and the reply to both results."""
-    tools = toolbox.offered(draw, 2)
+    if not can_pair(tools):
+        return one_result(draw, tools)
     chosen, calls, text = pair(draw, tools)
     rest, check = answered(draw, chosen)
-    return Episode("tool_result", [user(text), assistant("", calls=calls), *rest], check, tools=specs(draw, tools))
+    return Episode("tool_result", [user(text), assistant("", calls=calls), *rest], check)
 
 
-def none_needed(draw):
+def none_needed(draw, tools):
     """Tools are there, but the question is one that the model answers itself."""
-    make = draw.any([facts.episode, smalltalk.small_talk, smalltalk.itself, arithmetic.addition, arithmetic.subtraction])
-    episode = make(draw)
-    episode.skill = "no_tool"
+    makers = [facts.episode, smalltalk.small_talk, smalltalk.itself]
     # A calculator would be a right answer to a sum.
-    offered = [tool for tool in toolbox.offered(draw, draw.number(1, 3)) if "ultipl" not in tool.description]
-    episode.tools = specs(draw, offered) or None
-    return episode
+    if not any("ultipl" in tool.description for tool in tools):
+        makers += [arithmetic.addition, arithmetic.subtraction]
+    return replace(draw.any(makers)(draw), skill="no_tool")
 
 
-def none_fits(draw):
+def none_fits(draw, tools):
     """Something is to be done, and no tool does it."""
-    wanted, *others = toolbox.offered(draw, draw.number(2, 4))
-    others = [other for other in others if not related(wanted, other)]
-    if not others:
-        return none_fits(draw)
-    text = asked(draw, wanted.request(draw, wanted.arguments(draw)))
-    return Episode("no_tool", [user(text), assistant(NO_TOOL)], {"equals": NO_TOOL}, tools=specs(draw, others))
+    for _ in range(20):
+        wanted = toolbox.any_tool(draw)
+        if not any(related(wanted, other) for other in tools):
+            text = asked(draw, wanted.request(draw, wanted.arguments(draw)))
+            return Episode("no_tool", [user(text), assistant(NO_TOOL)], {"equals": NO_TOOL})
+    return none_needed(draw, tools)
 
 
 def related(wanted, other):
@@ -145,6 +149,14 @@ def related(wanted, other):
     return bool(words[0] & words[1]) or "the web" in other.description
 
 
-def episode(draw):
-    """Any of them."""
-    return draw.any([one_call] * 6 + [one_result] * 2 + [two_calls] * 3 + [two_results] + [none_needed] * 2 + [none_fits] * 2)(draw)
+LAST = [one_call] * 6 + [one_result] * 2 + [two_calls] * 4 + [two_results] + [none_needed] * 2 + [none_fits] * 3
+# What is over when the next thing is said.
+WHOLE = [one_result] * 5 + [two_results] * 3 + [none_needed] + [none_fits] * 2
+
+
+def session(draw):
+    """A few dialogues with the same tools, and the tools as they are offered: in some order."""
+    tools = toolbox.offered(draw, draw.any([1, 2, 2, 3, 3, 4]))
+    before = [draw.any(WHOLE)(draw, tools) for _ in range(draw.any([0, 0, 1, 1, 2, 3]))]
+    episodes = [*before, draw.any(LAST)(draw, tools)]
+    return episodes, [tool.spec(draw) for tool in draw.shuffled(tools)]

@@ -285,14 +285,9 @@ impl Reader {
         let ReadMessage { mut message, origin: said, open } = read;
         let named = |field: &str| fields.get(field).cloned().unwrap_or_default();
         let told = Told { metadata, branch_name: named("branch_name"), prompt_name: named("prompt_name") };
-        let further: Map<_, _> =
-            fields.into_iter().filter(|(field, _)| !NODE.contains(&field.as_str())).collect();
-        if !further.is_empty() {
-            origin.insert("further".to_owned(), Value::Object(further));
-        }
-        if !said.is_empty() {
-            origin.insert("message".to_owned(), Value::Object(said));
-        }
+        let further = fields.into_iter().filter(|(field, _)| !NODE.contains(&field.as_str())).collect();
+        keep_fields(&mut origin, "further", further);
+        keep_fields(&mut origin, "message", said);
         let mut read = Node { id, ..Node::new(above.parent, message.clone()) };
         match note {
             None => {
@@ -485,4 +480,11 @@ fn preface_note(forest: &Forest, node: usize) -> Option<&Value> {
 /// Says whether a node stands where a root was needed and nothing was said.
 fn is_stand_in(forest: &Forest, node: usize) -> bool {
     preface_note(forest, node).is_some_and(|note| *note == Value::Bool(false))
+}
+
+/// Keeps fields that nothing here says, where there are any.
+fn keep_fields(origin: &mut Map<String, Value>, name: &str, fields: Map<String, Value>) {
+    if !fields.is_empty() {
+        origin.insert(name.to_owned(), Value::Object(fields));
+    }
 }
