@@ -11,10 +11,7 @@ use crate::{Error, Result};
 const MEMBERS: [(&str, &[&str]); 11] = [
     ("backends/onnx/runtime", &[]),
     ("backends/", &["core"]),
-    (
-        "cli",
-        &["backends/", "constraints", "core", "pocket", "processors", "storage", "templates", "tools/"],
-    ),
+    ("cli", &["backends/", "constraints", "core", "pocket", "processors", "storage", "templates", "tools/"]),
     ("constraints", &["core"]),
     ("core", &[]),
     // A model is tried with what serves it.

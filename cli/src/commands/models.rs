@@ -50,15 +50,21 @@ impl Models {
         for folder in &folders {
             look_into(folder, &mut paths)?;
         }
-        let none = paths.is_empty();
-        let found: Vec<_> = pocket().into_iter().chain(paths.into_iter().map(found)).collect();
-        if none {
-            let searched: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-            context.notes.say(format_args!("there is no model below {}", searched.join(", ")));
+        if paths.is_empty() {
+            context.notes.say(nothing_below(&folders));
         }
+        let found: Vec<_> = pocket().into_iter().chain(paths.into_iter().map(found)).collect();
         let values: Vec<_> = found.iter().map(value).collect();
         context.print(&table(&found), &json!({"models": values}))
     }
+}
+
+fn nothing_below(folders: &[PathBuf]) -> String {
+    if folders.is_empty() {
+        return "there is no cache of Hugging Face here; `alloquy models DIR` looks below DIR".to_owned();
+    }
+    let searched: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    format!("there is no model below {}", searched.join(", "))
 }
 
 fn look_into(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
