@@ -27,6 +27,8 @@ MATRIX_RATE, OTHER_RATE = 0.01, 0.003
 WEIGHT_DECAY = 0.02
 # What others say counts a little: it teaches to copy early on. A part of it is enough, and logits are dear.
 LISTENING, HEARD = 0.1, 0.25
+# The first word of a reply says what kind of reply it is, a call or an answer: one token that decides about the rest.
+DECIDING = 4.0
 AVERAGE = 0.998
 
 
@@ -81,6 +83,11 @@ def compiled(model):
             layer.compile(dynamic=True)
 
 
+def deciding(ids):
+    """Which targets of a batch begin a reply: those behind the end of the thoughts and its empty line."""
+    return F.pad(ids[:, :-2] == vocabulary.END_OF_THOUGHTS, (1, 0))
+
+
 class Training:
     """A run: the model, its average, and how far it has come."""
 
@@ -133,7 +140,8 @@ class Training:
             hidden = self.model.hidden(ids[:, :-1]).flatten(0, 1)[heard]
             logits = self.model.logits(hidden).float()
         losses = F.cross_entropy(logits, targets[heard], reduction="none")
-        weights = torch.where(spoken[heard], 1.0, LISTENING / HEARD)
+        said = torch.where(deciding(ids).reshape(-1)[heard], DECIDING, 1.0)
+        weights = torch.where(spoken[heard], said, LISTENING / HEARD)
         loss = (losses * weights).sum() / weights.sum()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)

@@ -35,6 +35,7 @@ FORMAT = [
 # Control tokens, which text never becomes; then the markers that Qwen3 has as ordinary added tokens.
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>", "<|audio_start|>", "<|audio_end|>", "<|audio_pad|>"]
 MARKERS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>", "<tools>", "</tools>"]
+END_OF_THOUGHTS = len(SPECIAL) + MARKERS.index("</think>")
 
 
 def fillers():

@@ -243,4 +243,4 @@ def comparison(draw):
 
 def episode(draw):
     """Any of them."""
-    return draw.any([addition, addition, addition, subtraction, subtraction, subtraction, comparison])(draw)
+    return draw.any([addition, addition, addition, subtraction, subtraction, subtraction, comparison, comparison])(draw)

@@ -12,7 +12,7 @@ NEUTRAL = ["You are a helpful assistant.", "You are a friendly assistant.", "You
 PLAIN = [(arithmetic.episode, 9), (facts.episode, 12), (memory.episode, 8), (words.episode, 6), (smalltalk.small_talk, 3), (smalltalk.itself, 3), (facts.unknown, 4), (extraction.episode, 4), (beyond.episode, 3)]
 # Those that mean the same under a persona or another system prompt.
 SAFE = [(arithmetic.episode, 3), (facts.episode, 3), (memory.episode, 3), (words.episode, 2)]
-SHORT = [(arithmetic.episode, 3), (facts.episode, 3), (memory.story, 3)]
+SHORT = [(arithmetic.episode, 1), (facts.episode, 4), (memory.story, 4)]
 
 
 # Beside tools nothing is beyond the model as long as one of them might do it.
@@ -152,4 +152,4 @@ def one_word(draw):
 def chat(draw):
     """Any chat."""
     makers = [plain, sums, with_tools, under_order, styled, one_word]
-    return draw.random.choices(makers, [36, 12, 28, 9, 8, 6])[0](draw)
+    return draw.random.choices(makers, [34, 18, 28, 9, 8, 6])[0](draw)
