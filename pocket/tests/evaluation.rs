@@ -22,6 +22,7 @@ use alloquy_templates::JinjaTemplate;
 use dialogue::{Dialogue, Golden, lines};
 use pollster::block_on;
 use score::Scores;
+use verdict::well_formed;
 
 /// Longer than any right reply, thoughts included.
 const LIMIT: usize = 256;
@@ -112,7 +113,7 @@ fn dialogues_never_seen() {
     println!("{}", measured.scores(&measured.dialogues()));
 }
 
-/// Counts the tokens of the trained model that come before the embedded one goes its own way.
+/// Counts the tokens of the trained model, the ending one too, that come before the embedded one goes its own way.
 #[test]
 #[ignore = "minutes: cargo xtask pocket eval"]
 fn agreement_with_the_trained_model() {
@@ -121,8 +122,10 @@ fn agreement_with_the_trained_model() {
     let (mut same, mut all, mut whole) = (0, 0, 0);
     for dialogue in measured.dialogues() {
         let Some(golden) = goldens.get(&dialogue.id) else { continue };
-        let said = measured.answer(&dialogue).0.tokens;
-        let agreed = golden.iter().zip(&said).take_while(|(golden, said)| golden == said).count();
+        let reply = measured.answer(&dialogue).0;
+        let stop = measured.round.model().stop_tokens.first().filter(|_| well_formed(&reply));
+        let said: Vec<_> = reply.tokens.iter().chain(stop).collect();
+        let agreed = golden.iter().zip(said).take_while(|(golden, said)| golden == said).count();
         (same, all, whole) = (same + agreed, all + golden.len(), whole + usize::from(agreed == golden.len()));
     }
     let share = 100.0 * same as f64 / all as f64;
