@@ -1,6 +1,7 @@
 //! Models and stores from settings: the only place that knows which backends there are.
 
 mod overflow;
+pub(crate) mod pocket;
 mod template;
 
 use std::path::Path;
@@ -154,11 +155,16 @@ fn recommended(model: &ModelInfo) -> Result<SamplingOptions> {
 
 /// Loads the model alone, without a template and a family.
 pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
-    let path = arguments.model.as_deref().ok_or_else(no_model)?;
+    let mut builder = match arguments.model.as_deref() {
+        Some(path) => named_model(path, notes)?,
+        None => {
+            let builder = pocket::builder()?;
+            pocket::introduce(notes);
+            builder
+        }
+    };
     let progress = Arc::new(Progress::new(notes));
-    progress.step(format!("loading {}", path.display()));
-    let heard = Arc::clone(&progress);
-    let mut builder = OnnxEngine::builder(path).on_event(move |event| heard.step(event.to_string()));
+    builder = builder.on_event(move |event| progress.step(event.to_string()));
     let mut providers = arguments.provider.as_deref().unwrap_or(PROVIDER).split(',').map(str::trim);
     builder = builder.provider(providers.next().unwrap_or(PROVIDER));
     builder = providers.fold(builder, OnnxEngineBuilder::fallback);
@@ -166,6 +172,14 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
         builder = builder.threads(threads);
     }
     Ok(Arc::new(builder.load()?))
+}
+
+fn named_model(path: &Path, notes: Notes) -> Result<OnnxEngineBuilder> {
+    if pocket::is_named(path) {
+        return pocket::builder();
+    }
+    Progress::new(notes).step(format!("loading {}", path.display()));
+    Ok(OnnxEngine::builder(path))
 }
 
 /// Says which library of ONNX Runtime is loaded and what it can compute on; nothing is fetched.
@@ -178,12 +192,6 @@ pub(crate) fn runtime(arguments: &ModelArguments) -> Result<String> {
     let runtime = alloquy_onnx::inspect_runtime(&locator)?;
     let (path, providers) = (runtime.library.path.display(), runtime.providers.join(", "));
     Ok(format!("onnx runtime {} at {path}, computes on {providers}", runtime.version))
-}
-
-fn no_model() -> Error {
-    let message = "no model is named: use --model DIR, ALLOQUY_MODEL, or model in the configuration file; \
-                   `alloquy models` lists those found";
-    Error::new(ErrorKind::Invalid, message)
 }
 
 fn family(named: Option<&str>, model: &ModelInfo, config: &DataProcessorConfig) -> Result<Family> {
@@ -267,15 +275,18 @@ pub(crate) struct Description {
 
 /// Reads the description files of a model.
 pub(crate) fn describe(folder: &Path) -> Result<Description> {
-    let mut info = alloquy_onnx::describe(folder)?;
+    let layout = match folder.join("onnx").is_dir() {
+        true => "transformers.js",
+        false => "optimum",
+    };
+    described(alloquy_onnx::describe(folder)?, layout)
+}
+
+fn described(mut info: ModelInfo, layout: &'static str) -> Result<Description> {
     info.sampling = info.sampling.clone().or(&recommended(&info)?);
     let family = family(None, &info, &DataProcessorConfig::default())?.processor.name().to_owned();
     let template = origin(&info)?.to_string();
     let context_policy = Overflow::choose(None, &info)?.policy();
-    let layout = match () {
-        () if info.files.contains_key("genai_config.json") => "genai",
-        () if folder.join("onnx").is_dir() => "transformers.js",
-        () => "optimum",
-    };
+    let layout = if info.files.contains_key("genai_config.json") { "genai" } else { layout };
     Ok(Description { info, family, template, layout, context_policy })
 }
