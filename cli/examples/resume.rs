@@ -1,18 +1,16 @@
 //! How long a stored conversation takes to its next word after a restart: its prompt computed, against what was computed
 //! before put back.
 //!
-//! `cargo run --release -p alloquy --example resume -- MODEL_FOLDER [TOKENS]`; 2000 tokens unless told otherwise.
+//! `cargo run --release -p alloquy --example resume -- [MODEL_FOLDER [TOKENS]]`; 2000 tokens unless told otherwise.
 
-mod folder;
+mod model;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alloquy_core::{
     ChatModel, ConversationId, Ending, Engine, Error, ErrorKind, Message, Owner, Preface, Reply, Request,
     Result, Round, SamplingOptions,
 };
-use alloquy_onnx::OnnxEngine;
 use alloquy_storage::SnapshotFolder;
 
 /// How long the conversation is that is resumed.
@@ -30,21 +28,20 @@ const SENTENCE: &str = "Every morning the ferry crosses the bay with letters, br
 
 fn main() -> Result<()> {
     let asked = std::env::args().nth(2).and_then(|tokens| tokens.parse().ok());
-    pollster::block_on(measure(&folder::of_model(), asked.unwrap_or(TOKENS)))
+    pollster::block_on(measure(asked.unwrap_or(TOKENS)))
 }
 
-async fn measure(model: &str, tokens: usize) -> Result<()> {
+async fn measure(tokens: usize) -> Result<()> {
     let snapshots = SnapshotFolder::new(std::env::temp_dir().join("alloquy-resume")).quota(u64::MAX);
     let (owner, id) = (Owner::local(), ConversationId::new());
-    let path =
-        write(&round(model)?, tokens, |snapshot| snapshots.write(&owner, &id, snapshot).map(drop)).await?;
+    let path = write(&round()?, tokens, |snapshot| snapshots.write(&owner, &id, snapshot).map(drop)).await?;
 
-    let cold = round(model)?;
+    let cold = round()?;
     let (computed, wanted) = answer(&cold, &path, Instant::now()).await?;
     report("to the first token, computing the prompt", computed);
     drop(cold);
 
-    let resumed = round(model)?;
+    let resumed = round()?;
     let started = Instant::now();
     let bytes = snapshots.read(&owner, &id)?.ok_or_else(|| Error::new(ErrorKind::NotFound, "no snapshot"))?;
     report("of it reading the file", started.elapsed());
@@ -77,8 +74,8 @@ async fn write(
     Ok(path)
 }
 
-fn round(model: &str) -> Result<Round> {
-    let engine = Arc::new(OnnxEngine::load(model)?);
+fn round() -> Result<Round> {
+    let engine = model::engine()?;
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
     Round::builder(engine).template(template).processor(processor).build()

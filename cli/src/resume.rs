@@ -92,7 +92,7 @@ impl Resume {
     }
 
     async fn written(&self, model: &Model, chat: &Chat) -> Result<String> {
-        let request = model.fitted(chat.request().await?)?;
+        let (request, _) = model.fitted(chat.request().await?).await?;
         let snapshot = model.round.snapshot(&request).await?;
         let written = self.folder.write(&self.owner, chat.id(), &snapshot)?;
         let (units, bytes) = (snapshot.units().len(), snapshot.bytes().len() as u64);

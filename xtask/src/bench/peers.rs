@@ -80,7 +80,7 @@ impl Peers {
             .arg(model);
         bench.args(["--threads", &self.threads.to_string(), "--prompt", &list(&self.prompts, ",")]);
         let report: Value = parsed(&printed(&mut bench)?)?;
-        let runs = report["runs"].as_array().cloned().unwrap_or_default();
+        let runs = report.get("runs").and_then(Value::as_array).cloned().unwrap_or_default();
         runs.iter().try_for_each(|run| note(run, OURS, measured))
     }
 
@@ -90,7 +90,7 @@ impl Peers {
         measure.args([&self.threads.to_string(), GENERATED]).args(self.prompts.iter().map(usize::to_string));
         for line in printed(&mut measure)?.lines() {
             let run = parsed(line)?;
-            let name = run["peer"].as_str().unwrap_or(peer).to_owned();
+            let name = run.get("peer").and_then(Value::as_str).unwrap_or(peer).to_owned();
             note(&run, &name, measured)?;
         }
         Ok(())
@@ -98,8 +98,9 @@ impl Peers {
 }
 
 fn note(run: &Value, name: &str, measured: &mut Measured) -> Result {
-    let number =
-        |field: &str| run[field].as_f64().ok_or_else(|| Error::new(format!("{run} has no {field:?}")));
+    let number = |field: &str| {
+        run.get(field).and_then(Value::as_f64).ok_or_else(|| Error::new(format!("{run} has no {field:?}")))
+    };
     let rates = Rates { prefill: number("prefill_rate")?, decode: number("decode_rate")? };
     measured.entry((name.to_owned(), number("prompt")? as usize)).or_default().push(rates);
     Ok(())
