@@ -13,7 +13,7 @@ use crate::open::{self, Description};
 
 const EXAMPLES: &str = "\
 Examples:
-  alloquy models                        the one within the program, and those of the Hugging Face cache
+  alloquy models                        the one within, and those of the Hugging Face cache
   alloquy models ~/models /mnt/models   those below these folders
   ALLOQUY_MODELS=~/models alloquy models
   alloquy models --json | jq '.models[].path'
