@@ -1,14 +1,11 @@
 //! A tree: another answer, an edited question, the way back, and what of it the model had to compute.
 
-mod folder;
-
-use std::sync::Arc;
+mod model;
 
 use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, SamplingOptions, Turn, TurnReply};
-use alloquy_onnx::OnnxEngine;
 
 fn main() -> Result<()> {
-    let engine = Arc::new(OnnxEngine::load(folder::of_model())?);
+    let engine = model::engine()?;
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
     let varied = SamplingOptions {

@@ -1,20 +1,19 @@
-//! One question and its answer: `cargo run --example hello -- MODEL_FOLDER`.
+//! One question and its answer: `cargo run --example hello`.
 
 use std::sync::Arc;
 
-use alloquy_core::{Engine, Manager, Preface, Result, SamplingOptions};
+use alloquy_core::{Engine, Manager, Preface, Result};
 use alloquy_onnx::OnnxEngine;
 
 fn main() -> Result<()> {
-    let folder = std::env::args().nth(1).unwrap_or("../shared/models/tiny/genai-qwen3-fp32".to_owned());
-    let engine = Arc::new(OnnxEngine::load(folder)?);
+    // Or any folder with an export: OnnxEngine::load("models/qwen3")?
+    let engine = Arc::new(OnnxEngine::of_files(alloquy_pocket::files()).load()?);
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let short = SamplingOptions { max_tokens: Some(64), ..SamplingOptions::default() };
-    let manager = Manager::builder(engine).template(template).processor(processor).sampling(short).build()?;
+    let manager = Manager::builder(engine).template(template).processor(processor).build()?;
     pollster::block_on(async {
         let chat = manager.create(Preface::system("Be brief.")).await?;
-        let reply = chat.send("What is a conversation?").finish().await?;
+        let reply = chat.send("What is the capital of Portugal?").finish().await?;
         println!("{}", reply.text());
         Ok(())
     })

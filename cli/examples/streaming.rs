@@ -1,19 +1,16 @@
 //! An answer as it is written, stopped half-way; what was said is kept.
 
-mod folder;
-
-use std::io::{Write, stdout};
-use std::sync::Arc;
+mod model;
 
 use alloquy_core::{Delta, Engine, Error, ErrorKind, Manager, Preface, Result, TurnEvent};
-use alloquy_onnx::OnnxEngine;
 use futures::StreamExt;
+use std::io::{Write, stdout};
 
 /// After how many pieces the answer is long enough.
-const ENOUGH: usize = 32;
+const ENOUGH: usize = 12;
 
 fn main() -> Result<()> {
-    let engine = Arc::new(OnnxEngine::load(folder::of_model())?);
+    let engine = model::engine()?;
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
     let manager = Manager::builder(engine).template(template).processor(processor).build()?;
@@ -22,7 +19,7 @@ fn main() -> Result<()> {
 
 async fn tell(manager: &Manager) -> Result<()> {
     let chat = manager.create(Preface::default()).await?;
-    let mut turn = chat.send("Tell me a long story.");
+    let mut turn = chat.send("Count from 1 to 9.");
     let mut pieces = 0;
     while let Some(event) = turn.next().await {
         if let TurnEvent::Delta(Delta::Text(text) | Delta::Thinking(text)) = event {

@@ -1,14 +1,12 @@
 //! A tool that the model may ask for. A model that was not trained to ask for tools answers without.
 
-mod folder;
+mod model;
 
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alloquy_core::{
     Engine, Error, ErrorKind, Manager, Preface, Result, SamplingOptions, Tool, ToolSpec, TurnEvent,
 };
-use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
 use futures::StreamExt;
 use serde_json::{Map, Value, json};
@@ -40,7 +38,7 @@ impl Tool for Clock {
 }
 
 fn main() -> Result<()> {
-    let engine = Arc::new(OnnxEngine::load(folder::of_model())?);
+    let engine = model::engine()?;
     let own = JinjaTemplate::of(engine.model())?;
     // A template that has no place for tools refuses them rather than drop them.
     let template = match own.capabilities().tools {

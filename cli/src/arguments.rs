@@ -16,7 +16,8 @@ use crate::commands::{
     ask, bench, bookmark, branches, chat, complete, config, conversations, convert, cost, diff, doctor,
     export, fork, goto, import, label, merge, models, prune, render, search, tools, tree,
 };
-use crate::settings::{Origin, Sources};
+use crate::resume::ResumeArguments;
+use crate::settings::{Origin, Settings, Sources};
 
 pub(crate) use model::{ModelArguments, TemplateDialect};
 pub(crate) use prompt::PromptArguments;
@@ -154,6 +155,13 @@ pub(crate) struct StoreArguments {
     pub(crate) owner: Option<Owner>,
 }
 
+impl StoreArguments {
+    /// Returns whose conversations are meant.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner.clone().unwrap_or_else(Owner::local)
+    }
+}
+
 /// Where the lines that were typed are remembered.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
@@ -183,9 +191,19 @@ pub(crate) struct SystemArguments {
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
 #[command(next_help_heading = "Conversation")]
-pub(crate) struct ShiftArguments {
-    /// Go on without the oldest messages when they no longer fit: on or off, else as the model's
-    /// mlc-chat-config.json says
+pub(crate) struct ContextArguments {
+    /// What becomes of a conversation that no longer fits: error, drop (the oldest turns), shift (more of them at
+    /// once) or summarise; else as the model's mlc-chat-config.json says
+    #[arg(
+        long,
+        value_enum,
+        value_name = "POLICY",
+        env = "ALLOQUY_CONTEXT_POLICY",
+        hide_possible_values = true
+    )]
+    pub(crate) context_policy: Option<ContextPolicy>,
+
+    /// on is --context-policy shift, off is error
     #[arg(
         long,
         value_enum,
@@ -196,12 +214,56 @@ pub(crate) struct ShiftArguments {
     pub(crate) context_shift: Option<Shift>,
 }
 
+/// What becomes of prompts that would not fit.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ContextPolicy {
+    /// They are refused.
+    Error,
+    /// They go without as few of the oldest turns as possible.
+    Drop,
+    /// They go without so many of the oldest turns that there is room for a while.
+    Shift,
+    /// A summary by the model stands for the oldest turns.
+    #[value(alias = "summarize")]
+    #[serde(alias = "summarize")]
+    Summarise,
+}
+
 /// Whether prompts go without the oldest messages once they would not fit.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Shift {
     On,
     Off,
+}
+
+impl From<Shift> for ContextPolicy {
+    fn from(shift: Shift) -> Self {
+        match shift {
+            Shift::On => Self::Shift,
+            Shift::Off => Self::Error,
+        }
+    }
+}
+
+impl From<ContextPolicy> for Shift {
+    fn from(policy: ContextPolicy) -> Self {
+        match policy {
+            ContextPolicy::Shift => Self::On,
+            ContextPolicy::Error | ContextPolicy::Drop | ContextPolicy::Summarise => Self::Off,
+        }
+    }
+}
+
+impl ContextArguments {
+    /// Returns the policy that was asked for by either of the two, and by which: the one that was said more strongly, or else
+    /// the policy.
+    pub(crate) fn asked(&self, settings: &Settings) -> Option<(ContextPolicy, Origin)> {
+        let policy = self.context_policy.map(|policy| (policy, settings.origin("context-policy")));
+        let shift = self.context_shift.map(|shift| (shift.into(), settings.origin("context-shift")));
+        policy.into_iter().chain(shift).min_by_key(|(_, origin)| *origin)
+    }
 }
 
 impl SystemArguments {
@@ -241,7 +303,11 @@ pub(crate) struct Settable {
 
     #[command(flatten)]
     #[serde(flatten)]
-    pub(crate) shift: ShiftArguments,
+    pub(crate) context: ContextArguments,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) resume: ResumeArguments,
 
     #[command(flatten)]
     #[serde(flatten)]

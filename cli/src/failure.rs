@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use alloquy_core::{Error, ErrorKind, FinishReason, Reply};
 
 use crate::arguments::Output;
+use crate::notes::Loudness;
 use crate::printer::{Events, Printer as _};
 
 /// The code for an answer that Ctrl-C ended: 128 and the number of the signal, as shells count.
@@ -39,7 +40,7 @@ impl Failure {
                 print(&error);
                 if output.json {
                     // Nobody may be listening there any more, which the exit code tells as well.
-                    let _ = Events::new(stdout()).error(&error);
+                    let _ = Events::new(stdout(), Loudness::Normal).error(&error);
                 }
                 ExitCode::FAILURE
             }

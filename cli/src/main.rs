@@ -15,6 +15,7 @@ mod preview;
 mod printer;
 mod progress;
 mod repl;
+mod resume;
 mod settings;
 mod stored;
 mod tools;

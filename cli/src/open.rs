@@ -1,5 +1,7 @@
 //! Models and stores from settings: the only place that knows which backends there are.
 
+mod overflow;
+pub(crate) mod pocket;
 mod template;
 
 use std::path::Path;
@@ -7,19 +9,20 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    ConversationStore, DataProcessor, Engine, Error, ErrorKind, HistoryShift, Manager, ManagerBuilder,
-    ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions, ShiftPolicy,
+    ConversationStore, DataProcessor, Degradation, Engine, Error, ErrorKind, Manager, ManagerBuilder,
+    ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions,
 };
-use alloquy_onnx::{Gpu, Locator, OnnxEngine, Policy};
+use alloquy_onnx::{Gpu, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
 
-use crate::arguments::{ModelArguments, Shift, ShiftArguments, StoreArguments};
+use crate::arguments::{ContextPolicy, ModelArguments, StoreArguments};
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::settings::data_folder;
 
+use overflow::Overflow;
 use template::Template;
 
 /// What computes unless another provider is named.
@@ -36,8 +39,8 @@ pub(crate) struct Model {
     family: Family,
     /// What holds where nobody says otherwise, beside what the engine says of itself.
     sampling: SamplingOptions,
-    /// What is dropped of a conversation that outgrows the context; nothing when it is off.
-    shift: Option<ShiftPolicy>,
+    /// What becomes of a conversation that outgrows the context.
+    overflow: Overflow,
 }
 
 /// A processor and how it was chosen.
@@ -54,20 +57,13 @@ impl Model {
         let round = Arc::new(self.round.clone());
         let builder =
             Manager::over(round).store(kept.store).owner(kept.owner).sampling(self.sampling.clone());
-        Ok(match self.shift()? {
-            Some(shift) => builder.middleware(shift),
-            None => builder,
-        })
+        self.overflow.added_to(builder, &self.round)
     }
 
     /// Decides what becomes of conversations that outgrow the context.
-    pub(crate) fn shifting(self, arguments: &ShiftArguments) -> Result<Self> {
-        let shift = shift_policy(arguments.context_shift, self.round.model())?;
-        Ok(Self { shift, ..self })
-    }
-
-    fn shift(&self) -> Result<Option<HistoryShift>> {
-        self.shift.clone().map(|policy| HistoryShift::new(self.round.clone(), policy)).transpose()
+    pub(crate) fn overflowing(self, asked: Option<ContextPolicy>) -> Result<Self> {
+        let overflow = Overflow::choose(asked, self.round.model())?;
+        Ok(Self { overflow, ..self })
     }
 
     /// Returns how replies are sampled that are asked of the model itself: what is absent its makers decide.
@@ -75,12 +71,9 @@ impl Model {
         asked.or(&self.sampling)
     }
 
-    /// Returns a request as the model will see it: without the messages that it has no room for, where that is on.
-    pub(crate) fn fitted(&self, request: Request) -> Result<Request> {
-        match self.shift()? {
-            Some(shift) => Ok(shift.shift(request)?.request),
-            None => Ok(request),
-        }
+    /// Returns a request as the model will see it, and what it goes without because there is no room for it.
+    pub(crate) async fn fitted(&self, request: Request) -> Result<(Request, Vec<Degradation>)> {
+        self.overflow.fitted(request, &self.round).await
     }
 
     /// Returns the name, the family, the template's origin and the context on one line.
@@ -99,11 +92,8 @@ impl Model {
         for warning in &self.template.warnings {
             notes.say(format_args!("{}: {warning}", self.template.origin));
         }
-        if let Some(policy) = &self.shift {
-            let window = policy.window;
-            notes.say(format_args!(
-                "a conversation of more than {window} tokens goes on without its oldest messages"
-            ));
+        if self.overflow.policy() != ContextPolicy::Error {
+            notes.say(&self.overflow);
         }
         if self.template.missing {
             notes.say("this model brings no chat template: it goes on with your text, it does not answer");
@@ -127,22 +117,6 @@ pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     assemble(engine, template, family)
 }
 
-/// On where it is asked for, or where the model's makers wanted it; with their numbers where they gave some.
-fn shift_policy(asked: Option<Shift>, model: &ModelInfo) -> Result<Option<ShiftPolicy>> {
-    if asked == Some(Shift::Off) {
-        return Ok(None);
-    }
-    let told = chat_config(model)?.shift_policy(model.context_length)?;
-    Ok(told.or_else(|| asked.map(|_| usual_shift(model.context_length))))
-}
-
-/// MLC's numbers, but a quarter for the reply where the context is that small.
-fn usual_shift(context: usize) -> ShiftPolicy {
-    let policy = ShiftPolicy::new(context);
-    let reply = policy.reply.min(context / 4);
-    policy.reply(reply)
-}
-
 /// Loads the model for continuing texts: no chat template, no family.
 pub(crate) fn completion_model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
     let engine = engine(arguments, notes)?;
@@ -163,7 +137,7 @@ fn assemble(engine: Arc<dyn Engine>, template: Template, family: Family) -> Resu
         .processor(Arc::clone(&family.processor))
         .constraints(Llguidance::default())
         .build()?;
-    Ok(Model { round, template, family, sampling, shift: None })
+    Ok(Model { round, template, family, sampling, overflow: Overflow::Error })
 }
 
 /// What MLC's file recommends, where the files that the engine reads recommend nothing. Its stop texts are its
@@ -181,34 +155,43 @@ fn recommended(model: &ModelInfo) -> Result<SamplingOptions> {
 
 /// Loads the model alone, without a template and a family.
 pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
-    let path = arguments.model.as_deref().ok_or_else(no_model)?;
+    let mut builder = match arguments.model.as_deref() {
+        Some(path) => named_model(path, notes)?,
+        None => {
+            let builder = pocket::builder()?;
+            pocket::introduce(notes);
+            builder
+        }
+    };
     let progress = Arc::new(Progress::new(notes));
-    progress.step(format!("loading {}", path.display()));
-    let heard = Arc::clone(&progress);
-    let mut builder = OnnxEngine::builder(path).on_event(move |event| heard.step(event.to_string()));
-    builder = builder.provider(arguments.provider.as_deref().unwrap_or(PROVIDER));
+    builder = builder.on_event(move |event| progress.step(event.to_string()));
+    let mut providers = arguments.provider.as_deref().unwrap_or(PROVIDER).split(',').map(str::trim);
+    builder = builder.provider(providers.next().unwrap_or(PROVIDER));
+    builder = providers.fold(builder, OnnxEngineBuilder::fallback);
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
     }
     Ok(Arc::new(builder.load()?))
 }
 
+fn named_model(path: &Path, notes: Notes) -> Result<OnnxEngineBuilder> {
+    if pocket::is_named(path) {
+        return pocket::builder();
+    }
+    Progress::new(notes).step(format!("loading {}", path.display()));
+    Ok(OnnxEngine::builder(path))
+}
+
 /// Says which library of ONNX Runtime is loaded and what it can compute on; nothing is fetched.
 pub(crate) fn runtime(arguments: &ModelArguments) -> Result<String> {
     let locator = Locator::new().policy(Policy::Never);
-    let locator = match arguments.provider.as_deref() {
+    let locator = match arguments.provider.as_deref().and_then(|named| named.split(',').next()) {
         Some("cuda") => locator.gpu(Gpu::Cuda),
         _ => locator,
     };
     let runtime = alloquy_onnx::inspect_runtime(&locator)?;
     let (path, providers) = (runtime.library.path.display(), runtime.providers.join(", "));
     Ok(format!("onnx runtime {} at {path}, computes on {providers}", runtime.version))
-}
-
-fn no_model() -> Error {
-    let message = "no model is named: use --model DIR, ALLOQUY_MODEL, or model in the configuration file; \
-                   `alloquy models` lists those found";
-    Error::new(ErrorKind::Invalid, message)
 }
 
 fn family(named: Option<&str>, model: &ModelInfo, config: &DataProcessorConfig) -> Result<Family> {
@@ -236,7 +219,7 @@ pub(crate) async fn kept(arguments: &StoreArguments) -> Result<Kept> {
         Some(url) => alloquy_storage::open(url).await?,
         None => alloquy_storage::open(&usual_store()?).await?,
     };
-    Ok(Kept { store, owner: arguments.owner.clone().unwrap_or_else(Owner::local) })
+    Ok(Kept { store, owner: arguments.owner() })
 }
 
 /// Opens a store and says what is in it.
@@ -287,23 +270,23 @@ pub(crate) struct Description {
     pub(crate) template: String,
     pub(crate) layout: &'static str,
     /// What holds unless it is asked for otherwise.
-    pub(crate) context_shift: Shift,
+    pub(crate) context_policy: ContextPolicy,
 }
 
 /// Reads the description files of a model.
 pub(crate) fn describe(folder: &Path) -> Result<Description> {
-    let mut info = alloquy_onnx::describe(folder)?;
+    let layout = match folder.join("onnx").is_dir() {
+        true => "transformers.js",
+        false => "optimum",
+    };
+    described(alloquy_onnx::describe(folder)?, layout)
+}
+
+fn described(mut info: ModelInfo, layout: &'static str) -> Result<Description> {
     info.sampling = info.sampling.clone().or(&recommended(&info)?);
     let family = family(None, &info, &DataProcessorConfig::default())?.processor.name().to_owned();
     let template = origin(&info)?.to_string();
-    let context_shift = match shift_policy(None, &info)? {
-        Some(_) => Shift::On,
-        None => Shift::Off,
-    };
-    let layout = match () {
-        () if info.files.contains_key("genai_config.json") => "genai",
-        () if folder.join("onnx").is_dir() => "transformers.js",
-        () => "optimum",
-    };
-    Ok(Description { info, family, template, layout, context_shift })
+    let context_policy = Overflow::choose(None, &info)?.policy();
+    let layout = if info.files.contains_key("genai_config.json") { "genai" } else { layout };
+    Ok(Description { info, family, template, layout, context_policy })
 }

@@ -56,7 +56,7 @@ pub(crate) async fn take(mut turn: Turn, printer: &mut dyn Printer) -> Result<Tu
 pub(crate) fn printer(output: &Output, end: LineEnd) -> Box<dyn Printer> {
     let notes = Notes::new(output);
     match (output.json, stdout().is_terminal()) {
-        (true, _) => Box::new(Events::new(stdout())),
+        (true, _) => Box::new(Events::new(stdout(), notes.loudness())),
         (false, true) => Box::new(Text::new(Visible(stdout()), stderr(), notes, end)),
         (false, false) => Box::new(Text::new(stdout(), stderr(), notes, end)),
     }

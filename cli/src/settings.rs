@@ -20,7 +20,7 @@ use crate::arguments::Settable;
 pub(crate) const HISTORY_FILE: &str = "history.txt";
 
 /// Where a value came from, the strongest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
     /// A flag on the command line.
     Flag,

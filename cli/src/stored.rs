@@ -12,6 +12,7 @@ use clap::Args;
 use crate::arguments::{StoreArguments, WhichConversation};
 use crate::commands::Context;
 use crate::open;
+use crate::resume::snapshots;
 
 /// Which stored conversation is meant, and where it is kept.
 #[derive(Args, Debug)]
@@ -32,6 +33,12 @@ impl Stored {
     pub(crate) async fn open_two(&self, context: &Context, other: &ConversationId) -> Result<(Chat, Chat)> {
         let (chat, other) = self.with(context, Some(other)).await?;
         Ok((chat.clone(), other.unwrap_or(chat)))
+    }
+
+    /// Removes what was kept of what a model has computed of a conversation, some of which is gone now.
+    pub(crate) fn forget_computed(&self, context: &Context, conversation: &ConversationId) -> Result<()> {
+        let store: StoreArguments = context.settings.settle(&self.store)?;
+        snapshots(&store)?.remove(&store.owner(), conversation).map(drop)
     }
 
     async fn with(&self, context: &Context, other: Option<&ConversationId>) -> Result<(Chat, Option<Chat>)> {

@@ -1,5 +1,5 @@
 //! Models that are described as MLC describes them: what is recommended, what ends an answer, and conversations that
-//! outgrow the context.
+//! outgrow the context, under each of the policies for it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod program;
@@ -185,4 +185,97 @@ fn messages_of_any_dialect_are_rendered() {
         assert_eq!(rendered, "Obey.\nA: Hi\nB:", "{dialect}");
     }
     assert_eq!(program.run_with(&["render"], documents[2].1).ok().out, "Obey.\nA: Hi\nB:");
+}
+
+/// The model with room for a few questions.
+fn narrow(program: &Program) -> Option<PathBuf> {
+    let model = described(program, &current())?;
+    let path = model.join("genai_config.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    config["model"]["context_length"] = json!(400);
+    fs::write(path, config.to_string()).unwrap();
+    Some(model)
+}
+
+/// What the answers say that was left out, in the order in which it was asked.
+fn told(program: &Program, arguments: &[&str]) -> Vec<Value> {
+    let sampled = ["chat", "--json", "--max-tokens", "8", "--temperature", "0"];
+    let ran = program.run_with(&[&sampled[..], arguments].concat(), &SCRIPT.repeat(4)).ok();
+    let events = ran.events();
+    let done = events.iter().filter(|event| event["event"] == "done");
+    done.flat_map(|done| done["degradations"].as_array().unwrap().clone()).collect()
+}
+
+#[test]
+fn each_policy_says_what_it_leaves_out() {
+    let program = Program::new();
+    let Some(model) = narrow(&program) else { return };
+    let program = program.variable("ALLOQUY_MODEL", model);
+    let dropped = told(&program, &["--context-policy", "drop"]);
+    let tokens = |told: &Value| told["history_shifted"]["tokens"].as_u64().unwrap();
+    assert!(dropped.len() > 3 && dropped.iter().all(|told| tokens(told) > 0), "{dropped:?}");
+    assert!(dropped.iter().map(tokens).is_sorted(), "a turn that was dropped comes back: {dropped:?}");
+    assert_eq!(told(&program, &["--context-shift", "on"]), told(&program, &["--context-policy", "shift"]));
+
+    let summarised = told(&program, &["--context-policy", "summarise"]);
+    let of = |field: &str| {
+        let fields = summarised.iter().filter_map(|told| told["history_summarised"].get(field));
+        fields.filter_map(Value::as_u64).collect::<Vec<_>>()
+    };
+    assert!(of("summary").iter().all(|summary| *summary > 0) && !of("summary").is_empty(), "{summarised:?}");
+    let made = summarised.iter().filter(|told| told["history_summarised"]["spent"].is_object()).count();
+    assert!(made < of("summary").len(), "each answer made a summary of its own: {summarised:?}");
+}
+
+#[test]
+fn without_a_policy_a_conversation_that_is_too_long_is_an_error_with_its_numbers() {
+    let program = Program::new();
+    let Some(model) = narrow(&program) else { return };
+    let chat = ["chat", "--max-tokens", "8", "--temperature", "0", "--model", model.to_str().unwrap()];
+    let ran = program.run_with(&[&chat[..], &["--context-policy", "error"]].concat(), &SCRIPT.repeat(6));
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.errors()[0].contains("and the model's context 400: no room for a reply"), "{}", ran.err);
+    let ran = program.run_with(&[&chat[..], &["--context-policy", "drop"]].concat(), &SCRIPT.repeat(6)).ok();
+    assert!(ran.err.contains("a conversation of more than 400 tokens goes on without its oldest turns"));
+    assert!(ran.err.contains("(the model no longer sees 2 early messages of "), "{}", ran.err);
+    let rendered =
+        program.run(&["render", "-c", "--model", chat[6], "--context-policy", "drop", "Well?"]).ok();
+    assert!(rendered.err.contains("(the model no longer sees "), "{}", rendered.err);
+}
+
+#[test]
+fn of_policy_and_shift_the_stronger_counts() {
+    let program = Program::new().variable("ALLOQUY_CONTEXT_POLICY", "drop");
+    let shown = |arguments: &[&str]| {
+        let shown = program.run(&[&["config", "show", "--json"], arguments].concat()).ok().events().remove(0);
+        let of = |key: &str| shown["settings"][key].clone();
+        (of("context-policy"), of("context-shift"))
+    };
+    let said = |value: &str, origin: &str| json!({"value": value, "origin": origin});
+    assert_eq!(shown(&[]), (said("drop", "environment"), said("off", "environment")));
+    assert_eq!(shown(&["--context-policy", "summarize"]).0, said("summarise", "flag"));
+    let model = narrow(&program);
+    let Some(model) = model else { return };
+    let chat = ["chat", "--max-tokens", "8", "--temperature", "0", "--model", model.to_str().unwrap()];
+    let ran = program.run_with(&[&chat[..], &["--context-shift", "off"]].concat(), &SCRIPT.repeat(6));
+    assert_eq!(ran.code, Some(1), "the flag wins over the variable: {}", ran.err);
+}
+
+#[test]
+fn a_verbose_answer_says_how_long_it_took() {
+    let program = Program::new();
+    let Some(model) = narrow(&program) else { return };
+    let ask = ["ask", "--max-tokens", "8", "--temperature", "0", "--model", model.to_str().unwrap(), "Hello"];
+    let done = |more: &[&str]| {
+        let ran = program.run(&[&ask[..], &["--json"], more].concat()).ok();
+        ran.events().pop().unwrap()
+    };
+    assert!(done(&[]).get("timings").is_none(), "what differs between two runs is asked for");
+    let timing = done(&["-v"])["timings"][0].clone();
+    assert!(
+        timing["prefill_rate"].as_f64().unwrap() > 0.0
+            && timing["first_token_seconds"].as_f64().unwrap() > 0.0
+    );
+    let said = program.run(&[&ask[..], &["-v"]].concat()).ok().err;
+    assert!(said.contains("\n(first token after ") && said.contains("/s, decode "), "{said}");
 }

@@ -1,69 +1,47 @@
-//! The pocket model on dialogues that it has never seen, through the whole stack. `cargo xtask pocket eval` runs it.
-//!
-//! `ALLOQUY_POCKET` names the folder with the exported model and its `evaluation.jsonl`; without it the test skips.
+//! The model within the program, for whoever names none.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-#[path = "pocket/dialogue.rs"]
-mod dialogue;
-#[path = "pocket/score.rs"]
-mod score;
-#[path = "pocket/verdict.rs"]
-mod verdict;
+mod program;
+mod shared;
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Instant;
+use program::Program;
 
-use alloquy_core::{ChatModel, Engine, Reply, Round, SamplingOptions};
-use alloquy_onnx::OnnxEngine;
-use alloquy_templates::JinjaTemplate;
-use dialogue::Dialogue;
-use pollster::block_on;
-use score::Scores;
+/// What is said of the model once a run.
+const INTRODUCTION: &str = "no model is named, so the tiny one within this program answers";
 
-/// Longer than any right reply, thoughts included.
-const LIMIT: usize = 256;
-
-fn folder() -> Option<PathBuf> {
-    let folder = std::env::var_os("ALLOQUY_POCKET").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("Skipping: set ALLOQUY_POCKET to an exported model with evaluation.jsonl beside it");
+#[test]
+fn it_answers_and_says_once_what_it_is() {
+    let program = Program::new();
+    let asked = program.run(&["ask", "What is 12 + 30?"]).ok();
+    assert_eq!(asked.out.trim(), "12 + 30 = 42");
+    let chatted = program.run_with(&["chat"], "My name is Maro.\nWhat is my name?\n").ok();
+    assert!(chatted.out.contains("Your name is Maro."), "{}", chatted.out);
+    for told in [asked.err, chatted.err] {
+        assert_eq!(told.matches(INTRODUCTION).count(), 1, "{told}");
+        assert!(told.contains("--model DIR"), "{told}");
     }
-    folder
-}
-
-fn round(folder: PathBuf) -> Round {
-    let engine = OnnxEngine::builder(folder).threads(1).load().unwrap();
-    let template = JinjaTemplate::of(engine.model()).unwrap();
-    let found = alloquy_processors::detect(engine.model());
-    let named = alloquy_processors::named("qwen3", engine.model()).unwrap();
-    assert_eq!(found.processor.name(), named.name(), "the model is served as another family");
-    Round::builder(Arc::new(engine)).template(template).processor(found.processor).build().unwrap()
-}
-
-/// What the model says, and how long it took.
-fn answer(round: &Round, dialogue: &Dialogue) -> (Reply, f64) {
-    let short = SamplingOptions { max_tokens: Some(LIMIT), ..SamplingOptions::default() };
-    let started = Instant::now();
-    let reply = block_on(async {
-        let request = dialogue.request().sampling(short);
-        round.reply(request).await.unwrap().finish().await.unwrap()
-    });
-    (reply, started.elapsed().as_secs_f64())
 }
 
 #[test]
-fn dialogues_never_seen() {
-    let Some(folder) = folder() else { return };
-    let dialogues = Dialogue::all(&folder.join("evaluation.jsonl"));
-    let round = round(folder);
-    for dialogue in &dialogues {
-        assert_eq!(round.prepare(&dialogue.request()).unwrap().rendered, dialogue.prompt, "{}", dialogue.id);
-    }
-    let mut scores = Scores::default();
-    for dialogue in &dialogues {
-        let (reply, seconds) = answer(&round, dialogue);
-        scores.add(dialogue, &reply, seconds);
-    }
-    println!("{scores}");
+fn it_can_be_named_and_then_nothing_is_said_of_it() {
+    let program = Program::new();
+    let asked = program.run(&["ask", "--model", "pocket", "What is 12 + 30?"]).ok();
+    assert_eq!(asked.out.trim(), "12 + 30 = 42");
+    assert!(!asked.err.contains(INTRODUCTION), "{}", asked.err);
+}
+
+#[test]
+fn a_conversation_of_it_is_kept_and_goes_on() {
+    let program = Program::new();
+    program.run_with(&["chat"], "My name is Maro.\n").ok();
+    let went_on = program.run_with(&["chat", "--continue"], "What is my name?\n").ok();
+    assert!(went_on.out.contains("Your name is Maro."), "{}", went_on.out);
+}
+
+#[test]
+fn it_stands_first_among_the_models() {
+    let program = Program::new();
+    let listed = program.run(&["models", program.folder().to_str().unwrap()]).ok();
+    let first = listed.out.lines().nth(1).unwrap();
+    assert!(first.starts_with("pocket "), "{}", listed.out);
 }

@@ -108,7 +108,7 @@ fn a_hugging_face_cache_is_looked_into() {
     }
     let program = program.variable("HF_HUB_CACHE", "hub");
     let shown = program.run(&["models", "--json"]).ok().events().remove(0);
-    assert_eq!(shown["models"][0]["name"], "karpathy/stories260k");
+    assert_eq!(shown["models"][1]["name"], "karpathy/stories260k");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::engine::{Cancel, Engine, Session, Step};
+use crate::cancel::Cancel;
+use crate::engine::{Engine, Session, Step};
 use crate::prompt::Unit;
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
@@ -41,6 +42,8 @@ impl Default for Benchmark {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BenchmarkReport {
+    /// How long opening a session took, the median of as many times as each run was measured.
+    pub session: Duration,
     /// One for each length of a prompt and each number of replies, in that order.
     pub runs: Vec<BenchmarkRun>,
 }
@@ -69,9 +72,19 @@ impl BenchmarkRun {
         self.prompt as f64 / self.prefill.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
+    /// Returns how long the first token took; drawing it is not counted.
+    pub fn first_token(&self) -> Duration {
+        self.prefill
+    }
+
+    /// Returns how many tokens all replies have together.
+    pub fn decode_tokens(&self) -> usize {
+        self.generated * self.together
+    }
+
     /// Returns tokens of all replies a second.
     pub fn decode_rate(&self) -> f64 {
-        (self.generated * self.together) as f64 / self.decode.as_secs_f64().max(f64::MIN_POSITIVE)
+        self.decode_tokens() as f64 / self.decode.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 }
 
@@ -91,7 +104,17 @@ impl Benchmark {
                 runs.push(median(measured.collect::<Result<_>>()?)?);
             }
         }
-        Ok(BenchmarkReport { runs })
+        Ok(BenchmarkReport { session: self.session(engine)?, runs })
+    }
+
+    fn session(&self, engine: &dyn Engine) -> Result<Duration> {
+        let opened = (0..self.repeats).map(|_| {
+            let (took, session) = timed(|| engine.open());
+            session.map(|_| took)
+        });
+        let mut opened: Vec<_> = opened.collect::<Result<_>>()?;
+        opened.sort_unstable();
+        Ok(opened.get(opened.len() / 2).copied().unwrap_or_default())
     }
 
     fn check(&self, engine: &dyn Engine) -> Result<()> {

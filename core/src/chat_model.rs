@@ -18,6 +18,7 @@ use crate::scoring::Score;
 use crate::stop::StopSignal;
 use crate::stream::Run;
 use crate::template::Ending;
+use crate::timing::ReplyTiming;
 use crate::tokenizer::TokenId;
 use crate::turn_data::TurnData;
 use crate::{Error, ErrorKind, Result};
@@ -173,18 +174,19 @@ pub struct CacheReport {
     /// Where the prompt first differs from what the session held; `None` when it held nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_difference: Option<usize>,
-    /// Why what was computed for earlier replies was computed again; `None` when it was not.
+    /// Why something was computed again that had been computed before, for earlier replies or for anything else that the
+    /// engine's thread remembers; `None` when nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub miss: Option<MissReason>,
 }
 
-/// Why a prompt's beginning, up to the last earlier reply, was not all reused.
+/// Why a prompt's beginning was not all reused: up to the last earlier reply, or as far as it was ever computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MissReason {
-    /// No session holds it: another process computed it, others needed the room since, or a call that failed took the
-    /// session with it.
+    /// No session holds it any more, or none did: another process computed it, other branches or conversations needed the
+    /// room since, or a call that failed took the session with it.
     NotHeld,
     /// What a session holds differs before the end of the earlier replies: instructions, tools or a date changed, or it is
     /// of another conversation that begins alike.
@@ -273,6 +275,35 @@ pub enum Degradation {
     HistoryShifted {
         /// How many.
         dropped: usize,
+        /// How many units the prompt is shorter for that.
+        #[serde(default)]
+        tokens: usize,
+    },
+    /// In the prompt a summary stood for the oldest messages of the path, because they would not have fit.
+    HistorySummarised {
+        /// How many messages it stands for.
+        dropped: usize,
+        /// How many units of the prompt they would have taken.
+        tokens: usize,
+        /// How many units the summary takes in their place; 0 where there was no room for it, or nothing in it.
+        summary: usize,
+        /// How many of the messages the summary does not cover: the model that summarises had no room for them, or said
+        /// nothing of them.
+        left_out: usize,
+        /// What summarising took in this call; `None` where a summary that was made before served.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spent: Option<Usage>,
+    },
+    /// The summary in the prompt ended at its limit of tokens, before it was complete.
+    SummaryCut,
+    /// The model is computed by something else than was asked for first, as was allowed.
+    ProviderReplaced {
+        /// What was asked for, such as `cuda`.
+        asked: String,
+        /// What computes instead.
+        used: String,
+        /// Why.
+        reason: String,
     },
 }
 
@@ -298,6 +329,8 @@ pub struct Reply {
     pub cache: Option<CacheReport>,
     /// How well its tokens were guessed ahead; `None` where they were not.
     pub speculation: Option<Speculation>,
+    /// How long it took, where known. No node remembers it: the same reply takes another time elsewhere.
+    pub timing: Option<ReplyTiming>,
     /// The seed of the draw; `None` when greedy or unknown.
     pub seed: Option<u64>,
     /// The digest of the template that rendered its prompt; `None` for models that keep theirs to themselves.
@@ -335,6 +368,7 @@ impl Reply {
             usage: Usage::default(),
             cache: None,
             speculation: None,
+            timing: None,
             seed: None,
             template: None,
             degradations: Vec::new(),

@@ -18,6 +18,7 @@ use crate::processor::Delta;
 use crate::sampling::SamplingOptions;
 use crate::scoring::Score;
 use crate::stop::StopSignal;
+use crate::task_group::{Task, TaskGroup};
 use crate::template::Ending;
 use crate::tokenizer::TokenId;
 
@@ -55,6 +56,8 @@ pub struct Conversation {
     pending: Vec<Message>,
     /// How many messages there were at each place that was given a name.
     checkpoints: BTreeMap<String, usize>,
+    /// What its answers are cancelled with.
+    group: Option<TaskGroup>,
 }
 
 /// One message or several, said together.
@@ -89,6 +92,7 @@ impl Conversation {
             sampled,
             pending,
             checkpoints,
+            group: None,
         }
     }
 
@@ -110,6 +114,13 @@ impl Conversation {
     #[must_use]
     pub fn with_arguments(mut self, arguments: ProcessorArguments) -> Self {
         self.arguments = arguments;
+        self
+    }
+
+    /// Writes every answer in a group, which can end it together with others.
+    #[must_use]
+    pub fn with_group(mut self, group: &TaskGroup) -> Self {
+        self.group = Some(group.clone());
         self
     }
 
@@ -158,9 +169,11 @@ impl Conversation {
     /// Those of the middleware, and those of the model that come before its first word.
     pub async fn send_message_stream(&mut self, messages: impl Into<Messages>) -> Result<MessageStream<'_>> {
         let said = joined(&self.pending, messages.into().0);
+        let task = self.group.as_ref().map(TaskGroup::begin);
+        let stop = task.as_ref().map_or_else(StopSignal::default, Task::stop_signal);
         let request = self.request(&said, Ending::Answer).guidance(self.guidance.clone());
-        let stop = request.stop.clone();
-        let stream = self.next().call(request).await?;
+        let stream = self.next().call(request.stop(stop.clone())).await?;
+        let stream = Task::hold_where(task, stream);
         self.guidance = Guidance::default();
         Ok(MessageStream { conversation: self, stream, said, stop })
     }

@@ -4,48 +4,14 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::cancel::Cancel;
+use crate::chat_model::Degradation;
+use crate::media::Digest;
 use crate::prompt::Unit;
 use crate::sampling::SamplingOptions;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
-
-/// Asks running work to end soon; clones share the flag.
-///
-/// ```
-/// use alloquy_core::Cancel;
-///
-/// let cancel = Cancel::default();
-/// let seen_by_worker = cancel.clone();
-/// cancel.cancel();
-/// assert!(seen_by_worker.check().unwrap_err().is_cancelled());
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Asks for the end.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Says whether the end was asked for.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Returns [`ErrorKind::Cancelled`] once the end was asked for.
-    ///
-    /// # Errors
-    /// See above.
-    pub fn check(&self) -> Result<()> {
-        match self.is_cancelled() {
-            true => Err(Error::new(ErrorKind::Cancelled, "cancelled")),
-            false => Ok(()),
-        }
-    }
-}
 
 /// What a model says of itself.
 ///
@@ -80,6 +46,8 @@ pub struct ModelInfo {
     pub ignored: BTreeMap<String, serde_json::Value>,
     /// Texts of the model's description files, by name.
     pub files: BTreeMap<String, String>,
+    /// What was not done as asked when it was loaded; every reply tells it.
+    pub degradations: Vec<Degradation>,
 }
 
 impl ModelInfo {
@@ -109,6 +77,12 @@ pub trait Engine: Send + Sync + Debug {
 
     /// Returns the tokenizer.
     fn tokenizer(&self) -> &dyn Tokenizer;
+
+    /// Returns what tells this model, run in this way, from every other: what a session's snapshot depends on beside its
+    /// units. `None` where that cannot be said, and then there are no snapshots.
+    fn identity(&self) -> Option<Digest> {
+        None
+    }
 
     /// Opens an empty session.
     ///
@@ -209,4 +183,30 @@ pub trait Session: Any + Send {
     /// # Errors
     /// [`ErrorKind::Backend`] when there is no memory for one.
     fn fork(&self) -> Result<Box<dyn Session>>;
+
+    /// Appends to `into` what it has computed of the first `length` units, and stays as it is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a session that cannot, or not at this length; [`ErrorKind::Invalid`] when it holds
+    /// fewer units.
+    fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
+        let _ = (length, into);
+        Err(without_snapshots())
+    }
+
+    /// Holds `units`, as [`Session::snapshot`] wrote them down in a session of the same engine, in place of what it held.
+    ///
+    /// What follows is bit for bit what would have followed there. There are no logits before the next `forward`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for a session that cannot, [`ErrorKind::Corrupt`] for a state that is not of so many
+    /// units, [`ErrorKind::ContextOverflow`] for more units than fit, and as [`Session::forward`].
+    fn restore(&mut self, units: &[Unit], state: &[u8]) -> Result<()> {
+        let _ = (units, state);
+        Err(without_snapshots())
+    }
+}
+
+fn without_snapshots() -> Error {
+    Error::new(ErrorKind::Unsupported, "this session's state cannot be written down")
 }

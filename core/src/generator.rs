@@ -8,13 +8,16 @@ use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
 
+use crate::cancel::Cancel;
 use crate::chat_model::{CacheReport, FinishReason};
-use crate::engine::{Cancel, Engine};
+use crate::engine::Engine;
 use crate::guide::Guide;
 use crate::prompt::Prompt;
 use crate::sampling::{Logprob, SampledLogprobs, Sampler};
 use crate::scoring::Scoring;
 use crate::slots::{CacheBudget, CacheStatistics};
+use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal};
+use crate::timing::Clock;
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
@@ -101,6 +104,8 @@ enum Work {
     Generate(Box<Job>),
     Score(Scoring),
     Statistics(oneshot::Sender<CacheStatistics>),
+    Snapshot(Prompt, SnapshotOrigin, oneshot::Sender<Result<Snapshot>>),
+    Restore(Snapshot, oneshot::Sender<Result<usize>>),
 }
 
 #[derive(Debug)]
@@ -110,11 +115,17 @@ struct Job {
     limit: usize,
     guide: Guide,
     cancel: Cancel,
+    clock: Arc<Clock>,
     events: mpsc::UnboundedSender<Result<Generation>>,
 }
 
 impl Job {
     fn emit(&self, event: Result<Generation>) {
+        match event {
+            Ok(Generation::Prefilled(_)) => self.clock.prefilled(),
+            Ok(Generation::Token(_) | Generation::Ended(FinishReason::Stop)) => self.clock.token(),
+            _ => {}
+        }
         // Nobody listens any more: the stream was dropped, and `cancel` ends the work.
         let _ = self.events.unbounded_send(event);
     }
@@ -152,12 +163,13 @@ impl Generator {
         guide: Guide,
     ) -> TokenStream {
         let (events, stream) = mpsc::unbounded();
-        let cancel = Cancel::default();
-        let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events });
+        let (cancel, clock) = (Cancel::default(), Arc::<Clock>::default());
+        let told = Arc::clone(&clock);
+        let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), clock, events });
         if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
             job.emit(Err(ended()));
         }
-        TokenStream { stream, cancel }
+        TokenStream { stream, cancel, clock: told }
     }
 
     /// Returns what is kept, and what became of the prompts so far.
@@ -168,6 +180,30 @@ impl Generator {
         let (answer, answered) = oneshot::channel();
         self.work.send(Work::Statistics(answer)).map_err(|_| ended())?;
         answered.await.map_err(|_| ended())
+    }
+
+    /// Writes down what is computed of `prompt` with `origin`: the longest beginning of it that a session holds.
+    ///
+    /// Sessions stay as they are. Writing takes a turn of the thread, about as long as copying the session does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when no session holds anything of it, [`ErrorKind::Unsupported`] when the engine's sessions
+    /// cannot be written down, [`ErrorKind::Backend`] when the thread has ended.
+    pub async fn snapshot(&self, prompt: Prompt, origin: SnapshotOrigin) -> Result<Snapshot> {
+        let (answer, answered) = oneshot::channel();
+        self.work.send(Work::Snapshot(prompt, origin, answer)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
+    }
+
+    /// Puts back what was computed, as a session among the others, and returns how many units that are. Whether it is of
+    /// this engine's model the caller has checked ([`Snapshot::check`]).
+    ///
+    /// # Errors
+    /// [`SnapshotRefusal::Unsupported`] and [`SnapshotRefusal::Engine`]; sessions stay as they are then.
+    pub async fn restore(&self, snapshot: Snapshot) -> Result<usize, SnapshotRefusal> {
+        let (answer, answered) = oneshot::channel();
+        self.work.send(Work::Restore(snapshot, answer)).map_err(|_| ended())?;
+        Ok(answered.await.map_err(|_| ended())??)
     }
 
     /// Says how likely the tokens of each target are behind `prompt`, in a copy of the session that has most of it.
@@ -190,6 +226,14 @@ impl Generator {
 pub struct TokenStream {
     stream: mpsc::UnboundedReceiver<Result<Generation>>,
     cancel: Cancel,
+    clock: Arc<Clock>,
+}
+
+impl TokenStream {
+    /// When what happened to the generation, as the thread that computes it saw it.
+    pub(crate) fn clock(&self) -> Arc<Clock> {
+        Arc::clone(&self.clock)
+    }
 }
 
 impl Stream for TokenStream {

@@ -3,6 +3,7 @@
 //! A law panics with a sentence when it is broken, so a member's test is a list of calls.
 
 pub mod chat_model;
+pub mod context_policy;
 pub mod processor;
 pub mod session;
 pub mod store;

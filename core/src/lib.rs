@@ -17,6 +17,7 @@ mod arguments;
 mod benchmark;
 mod branch;
 mod calls;
+mod cancel;
 mod chat;
 mod chat_model;
 mod constraint;
@@ -43,14 +44,17 @@ mod sampling;
 mod scoring;
 mod search;
 mod slots;
+mod snapshot;
 mod spending;
 mod splice;
 mod stop;
 mod store;
 mod stream;
+mod task_group;
 mod template;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod timing;
 mod tokenizer;
 mod tool;
 mod tree;
@@ -63,6 +67,7 @@ pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
 pub use benchmark::{Benchmark, BenchmarkReport, BenchmarkRun};
 pub use branch::{Branch, BranchDiff};
+pub use cancel::Cancel;
 pub use chat::{Added, Ask, Chat, Merged};
 pub use chat_model::{
     CacheReport, ChatModel, Degradation, FinishReason, MissReason, Reply, ReplyStream, Request, Usage,
@@ -70,7 +75,7 @@ pub use chat_model::{
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use drawing::Drawing;
-pub use engine::{Cancel, Engine, ModelInfo, Session, Step};
+pub use engine::{Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generation, Generator, GeneratorOptions, PromptLookup, Speculation, TokenStream};
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};
@@ -78,7 +83,10 @@ pub use guide::Guide;
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
 pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
-pub use middleware::{HistoryShift, Middleware, Next, PromptLength, ShiftPolicy, ShiftedRequest};
+pub use middleware::{
+    DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, PromptLength,
+    ShiftPolicy, SummarisedRequest, SummaryPolicy,
+};
 pub use preface::{Preface, ToolSpec};
 pub use prices::{Day, Price, PriceTable};
 pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
@@ -91,6 +99,7 @@ pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOpti
 pub use scoring::Score;
 pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
 pub use slots::{CacheBudget, CacheStatistics};
+pub use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal};
 pub use spending::{Spending, TokenCount};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{
@@ -98,7 +107,9 @@ pub use store::{
     ConversationStoreExt, ConversationSummary, DamagedConversation, MemoryStore, Owner, PartialDeletion,
 };
 pub use stream::{Emit, Run};
+pub use task_group::{Task, TaskGroup};
 pub use template::{Ending, PromptTemplate, TemplateInput};
+pub use timing::ReplyTiming;
 pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 #[cfg(feature = "schemars")]
 pub use tool::TypedTool;

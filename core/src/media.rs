@@ -28,6 +28,11 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// The digest that [`Digest::as_bytes`] returned once.
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// Returns the 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -108,6 +113,11 @@ impl Media {
     pub fn new(media_type: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
         Self { digest: Digest::of(&bytes), media_type: media_type.into(), bytes: Some(bytes) }
+    }
+
+    /// Media of which nothing but the identity is known.
+    pub(crate) fn known_as(digest: Digest) -> Self {
+        Self { digest, media_type: String::new(), bytes: None }
     }
 
     /// Returns the digest of the bytes: the identity.

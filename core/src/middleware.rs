@@ -10,9 +10,18 @@ use crate::chat_model::{CacheReport, ChatModel, ReplyStream, Request};
 use crate::round::PreparedPrompt;
 use crate::scoring::Score;
 
+mod fitting;
+mod groups;
+mod history_drop;
 mod history_shift;
+mod history_summary;
+mod ids;
+mod memory;
 
-pub use history_shift::{HistoryShift, PromptLength, ShiftPolicy, ShiftedRequest};
+pub use fitting::{FittedRequest, PromptLength};
+pub use history_drop::{DropPolicy, HistoryDrop};
+pub use history_shift::{HistoryShift, ShiftPolicy};
+pub use history_summary::{HistorySummary, SummarisedRequest, SummaryPolicy};
 
 /// Sees every model call of a turn, those after tools included.
 ///

@@ -1,6 +1,7 @@
 //! One model call: template, processor, prompt, session, parser. The only place that knows their order.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -16,6 +17,7 @@ use crate::prompt::Prompt;
 use crate::sampling::{Sampler, SamplingOptions};
 use crate::scoring::Score;
 use crate::slots::{CacheBudget, CacheStatistics};
+use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal};
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 use crate::stream::Run;
@@ -182,6 +184,60 @@ impl Round {
         })
     }
 
+    /// Writes down what is computed of a conversation, so that another process can go on from it.
+    ///
+    /// It has the longest beginning of the request's prompt that a session holds, and nothing of other conversations.
+    ///
+    /// # Errors
+    /// Those of [`Round::prepare`]; [`ErrorKind::NotFound`] when no session holds anything of it, and
+    /// [`ErrorKind::Unsupported`] when the engine's sessions cannot be written down.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+    /// use alloquy_core::{ChatModel, Message, Preface, Request, Round};
+    ///
+    /// # pollster::block_on(async {
+    /// let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));
+    /// let round = || Round::builder(engine.clone()).template(TaggedTemplate).processor(TaggedProcessor).build();
+    /// let request = Request::new(Preface::default(), vec![Message::user("Hi")]);
+    /// let before = round()?;
+    /// before.reply(request.clone()).await?.finish().await?;
+    /// let bytes = before.snapshot(&request).await?.bytes().to_vec();
+    ///
+    /// let after = round()?;
+    /// let restored = after.restore(bytes).await?;
+    /// let reply = after.reply(request).await?.finish().await?;
+    /// assert_eq!(reply.cache.unwrap().reused, restored - 1, "the last unit says what comes next");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn snapshot(&self, request: &Request) -> Result<Snapshot> {
+        let unknown = || {
+            let message = format!("model {:?} does not say what tells it from others", self.model().name);
+            Error::new(ErrorKind::Unsupported, message)
+        };
+        let origin = self.snapshot_origin().ok_or_else(unknown)?;
+        self.generator.snapshot(self.prepare(request)?.prompt, origin).await
+    }
+
+    /// Takes back what [`Round::snapshot`] wrote down, and returns how many units are held now that were not computed
+    /// here. A prompt that begins with them goes on from there, which its [`CacheReport`] shows.
+    ///
+    /// # Errors
+    /// Why it was refused; nothing has changed then, and prompts are computed.
+    pub async fn restore(&self, bytes: Vec<u8>) -> Result<usize, SnapshotRefusal> {
+        let origin = self.snapshot_origin().ok_or(SnapshotRefusal::Unsupported)?;
+        let snapshot = Snapshot::read(bytes)?;
+        snapshot.check(&origin)?;
+        self.generator.restore(snapshot).await
+    }
+
+    fn snapshot_origin(&self) -> Option<SnapshotOrigin> {
+        Some(SnapshotOrigin::new(self.engine.identity()?, self.template.digest()))
+    }
+
     fn degradations(
         &self,
         input: &TemplateInput,
@@ -195,7 +251,8 @@ impl Round {
         let ignored = ignored.then_some(Degradation::ThinkingSwitchIgnored);
         let of_template = self.template.degradations(input);
         let of_processor = self.processor.degradations(rendered, source);
-        ignored.into_iter().chain(of_template).chain(of_processor).collect()
+        let of_model = self.model().degradations.iter().cloned();
+        of_model.chain(ignored).chain(of_template).chain(of_processor).collect()
     }
 
     fn options(&self, request: &Request) -> SamplingOptions {
@@ -246,12 +303,14 @@ impl ChatModel for Round {
     }
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let asked = Instant::now();
         let options = self.options(&request);
         let mut prepared = self.prepare(&request)?;
         let limit = self.limit(&prepared.prompt, options.max_tokens)?;
         let sampler = Sampler::new(&options)?;
         let guide = self.guide(&request, &mut prepared)?;
         let reading = Reading {
+            asked,
             detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guide)?,
             form: if guide.constrains() { Form::Open } else { Form::Free },
             stop_tokens: StopTokens::new(options.stop_tokens),

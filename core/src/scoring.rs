@@ -2,7 +2,8 @@
 
 use futures::channel::oneshot;
 
-use crate::engine::{Cancel, Engine, Session};
+use crate::cancel::Cancel;
+use crate::engine::{Engine, Session};
 use crate::prompt::Unit;
 use crate::sampling::{LogSoftmax, Logprob};
 use crate::slots::{Slot, Slots};

@@ -3,7 +3,12 @@
 use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
+use crate::snapshot::{Snapshot, SnapshotOrigin};
 use crate::{Error, ErrorKind, Result};
+
+mod computed;
+
+use computed::Computed;
 
 /// How much an engine keeps for prompts to come.
 ///
@@ -65,6 +70,7 @@ pub(crate) struct Slots {
     budget: CacheBudget,
     clock: u64,
     statistics: CacheStatistics,
+    computed: Computed,
 }
 
 /// A session and the units it holds. Taken out to be used: one whose call fails is never put back.
@@ -94,6 +100,8 @@ enum Choice {
     Cut(usize),
     /// This slot's tail is worth keeping: go on in a copy.
     Fork(usize),
+    /// So it is, and there is no room: the copy takes the place of a slot that holds less of its own.
+    Replace { copied: usize, dropped: usize },
     /// Most of it is held by a generation that runs: go on in a copy of that session.
     ForkHeld(usize),
 }
@@ -102,7 +110,13 @@ impl Slots {
     /// Keeps as much as the budget allows; what is taken out counts.
     pub(crate) fn new(budget: CacheBudget) -> Self {
         let budget = CacheBudget { sessions: budget.sessions.max(1), ..budget };
-        Self { slots: Vec::new(), budget, clock: 0, statistics: CacheStatistics::default() }
+        Self {
+            slots: Vec::new(),
+            budget,
+            clock: 0,
+            statistics: CacheStatistics::default(),
+            computed: Computed::default(),
+        }
     }
 
     /// How many sessions there may be.
@@ -142,11 +156,52 @@ impl Slots {
         slot.resident.truncate(kept);
         self.clock += 1;
         slot.used = self.clock;
+        let miss = self.miss(prompt, wanted, kept);
         let prompt = prompt.len();
         self.statistics.reused += kept;
         self.statistics.forwarded += prompt - kept;
-        let miss = (kept < wanted).then_some(MissReason::Rewound);
         Ok((slot, CacheReport { prompt, reused: kept, forwarded: prompt - kept, first_difference, miss }))
+    }
+
+    /// Returns the session that shares the longest prefix with `prompt`, and how long that is; `None` when none shares any.
+    fn nearest<'a>(&'a self, prompt: &[Unit], held: &[&'a Slot]) -> Option<(&'a Slot, usize)> {
+        let all = self.slots.iter().chain(held.iter().copied());
+        let shared = all.map(|slot| (slot, common_prefix(&slot.resident, prompt)));
+        shared.max_by_key(|(_, shared)| *shared).filter(|(_, shared)| *shared > 0)
+    }
+
+    /// Writes down what is computed of `prompt`: no unit behind the first that differs, which is another conversation's.
+    pub(crate) fn snapshot(
+        &self,
+        origin: SnapshotOrigin,
+        prompt: &[Unit],
+        held: &[&Slot],
+    ) -> Result<Snapshot> {
+        let none = || Error::new(ErrorKind::NotFound, "no session holds anything of this conversation");
+        let (slot, shared) = self.nearest(prompt, held).ok_or_else(none)?;
+        let units = slot.resident.get(..shared.min(slot.session.resident())).unwrap_or_default();
+        Snapshot::take(origin, units, &*slot.session)
+    }
+
+    /// Adds a session that goes on from a snapshot, unless one holds all of it already. Those in use stay, so that there may
+    /// be no room for it.
+    pub(crate) fn restore(
+        &mut self,
+        engine: &dyn Engine,
+        snapshot: &Snapshot,
+        held: &[&Slot],
+    ) -> Result<usize> {
+        let units = snapshot.units();
+        if self.nearest(units, held).is_none_or(|(_, shared)| shared < units.len()) {
+            if held.len() >= self.budget.sessions {
+                return Err(Error::new(ErrorKind::Busy, "every session is in use"));
+            }
+            let mut session = engine.open()?;
+            session.restore(units, snapshot.state())?;
+            self.clock += 1;
+            self.put(Slot { session, resident: units.to_vec(), used: self.clock }, held);
+        }
+        Ok(units.len())
     }
 
     /// Copies the session that shares the longest prefix with `prompt`, cut back to it; the slots stay as they are.
@@ -158,14 +213,22 @@ impl Slots {
         prompt: &[Unit],
         held: &[&Slot],
     ) -> Result<Box<dyn Session>> {
-        let shared = |slot: &&Slot| common_prefix(&slot.resident, prompt);
-        let all = self.slots.iter().chain(held.iter().copied());
-        let Some(best) = all.max_by_key(shared).filter(|slot| shared(slot) > 0) else {
+        let Some((best, shared)) = self.nearest(prompt, held) else {
             return engine.open();
         };
         let mut session = best.session.fork()?;
-        session.truncate(shared(&best).min(prompt.len().saturating_sub(1)))?;
+        session.truncate(shared.min(prompt.len().saturating_sub(1)))?;
         Ok(session)
+    }
+
+    /// Why less is kept than was once computed, where it is.
+    fn miss(&self, prompt: &[Unit], wanted: usize, kept: usize) -> Option<MissReason> {
+        let reusable = prompt.len().saturating_sub(1);
+        match kept < wanted {
+            true => Some(MissReason::Rewound),
+            false if kept < self.computed.longest(prompt).min(reusable) => Some(MissReason::NotHeld),
+            false => None,
+        }
     }
 
     /// Says whether one of the prompts that are being computed (`coming`) begins more like `prompt` than what any session
@@ -185,6 +248,7 @@ impl Slots {
     /// many, or they are too large.
     pub(crate) fn put(&mut self, mut slot: Slot, held: &[&Slot]) {
         slot.resident.truncate(slot.session.resident());
+        self.computed.note(&slot.resident);
         self.slots.push(slot);
         while self.slots.len() + held.len() > self.budget.sessions {
             self.evict();
@@ -213,6 +277,14 @@ impl Slots {
                 self.make_room(held.len());
                 Ok(copy)
             }
+            Choice::Replace { copied, dropped } => {
+                let gone = || Error::new(ErrorKind::Backend, "a session is gone");
+                let copy = self.slots.get(copied).ok_or_else(gone)?.fork()?;
+                self.slots.swap_remove(dropped);
+                self.statistics.forked += 1;
+                self.statistics.evicted += 1;
+                Ok(copy)
+            }
             Choice::ForkHeld(index) => {
                 self.statistics.forked += 1;
                 self.make_room(held.len());
@@ -223,7 +295,8 @@ impl Slots {
     }
 
     /// Cutting is free, but throws a tail away. With room for another session the tail is kept; without, it is
-    /// kept when more would be lost than reused, for then it is another conversation that merely begins alike.
+    /// kept when more would be lost than reused, for then it is another conversation that merely begins alike, and when
+    /// another session can go of which less would be lost, because others hold most of it too.
     fn choose(&self, prompt: &[Unit], held: &[&Slot]) -> Choice {
         let shares = |slot: &Slot| common_prefix(&slot.resident, prompt);
         let running = held.iter().enumerate().map(|(index, slot)| (shares(slot), index)).max();
@@ -244,10 +317,34 @@ impl Slots {
         let room = self.slots.len() + held.len() < self.budget.sessions
             && self.bytes(held) + slot.session.bytes() <= self.budget.bytes;
         let foreign = lost > shared && self.slots.len() > 1;
-        match lost > 0 && (room || foreign) {
-            true => Choice::Fork(index),
+        match lost > 0 {
             false => Choice::Cut(index),
+            true if room || foreign => Choice::Fork(index),
+            true => self.cut_or_replace(index, lost, held),
         }
+    }
+
+    fn cut_or_replace(&self, index: usize, lost: usize, held: &[&Slot]) -> Choice {
+        let others = (0..self.slots.len()).filter(|other| *other != index);
+        let least = others.map(|other| (self.own(other), other)).min();
+        let too_large = |dropped: usize| {
+            let bytes = |index: usize| self.slots.get(index).map_or(0, |slot| slot.session.bytes());
+            self.bytes(held) + bytes(index) > self.budget.bytes + bytes(dropped)
+        };
+        match least {
+            Some((own, dropped)) if own < lost && !too_large(dropped) => {
+                Choice::Replace { copied: index, dropped }
+            }
+            _ => Choice::Cut(index),
+        }
+    }
+
+    /// How many units of a slot no other slot holds.
+    fn own(&self, index: usize) -> usize {
+        let Some(slot) = self.slots.get(index) else { return 0 };
+        let others = self.slots.iter().enumerate().filter(|(other, _)| *other != index);
+        let shared = others.map(|(_, other)| common_prefix(&other.resident, &slot.resident)).max();
+        slot.resident.len() - shared.unwrap_or(0)
     }
 
     /// A slot is about to be added to those that are here, while `held` others are taken out.
@@ -257,11 +354,38 @@ impl Slots {
         }
     }
 
+    /// Drops a slot: one of which others hold everything, or else the least recently used.
     fn evict(&mut self) {
-        let oldest = self.slots.iter().enumerate().min_by_key(|(_, slot)| slot.used);
-        if let Some((index, _)) = oldest {
+        let slots = self.slots.iter().enumerate();
+        let first = slots.map(|(index, slot)| (self.own(index) > 0, slot.used, index)).min();
+        if let Some((.., index)) = first {
             self.slots.swap_remove(index);
             self.statistics.evicted += 1;
         }
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::cancel::Cancel;
+    use crate::media::Digest;
+    use crate::testing::ScriptedEngine;
+
+    #[test]
+    fn while_every_session_is_in_use_nothing_is_restored() -> Result<()> {
+        let engine = ScriptedEngine::new([]);
+        let mut slots = Slots::new(CacheBudget::from(1));
+        let (slot, _) = slots.take(&engine, &[Unit::Token(1), Unit::Token(2)], &[])?;
+        let (mut session, units) = (engine.open()?, [Unit::Token(3)]);
+        session.forward(&units, &Cancel::default())?;
+        let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
+        let snapshot = Snapshot::take(origin, &units, &*session)?;
+        let refused = slots.restore(&engine, &snapshot, &[&slot]).err().map(|error| error.kind());
+        assert_eq!(refused, Some(ErrorKind::Busy));
+        slots.put(slot, &[]);
+        assert_eq!(slots.restore(&engine, &snapshot, &[])?, 1);
+        assert_eq!(slots.statistics(&[]).sessions, 1);
+        Ok(())
     }
 }

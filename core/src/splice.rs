@@ -4,7 +4,7 @@
 //! place shares nothing behind them. Texts are compared as the bytes of their tokens, from control token to control token:
 //! no token reaches across one, so what stands between two of them may be exchanged for other ids of the same text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use crate::prompt::{Prompt, Unit};
 use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer};
@@ -74,34 +74,80 @@ struct Splicing<'a> {
     opening: Vec<u8>,
     /// Where the next reply is looked for.
     from: usize,
+    /// What stands behind there.
+    stretches: VecDeque<Stretch>,
 }
 
 /// A stretch without control tokens and media.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Stretch {
     start: usize,
     end: usize,
+    /// `None` where a token has no bytes.
+    text: Option<Vec<u8>>,
 }
 
 impl<'a> Splicing<'a> {
     fn new(prompt: &'a mut Prompt, tokenizer: &'a dyn Tokenizer) -> Self {
         let specials = tokenizer.specials().iter().map(|special| (special.id, special)).collect();
-        let mut splicing =
-            Self { units: &mut prompt.units, tokenizer, specials, opening: Vec::new(), from: 0 };
-        let borders = splicing.units.iter().rposition(|unit| splicing.is_border(unit));
-        let start = borders.map_or(0, |border| border + 1);
-        splicing.opening = splicing.text(Stretch { start, end: splicing.units.len() }).unwrap_or_default();
+        let mut splicing = Self {
+            units: &mut prompt.units,
+            tokenizer,
+            specials,
+            opening: Vec::new(),
+            from: 0,
+            stretches: VecDeque::new(),
+        };
+        splicing.stretches = splicing.cut();
+        splicing.opening = splicing.stretches.back().and_then(|last| last.text.clone()).unwrap_or_default();
         splicing
     }
 
-    /// Finds a reply, as it was sampled or as its text encodes, and says where it ends.
-    fn place(&mut self, reply: &[TokenId]) -> Result<Option<usize>> {
-        let end = match self.verbatim(reply) {
-            Some(end) => Some(end),
-            None => self.exchanged(reply)?,
+    /// Cuts the prompt at its control tokens and media.
+    fn cut(&self) -> VecDeque<Stretch> {
+        let is_border = |(at, unit): (usize, &Unit)| self.is_border(unit).then_some(at);
+        let borders = self.units.iter().enumerate().filter_map(is_border);
+        let mut next = 0;
+        let stretch = |end| {
+            let start = std::mem::replace(&mut next, end + 1);
+            Stretch { start, end, text: self.text(start, end) }
         };
-        self.from = end.unwrap_or(self.from);
+        borders.chain([self.units.len()]).map(stretch).collect()
+    }
+
+    /// Finds a reply, as it was sampled or as its text encodes, with the blanks at its end or without, and says where it
+    /// ends.
+    fn place(&mut self, reply: &[TokenId]) -> Result<Option<usize>> {
+        let mut end = self.verbatim(reply);
+        match end {
+            Some(end) => self.advance(end),
+            None => end = self.exchanged(reply)?,
+        }
+        if end.is_none()
+            && let Some(trimmed) = self.trimmed(reply)?
+        {
+            end = self.exchanged(&trimmed)?;
+        }
         Ok(end)
+    }
+
+    /// The reply without the blanks at its end, which many templates leave out; `None` where it has none, or nothing else.
+    fn trimmed(&self, reply: &[TokenId]) -> Result<Option<Vec<TokenId>>> {
+        let ordinary = |token: TokenId| match self.special(token) {
+            Some(_) => None,
+            None => self.tokenizer.bytes(token),
+        };
+        let is_blank = |&token: &TokenId| ordinary(token).is_some_and(|bytes| bytes.trim_ascii().is_empty());
+        let kept = reply.len() - reply.iter().rev().take_while(|token| is_blank(token)).count();
+        let Some((last, before)) = reply.get(..kept).and_then(<[_]>::split_last) else { return Ok(None) };
+        let bytes = ordinary(*last).unwrap_or_default();
+        let ending = bytes.trim_ascii_end();
+        if ending.len() == bytes.len() {
+            return Ok((kept < reply.len()).then(|| [before, &[*last]].concat()));
+        }
+        // The last token has blanks of its own.
+        let ending = self.encode_behind(None, ending)?;
+        Ok(ending.map(|ending| [before, &ending].concat()))
     }
 
     /// Where the reply stands as it was sampled: best behind a token like the prompt's last.
@@ -119,79 +165,89 @@ impl<'a> Splicing<'a> {
         Some(places.find(opened).unwrap_or(first) + reply.len())
     }
 
+    /// Goes on looking behind a reply that stands there already.
+    fn advance(&mut self, end: usize) {
+        self.from = end;
+        while self.stretches.front().is_some_and(|first| first.end < end) {
+            self.stretches.pop_front();
+        }
+        let rest = self.stretches.front().filter(|first| first.start < end).map(|first| first.end);
+        let text = rest.and_then(|rest| self.text(end, rest));
+        if let (Some(first), Some(_)) = (self.stretches.front_mut(), rest) {
+            (first.start, first.text) = (end, text);
+        }
+    }
+
     /// Exchanges the ids of the reply's text for those that were sampled.
     fn exchanged(&mut self, reply: &[TokenId]) -> Result<Option<usize>> {
         let borders = |token: &TokenId| self.special(*token).is_some();
-        let pieces: Vec<_> = reply.split(borders).collect();
-        let stretches = self.stretches();
-        for (index, _) in stretches.iter().enumerate() {
-            let Some(places) = stretches.get(index..index + pieces.len()) else { break };
-            if let Some(opening) = self.matches(places, &pieces, reply) {
-                return self.exchange(places, &opening, reply);
-            }
+        let pieces: Option<Vec<_>> =
+            reply.split(borders).map(|piece| self.bytes(piece.iter().copied())).collect();
+        let Some(pieces) = pieces else { return Ok(None) };
+        let stretches = &*self.stretches.make_contiguous();
+        let places = stretches.windows(pieces.len()).enumerate();
+        let found =
+            places.filter_map(|(index, places)| Some((index, matches(places, &pieces, &self.opening)?)));
+        let found: Vec<_> = found.map(|(index, opening)| (index, opening.to_vec())).collect();
+        let fits = |(index, _): &(usize, Vec<u8>)| self.borders_match(*index, pieces.len(), reply);
+        match found.into_iter().find(fits) {
+            Some((index, opening)) => self.exchange(index, pieces.len(), &opening, reply),
+            None => Ok(None),
         }
-        Ok(None)
-    }
-
-    /// Returns what stands before the reply in the first of `places`, when its pieces stand there.
-    fn matches(&self, places: &[Stretch], pieces: &[&[TokenId]], reply: &[TokenId]) -> Option<Vec<u8>> {
-        let (first, others) = places.split_first()?;
-        let said = |piece: &[TokenId]| self.bytes(piece.iter().copied());
-        let begun = self.text(*first)?;
-        let opening = begun.strip_suffix(said(pieces.first()?)?.as_slice())?;
-        let is_opening = opening.ends_with(&self.opening) || self.opening.ends_with(opening);
-        let rest = || others.iter().zip(pieces.iter().skip(1));
-        let stands = is_opening && rest().all(|(place, piece)| self.text(*place) == said(piece));
-        (stands && self.borders_match(places, reply)).then(|| opening.to_vec())
     }
 
     /// Says whether the control tokens between the stretches are those of the reply.
-    fn borders_match(&self, places: &[Stretch], reply: &[TokenId]) -> bool {
+    fn borders_match(&self, index: usize, count: usize, reply: &[TokenId]) -> bool {
+        let places = || self.stretches.iter().skip(index).take(count);
         let said = reply.iter().filter(|token| self.special(**token).is_some());
-        let mut between = places.windows(2).filter_map(|pair| match pair {
-            [left, right] if left.end + 1 == right.start => self.units.get(left.end),
-            _ => None,
+        let mut between = places().zip(places().skip(1)).filter_map(|(left, right)| {
+            (left.end + 1 == right.start).then(|| self.units.get(left.end)).flatten()
         });
         said.clone().all(|token| between.next() == Some(&Unit::Token(*token))) && between.next().is_none()
     }
 
-    fn exchange(&mut self, places: &[Stretch], opening: &[u8], reply: &[TokenId]) -> Result<Option<usize>> {
-        let (Some(first), Some(last)) = (places.first(), places.last()) else { return Ok(None) };
-        let Some(mut ids) = self.encode_opening(*first, opening)? else { return Ok(None) };
+    fn exchange(
+        &mut self,
+        index: usize,
+        count: usize,
+        opening: &[u8],
+        reply: &[TokenId],
+    ) -> Result<Option<usize>> {
+        let last = self.stretches.get(index + count - 1).map(|last| last.end);
+        let (Some(first), Some(last)) = (self.stretches.get(index), last) else { return Ok(None) };
+        let Some(mut ids) = self.encode_opening(first, opening)? else { return Ok(None) };
         ids.extend_from_slice(reply);
         let (start, end) = (first.start, first.start + ids.len());
-        self.units.splice(start..last.end, ids.into_iter().map(Unit::Token));
+        self.units.splice(start..last, ids.into_iter().map(Unit::Token));
+        self.stretches.drain(..index + count);
+        for stretch in &mut self.stretches {
+            // They stand behind what was exchanged.
+            (stretch.start, stretch.end) = (stretch.start - last + end, stretch.end - last + end);
+        }
+        self.stretches.push_front(Stretch { start: end, end, text: Some(Vec::new()) });
+        self.from = end;
         Ok(Some(end))
     }
 
     /// Encodes what stands before a reply, as it was when the reply was sampled: behind its control token, and alone.
-    fn encode_opening(&self, place: Stretch, opening: &[u8]) -> Result<Option<Vec<TokenId>>> {
-        let Ok(opening) = str::from_utf8(opening) else { return Ok(None) };
+    fn encode_opening(&self, place: &Stretch, opening: &[u8]) -> Result<Option<Vec<TokenId>>> {
         let before = place.start.checked_sub(1).and_then(|border| self.units.get(border));
         let before = match before {
             Some(Unit::Token(token)) => self.special(*token),
             Some(Unit::Media(_)) | None => None,
         };
-        let before = before.map(|special| Piece::Text(&special.text));
-        let pieces: Vec<_> = before.into_iter().chain([Piece::Literal(opening)]).collect();
-        let mut ids = self.tokenizer.encode(&pieces)?;
-        ids.drain(..usize::from(before.is_some()).min(ids.len()));
-        let is_exact = self.bytes(ids.iter().copied()).is_some_and(|bytes| bytes == opening.as_bytes());
-        Ok(is_exact.then_some(ids))
+        self.encode_behind(before, opening)
     }
 
-    /// The stretches behind the last reply that was found.
-    fn stretches(&self) -> Vec<Stretch> {
-        let is_border = |(at, unit): (usize, &Unit)| self.is_border(unit).then_some(at);
-        let borders = self.units.iter().enumerate().skip(self.from).filter_map(is_border);
-        let ends = borders.chain([self.units.len()]);
-        let mut start = self.from;
-        let stretch = |end| {
-            let stretch = Stretch { start, end };
-            start = end + 1;
-            stretch
-        };
-        ends.map(stretch).collect()
+    /// Encodes text behind a control token; `None` where the ids do not spell it.
+    fn encode_behind(&self, before: Option<&SpecialToken>, text: &[u8]) -> Result<Option<Vec<TokenId>>> {
+        let Ok(text) = str::from_utf8(text) else { return Ok(None) };
+        let before = before.map(|special| Piece::Text(&special.text));
+        let pieces: Vec<_> = before.into_iter().chain([Piece::Literal(text)]).collect();
+        let mut ids = self.tokenizer.encode(&pieces)?;
+        ids.drain(..usize::from(before.is_some()).min(ids.len()));
+        let is_exact = self.bytes(ids.iter().copied()).is_some_and(|bytes| bytes == text.as_bytes());
+        Ok(is_exact.then_some(ids))
     }
 
     fn is_border(&self, unit: &Unit) -> bool {
@@ -205,8 +261,8 @@ impl<'a> Splicing<'a> {
         self.specials.get(&token).copied()
     }
 
-    fn text(&self, stretch: Stretch) -> Option<Vec<u8>> {
-        let tokens = self.units.get(stretch.start..stretch.end)?.iter().map(|unit| match unit {
+    fn text(&self, start: usize, end: usize) -> Option<Vec<u8>> {
+        let tokens = self.units.get(start..end)?.iter().map(|unit| match unit {
             Unit::Token(token) => Some(*token),
             Unit::Media(_) => None,
         });
@@ -217,4 +273,24 @@ impl<'a> Splicing<'a> {
         let bytes: Option<Vec<_>> = tokens.into_iter().map(|token| self.tokenizer.bytes(token)).collect();
         Some(bytes?.concat())
     }
+}
+
+/// Returns what stands before a reply in the first of `places`, when the texts of its `pieces` stand there.
+fn matches<'p>(places: &'p [Stretch], pieces: &[Vec<u8>], opening: &[u8]) -> Option<&'p [u8]> {
+    let (first, others) = places.split_first()?;
+    let (begun, rest) = pieces.split_first()?;
+    let before = first.text.as_deref()?.strip_suffix(begun.as_slice())?;
+    let announced = match announcement(opening) {
+        [] => before.trim_ascii().is_empty(),
+        last => before.ends_with(last),
+    };
+    let follow = others.iter().zip(rest).all(|(place, piece)| place.text.as_ref() == Some(piece));
+    let stands = follow && (announced || opening.ends_with(before));
+    stands.then_some(before)
+}
+
+/// The last word of what stands before an answer. Before it a question may stand, where no control token parts the two.
+fn announcement(opening: &[u8]) -> &[u8] {
+    let blank = opening.trim_ascii_end().iter().rposition(u8::is_ascii_whitespace);
+    blank.and_then(|blank| opening.get(blank + 1..)).unwrap_or(opening)
 }

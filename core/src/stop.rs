@@ -5,8 +5,8 @@ mod strings;
 mod tokens;
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use futures::task::AtomicWaker;
@@ -38,6 +38,8 @@ pub struct StopSignal(Arc<State>);
 struct State {
     stopped: AtomicBool,
     waker: AtomicWaker,
+    /// Signals that follow this one, those that nobody holds any more among them.
+    children: Mutex<Vec<Weak<State>>>,
 }
 
 impl StopSignal {
@@ -45,6 +47,36 @@ impl StopSignal {
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::SeqCst);
         self.0.waker.wake();
+        let children = std::mem::take(&mut *self.0.children());
+        children.iter().filter_map(Weak::upgrade).for_each(|child| Self(child).stop());
+    }
+
+    /// Returns a signal that follows this one: it is stopped when this one is, and can be stopped alone.
+    ///
+    /// One signal wakes one task. What several tasks listen to is a parent, and each has a child.
+    ///
+    /// ```
+    /// use alloquy_core::StopSignal;
+    ///
+    /// let parent = StopSignal::default();
+    /// let (one, other) = (parent.child(), parent.child());
+    /// one.stop();
+    /// assert!(one.is_stopped() && !other.is_stopped() && !parent.is_stopped());
+    /// parent.stop();
+    /// assert!(other.is_stopped() && parent.child().is_stopped());
+    /// ```
+    #[must_use]
+    pub fn child(&self) -> Self {
+        let child = Self::default();
+        let mut children = self.0.children();
+        children.retain(|child| child.strong_count() > 0);
+        children.push(Arc::downgrade(&child.0));
+        drop(children);
+        // A stop before saw no child, one after sees this one.
+        if self.is_stopped() {
+            child.stop();
+        }
+        child
     }
 
     /// Says whether the end was asked for.
@@ -55,6 +87,13 @@ impl StopSignal {
     /// Returns `stream` up to the signal.
     pub fn cut<S: Stream + Unpin>(&self, stream: S) -> UntilStopped<S> {
         UntilStopped { stream, signal: self.clone() }
+    }
+}
+
+impl State {
+    fn children(&self) -> MutexGuard<'_, Vec<Weak<State>>> {
+        // A list of signals is whole whatever a thread was doing when it panicked.
+        self.children.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -20,6 +20,7 @@ use crate::sampling::SamplingOptions;
 use crate::stop::StopSignal;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Owner};
 use crate::stream::{Emit, Run};
+use crate::task_group::{Task, TaskGroup};
 use crate::tool::{Toolbox, Tools};
 use crate::tree::{FINISH, MODEL, Node, NodeId, NodeStatus, TEMPLATE, USAGE};
 use crate::{Error, ErrorKind, Result};
@@ -140,10 +141,12 @@ pub struct Turn {
 
 impl Turn {
     pub(crate) fn start(parts: Arc<Parts>, start: Start) -> Self {
-        let stop = StopSignal::default();
+        let task = start.ask.group.as_ref().map(TaskGroup::begin);
+        let stop = task.as_ref().map_or_else(StopSignal::default, Task::stop_signal);
         let signal = stop.clone();
         let span = tracing::debug_span!("turn", conversation = %start.conversation);
-        Self { run: Run::new(|emit| turn(parts, start, signal, emit).instrument(span)), stop }
+        let run = Run::new(|emit| turn(parts, start, signal, emit).instrument(span));
+        Self { run: Task::hold_where(task, run), stop }
     }
 
     /// Ends the reply early and keeps what was said as a node; `finish` then returns it.
@@ -270,7 +273,7 @@ impl Line {
         let open = self.say(ask, emit).await?;
         let answers = self.question()?;
         self.resume(open, emit).await?;
-        let (mut last, mut rounds) = (None, 0);
+        let (mut last, mut rounds, mut timings) = (None, 0, Vec::new());
         let end = loop {
             let mut reply = self.reply(ask, rounds, emit).await?;
             reply.degradations.extend(self.template_changed(&reply));
@@ -278,6 +281,7 @@ impl Line {
                 break TurnEnd::Stopped;
             }
             rounds += 1;
+            timings.extend(reply.timing);
             let node = self.append(self.reply_node(&reply, ask), emit).await?;
             let end = self.end(&reply, rounds, emit).await?;
             last = Some((reply, node));
@@ -288,8 +292,8 @@ impl Line {
         let nothing = || Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word");
         let (reply, node) = last.ok_or_else(nothing)?;
         let head = self.parts.move_head(&self.record, self.tip).await?;
-        let pending = self.open_calls().into_calls();
-        Ok(TurnReply { end, reply, node, last: self.tip.unwrap_or(node), answers, head, pending, rounds })
+        let (last, pending) = (self.tip.unwrap_or(node), self.open_calls().into_calls());
+        Ok(TurnReply { end, reply, node, last, answers, head, pending, rounds, timings })
     }
 
     /// Adds what is said, and returns the calls that it leaves open.

@@ -195,3 +195,74 @@ fn looking_ahead_changes_nothing() {
     assert_eq!(reply.usage.prompt, next.units());
     assert_eq!(reply.usage.remaining.unwrap() + reply.usage.generated, next.remaining());
 }
+
+#[test]
+fn a_step_is_a_way_back_without_a_name() {
+    let (mut conversation, _) = conversation();
+    conversation.send_message("Hi").unwrap();
+    let (step, first) = (conversation.step(), conversation.token_count().unwrap());
+    conversation.checkpoint("greeted");
+    conversation.send_message("And now?").unwrap();
+    conversation.checkpoint("parted");
+    conversation.append_message("part one, ").unwrap();
+    assert_eq!(conversation.step(), 4, "what is pending is no step");
+    let error = conversation.rewind_to(5).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (ErrorKind::Invalid, "step 5 was not taken, at most 4")
+    );
+    assert_eq!((conversation.step(), conversation.has_pending()), (4, true));
+    conversation.rewind_to(step).unwrap();
+    assert_eq!((conversation.token_count().unwrap(), conversation.has_pending()), (first, false));
+    assert_eq!(conversation.checkpoints().collect::<Vec<_>>(), [("greeted", 2)]);
+    let again = conversation.send_message("And now?").unwrap();
+    assert_eq!(again.cache.unwrap().miss, None, "what was computed up to there serves");
+    conversation.rewind_to(0).unwrap();
+    assert!(conversation.history().is_empty());
+}
+
+#[test]
+fn what_is_held_and_what_is_left_are_the_context() {
+    let (mut conversation, _) = conversation();
+    for question in ["Hi", "And now?"] {
+        let (held, left) = (conversation.token_count().unwrap(), conversation.remaining().unwrap());
+        assert_eq!(held.unwrap() + left.unwrap(), 4096);
+        conversation.send_message(question).unwrap();
+    }
+    let before = conversation.remaining().unwrap().unwrap();
+    conversation.append_message("part one, ").unwrap();
+    let pending = "part one, ".len() + 2;
+    assert_eq!(before - conversation.remaining().unwrap().unwrap(), pending);
+    let blank = Conversation::new(Arc::new(EchoModel), Preface::default());
+    assert_eq!((blank.token_count().unwrap(), blank.remaining().unwrap()), (None, None));
+}
+
+#[test]
+fn a_clone_has_places_and_pieces_of_its_own() {
+    let (mut conversation, _) = conversation();
+    conversation.send_message("Hi").unwrap();
+    conversation.checkpoint("greeted");
+    conversation.append_message("part one, ").unwrap();
+    let mut other = conversation.clone();
+    other.checkpoint("elsewhere");
+    other.rewind_to(0).unwrap();
+    assert_eq!((other.has_pending(), other.checkpoints().count()), (false, 0));
+    assert_eq!(conversation.checkpoints().collect::<Vec<_>>(), [("greeted", 2)]);
+    assert_eq!(conversation.send_message("part two").unwrap().text(), "both parts");
+    assert_eq!((conversation.step(), other.step()), (4, 0));
+}
+
+#[test]
+fn several_messages_that_are_appended_get_one_answer() {
+    let (mut conversation, _) = conversation();
+    conversation
+        .append_message(vec![Message::user("ignored").named("Ann"), Message::assistant("too")])
+        .unwrap();
+    conversation.append_message("part one, ").unwrap();
+    let next = conversation.next_prompt("part two").unwrap().unwrap();
+    let added = "<user>ignored<end><assistant>too<end><user>part one, part two<end><assistant>";
+    assert_eq!(next.added(), added);
+    assert_eq!(conversation.send_message("part two").unwrap().text(), "both parts");
+    let roles: Vec<_> = conversation.history().iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::User, Role::Assistant]);
+}

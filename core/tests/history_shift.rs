@@ -65,7 +65,7 @@ fn dropped(degradations: &[Degradation]) -> usize {
     degradations
         .iter()
         .map(|degradation| match degradation {
-            Degradation::HistoryShifted { dropped } => *dropped,
+            Degradation::HistoryShifted { dropped, .. } => *dropped,
             _ => 0,
         })
         .sum()
@@ -178,7 +178,7 @@ fn a_call_out_of_sight_keeps_its_id_to_itself() {
         let call = first.reply.message.tool_calls().next().unwrap().clone();
         chat.add(vec![Message::tool(vec![ToolResult::ok(&call, "z".repeat(60))])]).await.unwrap();
         let second = chat.send("Now?").finish().await.unwrap();
-        assert_eq!(second.reply.degradations, [Degradation::HistoryShifted { dropped: 3 }]);
+        assert_eq!(second.reply.degradations, [Degradation::HistoryShifted { dropped: 3, tokens: 83 }]);
         assert_ne!(id(&first), id(&second));
     });
 }

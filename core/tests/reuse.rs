@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
-use alloquy_core::{CacheReport, ChatModel, Message, Preface, Request, Round};
+use alloquy_core::{CacheReport, ChatModel, Message, MissReason, Preface, Request, Round};
 
 fn round(engine: &ScriptedEngine, sessions: usize) -> Round {
     let engine = Arc::new(engine.clone());
@@ -75,4 +75,18 @@ fn without_room_the_least_recently_used_session_leaves() {
     let preface = ask(&round, &["x"]).reused;
     assert_eq!(ask(&round, &[texts[2], "an answer that makes it longer still", "go on"]).forwarded, 1);
     assert_eq!(ask(&round, &[texts[0], "an answer that makes it longer still", "go on"]).reused, preface);
+}
+
+#[test]
+fn without_room_what_others_hold_too_leaves_before_a_tail_that_nobody_else_holds() {
+    let round = round(&ScriptedEngine::new([]), 2);
+    let long = "a question that goes on for a good while";
+    let (first, short, other) = (["q", "a", long], ["q", "a", "x"], ["q", "a", "a questionable one"]);
+    ask(&round, &first);
+    ask(&round, &short);
+    ask(&round, &other);
+    assert_eq!(ask(&round, &first).forwarded, 1, "its tail was cut");
+    let again = ask(&round, &short);
+    assert_eq!(again.miss, Some(MissReason::NotHeld), "{again:?}");
+    assert_eq!(ask(&round, &["q", "a", "new"]).miss, None, "nothing of it was ever computed");
 }

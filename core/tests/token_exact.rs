@@ -226,6 +226,34 @@ fn what_is_computed_again_is_named() {
     assert_eq!(report(&fresh, other, vec![bytes("banana")]).miss, Some(MissReason::Differs));
 }
 
+#[test]
+fn blanks_at_the_end_that_a_template_leaves_out_are_left_out_of_the_ids() {
+    let round = round();
+    let path = || vec![Message::user("fruit"), Message::assistant("banana"), Message::user("more")];
+    for blanks in [" ", "\n", " \n\n"] {
+        let replies = vec![bytes(&format!("banana{blanks}"))];
+        let prepared = round.prepare(&Request::new(Preface::default(), path()).replies(replies)).unwrap();
+        let tokens: Vec<_> = prepared.prompt.tokens().map(Option::unwrap).collect();
+        assert!(tokens.windows(6).any(|window| window == bytes("banana")), "{blanks:?}: {tokens:?}");
+    }
+    // A token that has blanks of its own is written anew without them: `t` and a line break are one.
+    let path = vec![Message::user("fruit"), Message::assistant("date t"), Message::user("more")];
+    let said = [bytes("date "), vec![FIRST_PAIR + 3]].concat();
+    let prepared = round.prepare(&Request::new(Preface::default(), path).replies(vec![said])).unwrap();
+    let tokens: Vec<_> = prepared.prompt.tokens().map(Option::unwrap).collect();
+    assert!(tokens.windows(6).any(|window| window == bytes("date t")), "{tokens:?}");
+}
+
+#[test]
+fn what_a_person_says_keeps_its_ids_though_it_ends_like_a_reply() {
+    let path = vec![Message::user("fruit"), Message::assistant("no"), Message::user("a banana")];
+    let request = |replies| Request::new(Preface::default(), path.clone()).replies(replies);
+    let round = round();
+    let plain = round.prepare(&request(vec![])).unwrap();
+    let exact = round.prepare(&request(vec![bytes("banana")])).unwrap();
+    assert_eq!(exact.prompt, plain.prompt);
+}
+
 fn said() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec("[ante\n <]{0,8}", 1..6)
 }

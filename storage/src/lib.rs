@@ -18,6 +18,7 @@
 
 mod durability;
 mod open;
+mod snapshots;
 
 #[cfg(feature = "object-store")]
 mod bucket;
@@ -56,5 +57,6 @@ pub use import::{is_sqlite, read_dataknobs_database};
 pub use open::open;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
+pub use snapshots::{SnapshotFolder, SnapshotWritten};
 #[cfg(feature = "sqlite")]
 pub use sqlite::SqliteStore;

@@ -49,7 +49,7 @@ pub async fn open(url: &str) -> Result<Arc<dyn ConversationStore>> {
     }
 }
 
-enum Place {
+pub(crate) enum Place {
     Memory,
     Folder(PathBuf, Durability),
     Database(PathBuf, Durability),
@@ -58,7 +58,8 @@ enum Place {
     Bucket(String),
 }
 
-fn place(url: &str) -> Result<Place> {
+/// Reads a URL.
+pub(crate) fn place(url: &str) -> Result<Place> {
     let path = |rest: &str| {
         let (path, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         match path.strip_prefix("//").unwrap_or(path) {

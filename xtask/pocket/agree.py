@@ -1,6 +1,10 @@
-"""Compares exports with the trained model: greedy tokens over held-out chats, each model following its own."""
+"""Compares exports with the trained model: greedy tokens over held-out dialogues, each model following its own.
+
+Writes what the trained model says beside the dialogues, for a comparison with what Alloquy makes of the export.
+"""
 
 import argparse
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +13,8 @@ import torch
 from tokenizers import Tokenizer
 
 import checkpoint
-from rendering import render
-from world import EVALUATION, Draw, chat
 
-STOPS, LIMIT = (2,), 200
+STOPS, LIMIT = (2,), 256
 
 
 class Exported:
@@ -51,13 +53,10 @@ class Exported:
         return said
 
 
-def prompts(tokenizer, count):
-    """Held-out chats up to their last reply."""
-    draw = Draw("agreement", EVALUATION)
-    for _ in range(count):
-        made = chat(draw)
-        text = render(made.messages[:-1], made.tools, prompt=True, enable_thinking=made.thinking)
-        yield tokenizer.encode(text, add_special_tokens=False).ids
+def prompts(path):
+    """The dialogues that have a prompt, with it."""
+    lines = (json.loads(line) for line in path.read_text().splitlines())
+    return [(line["id"], line["prompt"]) for line in lines if "prompt" in line]
 
 
 def agreement(reference, other):
@@ -69,25 +68,28 @@ def agreement(reference, other):
 
 
 def main():
-    """Prints the share of tokens and chats in which each export agrees with PyTorch."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Prints the share of tokens and dialogues in which each export agrees with PyTorch."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="the run")
-    parser.add_argument("--out", type=Path, required=True, help="the exports")
-    parser.add_argument("--chats", type=int, default=500)
+    parser.add_argument("--out", type=Path, required=True, help="the exports, with evaluation.jsonl in int8")
     given = parser.parse_args()
     torch.set_num_threads(1)
     model = checkpoint.averaged(given.folder / "checkpoint.pt")
     tokenizer = Tokenizer.from_file(str(given.folder / "model" / "tokenizer.json"))
     exports = {name: Exported(given.out / name, model.shape) for name in ("fp32", "int8")}
     counted = {name: np.zeros(3, int) for name in exports}
-    for prompt in prompts(tokenizer, given.chats):
+    goldens, asked = [], prompts(given.out / "int8" / "evaluation.jsonl")
+    for name, text in asked:
+        prompt = tokenizer.encode(text, add_special_tokens=False).ids
         with torch.no_grad():
             reference = model.greedy(prompt, LIMIT, STOPS)
-        for name, exported in exports.items():
+        goldens.append(json.dumps({"id": name, "tokens": reference}))
+        for export, exported in exports.items():
             same, length = agreement(reference, exported.greedy(prompt, LIMIT, STOPS))
-            counted[name] += (same, length, same == length)
-    for name, (same, length, whole) in counted.items():
-        print(f"{name}: {same} of {length} tokens ({same / length:.2%}), {whole} of {given.chats} chats")
+            counted[export] += (same, length, same == length)
+    (given.out / "int8" / "goldens.jsonl").write_text("\n".join(goldens) + "\n")
+    for export, (same, length, whole) in counted.items():
+        print(f"{export}: {same} of {length} tokens ({same / length:.2%}), {whole} of {len(asked)} dialogues")
 
 
 if __name__ == "__main__":

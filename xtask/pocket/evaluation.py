@@ -17,6 +17,9 @@ WANTED = {
     "facts": 300, "unknown": 100, "system": 300, "extraction": 120, "spelling": 40, "counting": 80, "reversing": 60, "sorting": 60, "smalltalk": 80, "itself": 80, "beyond": 60,
 }  # fmt: skip
 
+# Of so many, one is compared with the trained model token by token.
+COMPARED = 5
+
 
 def counted_as(skill):
     """The skill under which a chat is counted: a thought makes a difference to sums alone."""
@@ -58,10 +61,12 @@ def identified_call(call, number):
 
 
 def as_line(number, skill, made):
-    """A dialogue as JSON, with the prompt that Hugging Face's rendering makes of it."""
-    prompt = render(made.messages[:-1], made.tools, prompt=True, enable_thinking=made.thinking)
+    """A dialogue as JSON; of every fifth, the prompt that Hugging Face's rendering makes of it."""
     request = {"messages": identified(made.messages[:-1]), **({"tools": made.tools} if made.tools else {})}
-    return {"id": f"{skill}-{number}", "skill": skill, "thinking": made.thinking, "request": request, "prompt": prompt, "check": made.check, "reference": made.messages[-1]}
+    line = {"id": f"{skill}-{number}", "skill": skill, "thinking": made.thinking, "request": request, "check": made.check}
+    if number % COMPARED == 0:
+        line["prompt"] = render(made.messages[:-1], made.tools, prompt=True, enable_thinking=made.thinking)
+    return line
 
 
 def main():

@@ -1,8 +1,13 @@
 //! Runs benchmarks. The list comes from cargo, so a new one needs no line here.
 
+mod bandwidth;
+mod peers;
+
 use crate::{Error, Result, command, metadata};
 
 /// Runs the benchmarks of the workspace: all of them, or those that are named.
+///
+/// `peers` is one that runs only when it is named: it installs other runtimes and makes a model of 340 MB for them.
 #[derive(Debug, clap::Args)]
 pub struct Bench {
     /// The benchmarks to run.
@@ -10,6 +15,8 @@ pub struct Bench {
     /// Lists the benchmarks.
     #[arg(long)]
     list: bool,
+    #[command(flatten)]
+    peers: peers::Peers,
 }
 
 /// A benchmark: the crate it measures, and its name.
@@ -29,13 +36,17 @@ impl Bench {
             list(&benchmarks);
             return Ok(());
         }
-        let unknown = self.names.iter().find(|name| !benchmarks.iter().any(|known| known.name == **name));
-        if let Some(name) = unknown {
-            let known: Vec<_> = benchmarks.iter().map(|known| known.name.as_str()).collect();
+        let mut known: Vec<_> = benchmarks.iter().map(|known| known.name.as_str()).collect();
+        known.push(peers::NAME);
+        if let Some(name) = self.names.iter().find(|name| !known.contains(&name.as_str())) {
             return Err(Error::new(format!("unknown benchmark {name:?}, one of: {}", known.join(", "))));
         }
         let wanted = |benchmark: &&Benchmark| self.names.is_empty() || self.names.contains(&benchmark.name);
-        benchmarks.iter().filter(wanted).try_for_each(Benchmark::run)
+        benchmarks.iter().filter(wanted).try_for_each(Benchmark::run)?;
+        match self.names.iter().any(|name| name == peers::NAME) {
+            true => self.peers.run(),
+            false => Ok(()),
+        }
     }
 }
 
@@ -62,7 +73,5 @@ fn list(benchmarks: &[Benchmark]) {
     for benchmark in benchmarks {
         println!("{:<20}  {}", benchmark.name, benchmark.package);
     }
-    if benchmarks.is_empty() {
-        println!("no crate has benchmarks yet");
-    }
+    println!("{:<20}  other runtimes on the same model", peers::NAME);
 }

@@ -19,8 +19,12 @@ pub struct Conformance {
 /// cases; otherwise each test counts as one.
 struct Suite {
     name: &'static str,
+    /// The folder of its cases, which several suites may share.
+    cases: &'static str,
     package: &'static str,
     test: &'static str,
+    /// What makes it longer than the plain test, unless the environment says otherwise.
+    settings: &'static [(&'static str, &'static str)],
     about: &'static str,
 }
 
@@ -28,38 +32,58 @@ struct Suite {
 const SUITES: &[Suite] = &[
     Suite {
         name: "aki",
+        cases: "aki",
         package: "alloquy-core",
         test: "formats_aki",
+        settings: &[],
         about: "AKI chat contexts, read and written as recorded (aki_cases.json)",
     },
     Suite {
         name: "dataknobs",
+        cases: "dataknobs",
         package: "alloquy",
         test: "dataknobs",
+        settings: &[],
         about: "dataknobs: trees, queries, and what eight releases stored, read and written",
     },
     Suite {
         name: "fastchat",
+        cases: "fastchat",
         package: "alloquy-templates",
         test: "mlc_fastchat",
+        settings: &[],
         about: "conversation styles of FastChat that MLC has too, compared with what FastChat prints",
     },
     Suite {
         name: "litert",
+        cases: "litert",
         package: "alloquy",
         test: "litert",
+        settings: &[],
         about: "LiteRT-LM's tests: calls, replies, prompts, conversations, sampling, grammars",
     },
     Suite {
         name: "mlc",
+        cases: "mlc",
         package: "alloquy-templates",
         test: "mlc_conformance",
+        settings: &[],
         about: "conversation templates of both generations, compared with what MLC prints",
     },
     Suite {
+        name: "reuse",
+        cases: "templates",
+        package: "alloquy",
+        test: "reuse",
+        settings: &[("ALLOQUY_REUSE_TURNS", "50")],
+        about: "long chats through public chat templates: what was computed is reused, or the report says why not",
+    },
+    Suite {
         name: "templates",
+        cases: "templates",
         package: "alloquy-templates",
         test: "conformance",
+        settings: &[],
         about: "public chat templates and their language, compared with what Hugging Face renders",
     },
 ];
@@ -78,7 +102,7 @@ impl Conformance {
         let suite = suites.iter().find(|suite| suite.name == name);
         let suite =
             suite.ok_or_else(|| Error::new(format!("unknown suite {name:?}, one of: {}", names(&suites))))?;
-        suite.run(&suite_folder(self.cases.as_deref(), name)?)
+        suite.run(&suite_folder(self.cases.as_deref(), suite.cases)?)
     }
 }
 
@@ -89,6 +113,7 @@ impl Suite {
             let mut command = command::shell(&line);
             command
                 .env("ALLOQUY_CASES", folder)
+                .envs(self.settings.iter().filter(|(name, _)| std::env::var_os(name).is_none()).copied())
                 .envs(shared_folder(folder).map(|shared| ("ALLOQUY_SHARED", shared)));
             command::tee(&mut command)?
         };

@@ -8,12 +8,14 @@ use crate::{Error, Result};
 
 /// Which members a folder's crate may import: the first line that fits counts. A crate may always import what stands
 /// in a folder of its own.
-const MEMBERS: [(&str, &[&str]); 10] = [
+const MEMBERS: [(&str, &[&str]); 11] = [
     ("backends/onnx/runtime", &[]),
     ("backends/", &["core"]),
-    ("cli", &["backends/", "constraints", "core", "processors", "storage", "templates", "tools/"]),
+    ("cli", &["backends/", "constraints", "core", "pocket", "processors", "storage", "templates", "tools/"]),
     ("constraints", &["core"]),
     ("core", &[]),
+    // A model is tried with what serves it.
+    ("pocket", &["backends/onnx", "core", "processors", "templates"]),
     ("processors", &["core"]),
     ("storage", &["core"]),
     ("templates", &["core"]),

@@ -25,9 +25,11 @@ pub struct Pocket {
 #[derive(Debug, clap::Subcommand)]
 enum Step {
     Train(Train),
-    Export(Export),
-    /// Prints how many held-out dialogues the exported model gets right, through this workspace's own stack.
-    Eval,
+    /// Writes the model as ONNX, and the held-out dialogues beside it; compares it with the trained weights.
+    Export,
+    /// Puts the exported model into the crate that embeds it, and what it is measured with into its fixtures.
+    Embed,
+    Eval(Eval),
 }
 
 /// Trains on generated chats; may be stopped at any time, and saves every few minutes.
@@ -47,12 +49,12 @@ struct Train {
     decay: Option<u64>,
 }
 
-/// Writes the model as ONNX, and the held-out dialogues beside it; compares it with the trained weights.
+/// Prints how many held-out dialogues a model gets right, through this workspace's own stack.
 #[derive(Debug, clap::Args)]
-struct Export {
-    /// How many chats to compare on.
-    #[arg(long, value_name = "N", default_value_t = 500)]
-    chats: u64,
+struct Eval {
+    /// The folder of an exported model with its dialogues; the embedded one unless given.
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
 }
 
 impl Pocket {
@@ -65,8 +67,9 @@ impl Pocket {
         let out = root().join(&self.out);
         match &self.step {
             Step::Train(train) => train.run(&folder),
-            Step::Export(export) => export.run(&folder, &out),
-            Step::Eval => eval(&out.join("int8")),
+            Step::Export => export(&folder, &out),
+            Step::Embed => embed(&out),
+            Step::Eval(eval) => eval.run(),
         }
     }
 }
@@ -91,24 +94,56 @@ impl Train {
     }
 }
 
-impl Export {
-    fn run(&self, folder: &Path, out: &Path) -> Result {
-        command::run(script("export.py")?.arg("--folder").arg(folder).arg("--out").arg(out))?;
-        command::run(script("evaluation.py")?.arg(out.join("int8").join("evaluation.jsonl")))?;
-        let mut agree = script("agree.py")?;
-        agree.arg("--folder").arg(folder).arg("--out").arg(out);
-        command::run(agree.args(["--chats", &self.chats.to_string()]))
-    }
+fn export(folder: &Path, out: &Path) -> Result {
+    command::run(script("export.py")?.arg("--folder").arg(folder).arg("--out").arg(out))?;
+    command::run(script("evaluation.py")?.arg(out.join("int8").join(DIALOGUES)))?;
+    command::run(script("agree.py")?.arg("--folder").arg(folder).arg("--out").arg(out))
 }
 
-fn eval(model: &Path) -> Result {
-    if !model.join("evaluation.jsonl").exists() {
-        let message = "is no exported model with its dialogues: run `cargo xtask pocket export`";
-        return Err(Error::new(format!("{} {message}", model.display())));
+/// What a model is measured with, which nobody needs to run it.
+const DIALOGUES: &str = "evaluation.jsonl";
+const FIXTURES: [&str; 2] = [DIALOGUES, "goldens.jsonl"];
+
+fn embed(out: &Path) -> Result {
+    let (model, fixtures) = (root().join("pocket/model"), root().join("pocket/fixtures"));
+    std::fs::create_dir_all(&model)?;
+    std::fs::create_dir_all(fixtures.join("fp32"))?;
+    for entry in std::fs::read_dir(out.join("int8"))? {
+        let entry = entry?;
+        let is_fixture = FIXTURES.iter().any(|name| entry.file_name() == *name);
+        let folder = if is_fixture { &fixtures } else { &model };
+        std::fs::copy(entry.path(), folder.join(entry.file_name()))?;
     }
-    let arguments =
-        ["test", "--release", "--package", "alloquy", "--test", "pocket", "--", "--nocapture", "--exact"];
-    command::run(command::cargo(&arguments).arg("dialogues_never_seen").env("ALLOQUY_POCKET", model))
+    std::fs::copy(out.join("fp32/model.onnx"), fixtures.join("fp32/model.onnx"))?;
+    Ok(())
+}
+
+impl Eval {
+    fn run(&self) -> Result {
+        let arguments = [
+            "test",
+            "--release",
+            "--package",
+            "alloquy-pocket",
+            "--test",
+            "evaluation",
+            "--",
+            "--nocapture",
+            "--ignored",
+            "--test-threads",
+            "1",
+        ];
+        let mut test = command::cargo(&arguments);
+        if let Some(model) = &self.model {
+            let model = root().join(model);
+            if !model.join(DIALOGUES).exists() {
+                let message = "is no exported model with its dialogues: run `cargo xtask pocket export`";
+                return Err(Error::new(format!("{} {message}", model.display())));
+            }
+            test.env("ALLOQUY_POCKET", model);
+        }
+        command::run(&mut test)
+    }
 }
 
 /// A call of one of the scripts.

@@ -4,17 +4,17 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{Engine, Error, ErrorKind, ModelInfo, Result, Session, Step, Tokenizer};
-use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
+use alloquy_core::{Digest, Engine, Error, ErrorKind, ModelInfo, Result, Session, Step, Tokenizer};
+use alloquy_onnx_runtime::{Event, Locator};
 
 use crate::decoder::{self, Decoder, Threads, Waiting};
-use crate::environment::environment;
 use crate::graph_file::GraphFile;
+use crate::identity::identity;
 use crate::layout::{CacheKind, Layout};
 use crate::model_files::ModelFiles;
 use crate::model_info::{context_length, model_info};
-use crate::providers::provider;
-use crate::runtime::require_version;
+use crate::providers::{Loaded, Providers};
+use crate::runtime::{loaded_version, require_version};
 use crate::session::{OnnxSession, forward_many};
 use crate::source::Source;
 use crate::tokenizer::HuggingFaceTokenizer;
@@ -45,6 +45,7 @@ pub struct OnnxEngine {
     tokenizer: HuggingFaceTokenizer,
     decoder: Arc<Decoder>,
     chunk: usize,
+    identity: Digest,
 }
 
 impl OnnxEngine {
@@ -74,6 +75,12 @@ impl Engine for OnnxEngine {
 
     fn tokenizer(&self) -> &dyn Tokenizer {
         &self.tokenizer
+    }
+
+    /// Of the graph and its weights, the files that say how it is fed, the version of ONNX Runtime and the provider. Of a
+    /// file longer than 16 MiB its length and 256 samples count.
+    fn identity(&self) -> Option<Digest> {
+        Some(self.identity)
     }
 
     fn open(&self) -> Result<Box<dyn Session>> {
@@ -106,7 +113,8 @@ impl Engine for OnnxEngine {
 pub struct OnnxEngineBuilder {
     source: Source,
     runtime: Option<Locator>,
-    provider: String,
+    /// What computes, and what else may where that cannot.
+    providers: Providers,
     threads: Threads,
     prefill_chunk: usize,
     graph_type: Option<String>,
@@ -118,7 +126,7 @@ impl OnnxEngineBuilder {
         Self {
             source,
             runtime: None,
-            provider: CPU.to_owned(),
+            providers: Providers::first(CPU),
             threads: Threads::default(),
             prefill_chunk: PREFILL_CHUNK,
             graph_type: None,
@@ -137,10 +145,29 @@ impl OnnxEngineBuilder {
     }
 
     /// Sets the execution provider: `cpu`, or one of `cuda`, `coreml`, `directml` and `webgpu` that this build
-    /// has as a feature and the library supports. It is never replaced by another.
+    /// has as a feature and the library supports. It is replaced by a [`fallback`](Self::fallback) alone.
     #[must_use]
     pub fn provider(mut self, name: impl Into<String>) -> Self {
-        self.provider = name.into();
+        self.providers = Providers::first(name);
+        self
+    }
+
+    /// Adds an execution provider for where those before are not there or cannot load the model. When it comes to that,
+    /// [`ModelInfo::degradations`] and each reply say so.
+    ///
+    /// ```no_run
+    /// use alloquy_core::Engine;
+    /// use alloquy_onnx::OnnxEngine;
+    ///
+    /// let engine = OnnxEngine::builder("models/qwen3-0.6b").provider("cuda").fallback("cpu").load()?;
+    /// for degradation in &engine.model().degradations {
+    ///     eprintln!("{degradation:?}");
+    /// }
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fallback(mut self, name: impl Into<String>) -> Self {
+        self.providers.push(name);
         self
     }
 
@@ -158,8 +185,8 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets how many tokens of a prompt are computed at once; at least 1. A cancellation is seen between two
-    /// such chunks.
+    /// Sets how many tokens of a prompt are computed at once; at least 1. Other conversations take their turn between
+    /// two such chunks.
     #[must_use]
     pub fn prefill_chunk(mut self, tokens: usize) -> Self {
         self.prefill_chunk = tokens;
@@ -188,20 +215,24 @@ impl OnnxEngineBuilder {
     /// out of range, [`ErrorKind::Backend`] when ONNX Runtime or the provider is not to be had.
     pub fn load(mut self) -> Result<OnnxEngine> {
         self.check()?;
-        let locator = self.locator();
         let parts = self.source.parts(self.graph_type.as_deref())?;
         let tokenizer = HuggingFaceTokenizer::from_json(&parts.tokenizer)?;
-        let environment = environment(&locator, &mut self.on_event)?;
+        let environment = self.providers.environment(self.runtime.as_ref(), &mut self.on_event)?;
         check_windows(&parts.graph_file)?;
-        let session = decoder::load(&environment, &parts.graph, &provider(&self.provider)?, self.threads)?;
+        let Loaded { session, provider, degradations } = self
+            .providers
+            .load(|provider| decoder::load(&environment, &parts.graph, provider, self.threads))?;
         let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description)?;
-        if self.provider != CPU {
+        if provider != CPU {
             layout.cache = CacheKind::Concat;
         }
         let context = context_length(&parts.description)?;
-        let model = model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
+        let identity = identity(&parts, &provider, &loaded_version()?)?;
+        let mut model =
+            model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
+        model.degradations = degradations;
         let decoder = Arc::new(Decoder::new(session, layout, context));
-        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk })
+        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk, identity })
     }
 
     fn check(&self) -> Result<()> {
@@ -215,14 +246,6 @@ impl OnnxEngineBuilder {
             }
             _ => Ok(()),
         }
-    }
-
-    fn locator(&self) -> Locator {
-        let default = || match self.provider.as_str() {
-            "cuda" => Locator::new().gpu(Gpu::Cuda).policy(Policy::Never),
-            _ => Locator::new(),
-        };
-        self.runtime.clone().unwrap_or_else(default)
     }
 }
 
@@ -241,7 +264,7 @@ impl fmt::Debug for OnnxEngineBuilder {
         fields
             .field("source", &self.source)
             .field("runtime", &self.runtime)
-            .field("provider", &self.provider);
+            .field("providers", &self.providers);
         fields.field("threads", &self.threads).field("prefill_chunk", &self.prefill_chunk);
         fields.field("graph_type", &self.graph_type).finish_non_exhaustive()
     }

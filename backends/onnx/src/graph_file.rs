@@ -29,6 +29,11 @@ pub(crate) struct GraphFile {
 }
 
 impl GraphFile {
+    /// Returns the files that it takes weights from, relative to its own folder.
+    pub(crate) fn weights(&self) -> impl Iterator<Item = &str> {
+        self.locations.iter().map(String::as_str)
+    }
+
     /// Reads the file at `path`, and checks that every file it names lies inside `fence`.
     pub(crate) fn read(path: &Path, fence: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|source| unreadable(path, source))?;

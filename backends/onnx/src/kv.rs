@@ -1,7 +1,8 @@
 //! Caches of keys and values: what a session holds of the tokens it has seen. Knows tokens, not units.
 
-use alloquy_core::{Result, TokenId};
+use alloquy_core::{Error, ErrorKind, Result, TokenId};
 use ort::memory::Allocator;
+use ort::session::RunOptions;
 use ort::value::Tensor;
 
 use crate::decoder::Decoder;
@@ -24,6 +25,17 @@ pub(crate) enum Cache {
     Concat(ConcatCache),
 }
 
+/// What is computed at once.
+pub(crate) struct Run<'a> {
+    pub(crate) tokens: &'a [TokenId],
+    /// Behind so many positions; what the cache holds beyond them is forgotten.
+    pub(crate) held: usize,
+    /// How many of the last logits are wanted; a graph may compute fewer.
+    pub(crate) rows: usize,
+    /// What ends it, where somebody may.
+    pub(crate) options: Option<&'a RunOptions>,
+}
+
 impl Cache {
     pub(crate) fn new(decoder: &Decoder) -> Self {
         match decoder.layout.cache {
@@ -32,21 +44,11 @@ impl Cache {
         }
     }
 
-    /// Runs `tokens` after the first `held` positions, and leaves the logits of the last `rows` in `logits`, or of
-    /// as many as the graph computes.
-    ///
-    /// What the cache holds beyond `held` is forgotten.
-    pub(crate) fn run(
-        &mut self,
-        decoder: &Decoder,
-        tokens: &[TokenId],
-        held: usize,
-        rows: usize,
-        logits: &mut Vec<f32>,
-    ) -> Result<()> {
+    /// Runs tokens, and leaves their last logits in `logits`.
+    pub(crate) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
         match self {
-            Self::Shared(cache) => cache.run(decoder, tokens, held, rows, logits),
-            Self::Concat(cache) => cache.run(decoder, tokens, held, rows, logits),
+            Self::Shared(cache) => cache.run(decoder, run, logits),
+            Self::Concat(cache) => cache.run(decoder, run, logits),
         }
     }
 
@@ -69,6 +71,28 @@ impl Cache {
             Self::Shared(cache) => cache.capacity(),
             Self::Concat(cache) => cache.positions(),
         }
+    }
+
+    /// Writes down the first `held` positions: every tensor in the layout's order, head by head, as little-endian floats.
+    pub(crate) fn snapshot(&self, decoder: &Decoder, held: usize, into: &mut Vec<u8>) -> Result<()> {
+        into.reserve(held * decoder.layout.bytes_per_position());
+        match self {
+            Self::Shared(cache) => cache.snapshot(held, &decoder.layout.slots, into),
+            Self::Concat(cache) => cache.snapshot(held, &decoder.layout.slots, into),
+        }
+    }
+
+    /// Makes a cache of `held` positions that were written down; of either kind, whatever kind wrote them.
+    pub(crate) fn restored(decoder: &Decoder, held: usize, state: &[u8]) -> Result<Self> {
+        let expected = held.checked_mul(decoder.layout.bytes_per_position());
+        if expected != Some(state.len()) {
+            let message = format!("a state of {} bytes is not one of {held} positions", state.len());
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        Ok(match Self::new(decoder) {
+            Self::Shared(cache) => Self::Shared(cache.restored(decoder, held, state)?),
+            Self::Concat(_) => Self::Concat(ConcatCache::restored(decoder, held, state)?),
+        })
     }
 
     /// Copies the first `held` positions.
@@ -102,9 +126,45 @@ fn copy_positions(slot: &Slot, held: usize, from: &[f32], to: &mut [f32]) {
     }
 }
 
+/// Appends the first `held` positions of every head.
+fn write_positions(slot: &Slot, held: usize, from: &[f32], into: &mut Vec<u8>) {
+    let used = held * slot.width;
+    let room = (from.len() / slot.heads.max(1)).max(1);
+    for head in from.chunks_exact(room) {
+        let start = into.len();
+        into.resize(start + used * size_of::<f32>(), 0);
+        let (to, _) = into.get_mut(start..).unwrap_or_default().as_chunks_mut();
+        to.iter_mut().zip(head).for_each(|(to, value)| *to = value.to_le_bytes());
+    }
+}
+
+/// Takes the first `held` positions of every head off the front of what was written.
+fn read_positions(slot: &Slot, held: usize, state: &mut &[u8], to: &mut [f32]) {
+    let used = held * slot.width;
+    let room = (to.len() / slot.heads.max(1)).max(1);
+    for head in to.chunks_exact_mut(room) {
+        let (written, rest) = state.split_at_checked(used * size_of::<f32>()).unwrap_or_default();
+        let (values, _) = written.as_chunks();
+        head.iter_mut().zip(values).for_each(|(to, value)| *to = f32::from_le_bytes(*value));
+        *state = rest;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_down_has_no_room_and_comes_back_into_any() {
+        let slot = Slot { past: String::new(), present: String::new(), heads: 2, width: 2 };
+        let mut written = vec![7];
+        write_positions(&slot, 1, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut written);
+        assert_eq!(written.len(), 1 + 4 * size_of::<f32>());
+        let (mut state, mut to) = (written.get(1..).unwrap_or_default(), [9.0; 12]);
+        read_positions(&slot, 1, &mut state, &mut to);
+        assert_eq!(to, [1.0, 2.0, 9.0, 9.0, 9.0, 9.0, 5.0, 6.0, 9.0, 9.0, 9.0, 9.0]);
+        assert!(state.is_empty());
+    }
 
     #[test]
     fn positions_are_copied_head_by_head() {

@@ -24,6 +24,7 @@ mod feeds;
 mod folder;
 mod generation_config;
 mod graph_file;
+mod identity;
 mod kv;
 mod layout;
 mod model_files;

@@ -1,7 +1,12 @@
-//! Execution providers by name. What was asked for is used or refused, never replaced.
+//! Execution providers by name. What was asked for is used or refused, and replaced by what was named for that alone.
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::{Degradation, Error, ErrorKind, Result};
+use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
+use ort::environment::Environment;
 use ort::ep::ExecutionProviderDispatch;
+use ort::session::Session;
+
+use crate::environment::environment;
 
 /// One execution provider that this build knows.
 struct Provider {
@@ -35,10 +40,72 @@ const PROVIDERS: &[Provider] = &[
     provider!("webgpu", ort::ep::WebGPU),
 ];
 
+/// What computes, and in this order what else may where that cannot; never empty.
+#[derive(Debug)]
+pub(crate) struct Providers(Vec<String>);
+
+/// A graph in the hands of a provider.
+pub(crate) struct Loaded {
+    pub(crate) session: Session,
+    pub(crate) provider: String,
+    /// The providers before it, and why they were not it.
+    pub(crate) degradations: Vec<Degradation>,
+}
+
+impl Providers {
+    pub(crate) fn first(name: impl Into<String>) -> Self {
+        Self(vec![name.into()])
+    }
+
+    pub(crate) fn push(&mut self, name: impl Into<String>) {
+        self.0.push(name.into());
+    }
+
+    /// Loads the library: the one that was named, else one for the first provider, else one for the others.
+    pub(crate) fn environment(
+        &self,
+        named: Option<&Locator>,
+        on_event: &mut dyn FnMut(Event),
+    ) -> Result<Environment> {
+        let first = match self.0.first().map(String::as_str) {
+            Some("cuda") => Locator::new().gpu(Gpu::Cuda).policy(Policy::Never),
+            _ => Locator::new(),
+        };
+        let loaded = environment(named.unwrap_or(&first), on_event);
+        match loaded {
+            Err(_) if named.is_none() && self.0.len() > 1 => environment(&Locator::new(), on_event),
+            loaded => loaded,
+        }
+    }
+
+    /// Loads a graph for the first provider that can.
+    pub(crate) fn load(
+        &self,
+        load: impl Fn(&[ExecutionProviderDispatch]) -> Result<Session>,
+    ) -> Result<Loaded> {
+        let mut replaced = Vec::new();
+        for (index, name) in self.0.iter().enumerate() {
+            match provider(name).and_then(|provider| load(&provider)) {
+                Ok(session) => {
+                    let used =
+                        |(asked, reason)| Degradation::ProviderReplaced { asked, used: name.clone(), reason };
+                    let degradations = replaced.into_iter().map(used).collect();
+                    return Ok(Loaded { session, provider: name.clone(), degradations });
+                }
+                Err(error) if error.kind() == ErrorKind::Backend && index + 1 < self.0.len() => {
+                    replaced.push((name.clone(), error.to_string()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(unknown(""))
+    }
+}
+
 /// Returns what to register for the provider called `name`.
 ///
 /// The library must be loaded.
-pub(crate) fn provider(name: &str) -> Result<Vec<ExecutionProviderDispatch>> {
+fn provider(name: &str) -> Result<Vec<ExecutionProviderDispatch>> {
     let known = PROVIDERS.iter().find(|provider| provider.name == name);
     let available = known.filter(|provider| (provider.is_available)().unwrap_or(false));
     match available {

@@ -42,6 +42,11 @@ pub fn inspect_runtime(locator: &Locator) -> Result<Runtime> {
     Ok(Runtime { library, version, providers: available() })
 }
 
+/// Returns the version of the library that is loaded.
+pub(crate) fn loaded_version() -> Result<String> {
+    version(&library()?.path)
+}
+
 /// Refuses a loaded library that is older than `least`; `reason` says what is wrong with it.
 pub(crate) fn require_version(least: (u32, u32), reason: &str) -> Result<()> {
     let library = library()?;

@@ -4,10 +4,11 @@ use std::any::Any;
 use std::sync::Arc;
 
 use alloquy_core::{Cancel, Error, ErrorKind, Result, Session, Step, TokenId, Unit};
+use ort::session::RunOptions;
 
 use crate::decoder::Decoder;
-use crate::error::unsupported;
-use crate::kv::{Cache, Share, step};
+use crate::error::{self, unsupported};
+use crate::kv::{Cache, Run, Share, step};
 
 /// How many tokens' logits are held at once: 20 MB for a large vocabulary.
 const SCORED_AT_ONCE: usize = 32;
@@ -33,11 +34,31 @@ impl OnnxSession {
         self.cache.share(token, self.held, &mut self.logits)
     }
 
-    /// Computes tokens at once, and leaves the logits of the last `rows`.
-    fn run(&mut self, tokens: &[TokenId], rows: usize) -> Result<()> {
-        self.cache.run(&self.decoder, tokens, self.held, rows, &mut self.logits)?;
+    /// Computes tokens at once, and leaves the logits of the last one.
+    fn run(&mut self, tokens: &[TokenId]) -> Result<()> {
+        let run = Run { tokens, held: self.held, rows: 1, options: None };
+        self.cache.run(&self.decoder, &run, &mut self.logits)?;
         self.held += tokens.len();
         Ok(())
+    }
+
+    /// As [`run`](Self::run), but whoever cancels ends it at the next node of the graph.
+    fn run_a_chunk(&mut self, tokens: &[TokenId], cancel: &Cancel) -> Result<()> {
+        let options = Arc::new(RunOptions::new().map_err(error::runtime("prepare a run"))?);
+        let ended = Arc::clone(&options);
+        // Only a lack of memory keeps it from being ended, and then it comes to its own end.
+        let end = move || drop(ended.terminate());
+        let run = Run { tokens, held: self.held, rows: 1, options: Some(&options) };
+        let ran = cancel.during(end, || self.cache.run(&self.decoder, &run, &mut self.logits));
+        match ran {
+            // What it wrote stands behind the positions that count.
+            Err(_) if cancel.is_cancelled() => cancel.check(),
+            Err(error) => Err(error),
+            Ok(()) => {
+                self.held += tokens.len();
+                Ok(())
+            }
+        }
     }
 
     fn check_room(&self, count: usize) -> Result<()> {
@@ -72,7 +93,7 @@ pub(crate) fn forward_many(decoder: &Decoder, steps: &mut [Step<'_>]) -> Result<
         return Ok(());
     }
     drop(shares);
-    sessions.into_iter().try_for_each(|(token, session)| session.run(&[token], 1))
+    sessions.into_iter().try_for_each(|(token, session)| session.run(&[token]))
 }
 
 impl Session for OnnxSession {
@@ -85,7 +106,11 @@ impl Session for OnnxSession {
         let tokens = units.iter().map(|unit| token(unit, &self.decoder)).collect::<Result<Vec<_>>>()?;
         for chunk in tokens.chunks(self.chunk) {
             cancel.check()?;
-            self.run(chunk, 1)?;
+            match chunk {
+                // A step is over before it could be ended.
+                [_] => self.run(chunk)?,
+                _ => self.run_a_chunk(chunk, cancel)?,
+            }
         }
         Ok(&mut self.logits)
     }
@@ -101,7 +126,8 @@ impl Session for OnnxSession {
             self.check_room(chunk.len())?;
             cancel.check()?;
             let tokens = chunk.iter().map(|unit| token(unit, &self.decoder)).collect::<Result<Vec<_>>>()?;
-            self.cache.run(&self.decoder, &tokens, self.held, tokens.len(), &mut self.logits)?;
+            let run = Run { tokens: &tokens, held: self.held, rows: tokens.len(), options: None };
+            self.cache.run(&self.decoder, &run, &mut self.logits)?;
             let rows = self.logits.chunks_exact(self.decoder.layout.vocabulary);
             if rows.len() == tokens.len() {
                 rows.for_each(&mut *each);
@@ -128,6 +154,29 @@ impl Session for OnnxSession {
         let cache = self.cache.fork(&self.decoder, self.held)?;
         let decoder = Arc::clone(&self.decoder);
         Ok(Box::new(Self { decoder, cache, held: self.held, chunk: self.chunk, logits: Vec::new() }))
+    }
+
+    fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
+        match length <= self.held {
+            true => self.cache.snapshot(&self.decoder, length, into),
+            false => {
+                let message = format!("{} units are held, not {length}", self.held);
+                Err(Error::new(ErrorKind::Invalid, message))
+            }
+        }
+    }
+
+    fn restore(&mut self, units: &[Unit], state: &[u8]) -> Result<()> {
+        let context = self.decoder.context_length;
+        if units.len() > context {
+            let message = format!("{} units do not fit into a context of {context}", units.len());
+            return Err(Error::new(ErrorKind::ContextOverflow, message));
+        }
+        units.iter().try_for_each(|unit| token(unit, &self.decoder).map(drop))?;
+        self.cache = Cache::restored(&self.decoder, units.len(), state)?;
+        self.held = units.len();
+        self.logits.clear();
+        Ok(())
     }
 }
 

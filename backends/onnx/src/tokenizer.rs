@@ -13,9 +13,11 @@ use tokenizers::{
 };
 
 mod detokenizer;
+mod memo;
 mod respelling;
 
 use detokenizer::{Decoding, StreamDetokenizer};
+use memo::Memo;
 use respelling::Respelling;
 
 /// A tokenizer read from a `tokenizer.json`.
@@ -52,6 +54,7 @@ struct Tables {
     /// What the model gives for characters that it cannot write.
     unknown: Option<TokenId>,
     decoding: Decoding,
+    memo: Memo,
 }
 
 /// What happens to text before the model sees it.
@@ -110,6 +113,7 @@ impl HuggingFaceTokenizer {
         let unknown = file.model.unk_token.and_then(|text| tokenizer.token_to_id(&text));
         let tables = Tables {
             specials: added_tokens(&tokenizer),
+            memo: Memo::of(&tokenizer),
             unknown: unknown.or(file.model.unk_id),
             respelling: Respelling::of(&tokenizer, middle.normalizer.as_ref(), space).map(Arc::new),
             tokenizer,
@@ -176,7 +180,11 @@ impl Tokenizer for HuggingFaceTokenizer {
 impl Tables {
     /// Text at the start: exactly what `tokenizers` does.
     fn encode_start(&self, text: &str) -> Result<Vec<TokenId>> {
-        let encoding = self.tokenizer.encode_fast(text, false).map_err(|source| unencodable(text, source))?;
+        let failed = |source| unencodable(text, source);
+        if self.memo.is_long(text) {
+            return self.memo.encode(text, |rest| self.tokenizer.encode(rest, false).map_err(failed));
+        }
+        let encoding = self.tokenizer.encode_fast(text, false).map_err(failed)?;
         Ok(encoding.get_ids().to_vec())
     }
 

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{Engine, ErrorKind};
+use alloquy_core::{Degradation, Engine, ErrorKind};
 use alloquy_onnx::{Locator, OnnxEngine};
 use common::{golden, greedy, models};
 use tempfile::TempDir;
@@ -269,6 +269,18 @@ fn options_out_of_range_and_unknown_providers_are_refused() {
     assert_eq!(unknown.kind(), ErrorKind::Backend);
     assert!(unknown.to_string().starts_with("execution provider \"gpu\" is not available"), "{unknown}");
     assert!(unknown.to_string().contains("one of: cpu"), "{unknown}");
+    let replaced = builder().provider("gpu").fallback("npu").fallback("cpu").load().unwrap();
+    let told: Vec<_> = replaced.model().degradations.iter().collect();
+    for (degradation, wanted) in told.iter().zip(["gpu", "npu"]) {
+        let Degradation::ProviderReplaced { asked, used, reason } = degradation else {
+            panic!("{degradation:?}")
+        };
+        assert_eq!((asked.as_str(), used.as_str()), (wanted, "cpu"));
+        assert!(reason.contains(wanted), "{reason}");
+    }
+    assert_eq!(told.len(), 2);
+    assert!(builder().load().unwrap().model().degradations.is_empty());
+    assert_eq!(builder().provider("gpu").fallback("npu").load().unwrap_err().kind(), ErrorKind::Backend);
     let graph = builder().graph_type("q4").load().unwrap_err();
     assert!(graph.to_string().ends_with("has no decoder graph \"q4\"; it has model.onnx"), "{graph}");
 }

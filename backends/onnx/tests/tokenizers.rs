@@ -77,6 +77,24 @@ proptest! {
     }
 
     #[test]
+    fn a_text_that_begins_like_others_has_the_ids_of_the_reference(
+        start in text(),
+        changes in prop::collection::vec((0..=100_usize, text()), 1..5),
+    ) {
+        // Long enough to be remembered.
+        let mut long = format!("{start}<s>").repeat(1100_usize.div_ceil(start.len() + 3));
+        for (kept, more) in changes {
+            let kept = long.floor_char_boundary(long.len() * kept / 100);
+            long.truncate(kept.max(long.floor_char_boundary(1100)));
+            long += &more;
+            for kind in KINDS {
+                let wanted = reference(kind).encode(long.as_str(), false).unwrap();
+                prop_assert_eq!(&tokenizer(kind).encode(&[Piece::Text(&long)]).unwrap(), wanted.get_ids(), "{}", kind);
+            }
+        }
+    }
+
+    #[test]
     fn texts_side_by_side_are_one_text(left in text(), right in text()) {
         for kind in KINDS {
             let tokenizer = tokenizer(kind);

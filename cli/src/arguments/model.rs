@@ -43,7 +43,7 @@ pub(crate) struct ModelArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) channel: Vec<ChannelArgument>,
 
-    /// What computes: cpu, cuda, coreml, …
+    /// What computes: cpu, cuda, coreml, …; of several, as in cuda,cpu, the first that works
     #[arg(long, value_name = "NAME", env = "ALLOQUY_PROVIDER")]
     pub(crate) provider: Option<String>,
 

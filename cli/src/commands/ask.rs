@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, PromptArguments, SamplingArguments, ShiftArguments, StoreArguments, SystemArguments,
+    ContextArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments,
     ToolArguments, WhichConversation,
 };
 use crate::current::Current;
@@ -48,7 +48,7 @@ pub(crate) struct Ask {
     #[command(flatten)]
     prompt: PromptArguments,
     #[command(flatten)]
-    shift: ShiftArguments,
+    overflow: ContextArguments,
     #[command(flatten)]
     sampling: SamplingArguments,
     #[command(flatten)]
@@ -75,7 +75,8 @@ impl Ask {
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
-        let model = model.shifting(&settings.settle(&self.shift)?)?;
+        let asked = settings.settle(&self.overflow)?.asked(settings);
+        let model = model.overflowing(asked.map(|(policy, _)| policy))?;
         let manager = model.manager(kept)?.toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();

@@ -60,12 +60,15 @@ impl Bench {
         let report = benchmark.run(&*engine, &mut |step| progress.step(step))?;
         drop(progress);
         let name = &engine.model().name;
-        let text = format!("{name}: loaded in {:.2} s\n\n{}", load.as_secs_f64(), table(&report));
+        let (load, session) = (load.as_secs_f64(), report.session.as_secs_f64());
+        let text =
+            format!("{name}: loaded in {load:.2} s, a session in {session:.3} s\n\n{}", table(&report));
         context.print(
             &text,
             &json!({
                 "model": name,
-                "load_seconds": load.as_secs_f64(),
+                "load_seconds": load,
+                "session_seconds": session,
                 "runs": report.runs.iter().map(value).collect::<Vec<_>>(),
             }),
         )
@@ -93,9 +96,12 @@ fn value(run: &BenchmarkRun) -> Value {
         "prompt": run.prompt,
         "together": run.together,
         "generated": run.generated,
+        "first_token_seconds": run.first_token().as_secs_f64(),
+        "prefill_tokens": run.prompt,
         "prefill_seconds": run.prefill.as_secs_f64(),
         "prefill_rate": run.prefill_rate(),
         "fork_seconds": run.fork.as_secs_f64(),
+        "decode_tokens": run.decode_tokens(),
         "decode_seconds": run.decode.as_secs_f64(),
         "decode_rate": run.decode_rate(),
     })

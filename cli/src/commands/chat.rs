@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Context;
 use crate::arguments::{
-    HistoryArguments, ModelArguments, PromptArguments, SamplingArguments, ShiftArguments, StoreArguments,
+    ContextArguments, HistoryArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments,
     SystemArguments, ToolArguments, WhichConversation,
 };
 use crate::current::Current;
@@ -18,6 +18,7 @@ use crate::notes::Notes;
 use crate::open;
 use crate::printer::{LineEnd, printer};
 use crate::repl::{AfterError, Lines, Piped, Repl, Typed};
+use crate::resume::ResumeArguments;
 use crate::settings::{HISTORY_FILE, data_folder};
 use crate::tools::{self, ROUNDS};
 
@@ -26,6 +27,7 @@ Examples:
   alloquy chat --model ~/models/qwen3-0.6b
   alloquy chat -c                             go on with the last conversation
   alloquy chat --conversation work/plan       go on with this one, or begin it
+  alloquy chat -c --resume                    and compute nothing of it again
   alloquy chat --system \"Answer in French.\" --temperature 0.7
   printf 'Hello\\n/retry\\n' | alloquy chat     a question or a command on each line
 
@@ -52,7 +54,9 @@ pub(crate) struct Chat {
     #[command(flatten)]
     prompt: PromptArguments,
     #[command(flatten)]
-    shift: ShiftArguments,
+    overflow: ContextArguments,
+    #[command(flatten)]
+    resume: ResumeArguments,
     #[command(flatten)]
     sampling: SamplingArguments,
     #[command(flatten)]
@@ -72,25 +76,35 @@ impl Chat {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
         let guidance = self.demand.added_to(self.form.guidance()?);
-        let kept = open::kept(&settings.settle(&self.store)?).await?;
+        let store = settings.settle(&self.store)?;
+        let resume = settings.settle(&self.resume)?.open(&store, *notes)?;
+        let kept = open::kept(&store).await?;
         // Before the model is loaded, so that a wrong name does not take seconds to be told.
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
         let sampling = settings.settle(&self.sampling)?.options();
-        let model = model.shifting(&settings.settle(&self.shift)?)?;
+        let asked = settings.settle(&self.overflow)?.asked(settings);
+        let model = model.overflowing(asked.map(|(policy, _)| policy))?;
         let manager = model.manager(kept)?.toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        if let (Some(resume), Some(id)) = (&resume, &id) {
+            resume.restore(&model.round, id).await;
+        }
         let current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         model.introduce(*notes);
         let (lines, after_error) = lines(&settings.settle(&self.history)?, *notes)?;
         let printer = printer(output, LineEnd::Always);
-        Repl { current, lines, printer, interrupts, notes: *notes, after_error, sampling, guidance }
-            .run()
-            .await
+        let mut repl =
+            Repl { current, lines, printer, interrupts, notes: *notes, after_error, sampling, guidance };
+        let ended = repl.run().await;
+        if let (Some(resume), Ok(chat)) = (&resume, repl.current.chat()) {
+            resume.keep(&model, &chat).await;
+        }
+        ended
     }
 }
 

@@ -1,16 +1,16 @@
 //! `alloquy config`: which settings are in force, and why.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use alloquy_core::{Owner, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use crate::arguments::{SamplingArguments, Settable, Shift};
+use crate::arguments::{ContextArguments, ContextPolicy, SamplingArguments, Settable};
 use crate::failure::Failure;
-use crate::open;
+use crate::open::{self, Description};
+use crate::resume::QUOTA;
 use crate::settings::{HISTORY_FILE, Origin, data_folder, entries, keys};
 use crate::tools::{ROUNDS, TIMEOUT};
 
@@ -64,7 +64,7 @@ impl Config {
 
 fn shown(context: &Context, given: &Settable) -> Result<Vec<Shown>> {
     let settled = context.settings.settle(given)?;
-    let (values, defaults) = (entries(&settled)?, defaults(&settled)?);
+    let (values, defaults) = (entries(&settled)?, defaults(context, &settled)?);
     let show = |key: String| {
         let value = values.get(&key).filter(|value| !value.is_null()).cloned();
         let given = value.map(|value| (value, context.settings.origin(&key)));
@@ -76,7 +76,7 @@ fn shown(context: &Context, given: &Settable) -> Result<Vec<Shown>> {
 }
 
 /// What holds where nothing was given: what the model's makers recommend, and this program's own choices.
-fn defaults(settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
+fn defaults(context: &Context, settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
     let mut defaults = BTreeMap::new();
     let folder = data_folder()?;
     let history = folder.join(HISTORY_FILE).display().to_string();
@@ -84,27 +84,33 @@ fn defaults(settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
     defaults.insert("store".to_owned(), (open::default_store(&folder).into(), Origin::Default));
     defaults.insert("history-file".to_owned(), (history.into(), Origin::Default));
     defaults.insert("no-history".to_owned(), (false.into(), Origin::Default));
-    defaults.insert("context-shift".to_owned(), ("off".into(), Origin::Default));
+    defaults.insert("resume".to_owned(), (false.into(), Origin::Default));
+    defaults.insert("resume-quota".to_owned(), (QUOTA.into(), Origin::Default));
     defaults.insert("provider".to_owned(), (open::PROVIDER.into(), Origin::Default));
     defaults.insert("approve".to_owned(), ("ask".into(), Origin::Default));
     defaults.insert("tool-timeout".to_owned(), (TIMEOUT.into(), Origin::Default));
     defaults.insert("tool-rounds".to_owned(), (ROUNDS.into(), Origin::Default));
+    let mut overflow = (ContextPolicy::Error, Origin::Default);
     if let Some(model) = &settled.model.model {
-        defaults.extend(said_by(model)?.into_iter().map(|(key, value)| (key, (value, Origin::Model))));
+        let description = open::describe(model)?;
+        if description.context_policy != ContextPolicy::Error {
+            overflow = (description.context_policy, Origin::Model);
+        }
+        defaults.extend(said_by(description)?.into_iter().map(|(key, value)| (key, (value, Origin::Model))));
     }
+    let (policy, origin) = settled.context.asked(&context.settings).unwrap_or(overflow);
+    let either =
+        entries(&ContextArguments { context_policy: Some(policy), context_shift: Some(policy.into()) })?;
+    defaults.extend(either.into_iter().map(|(key, value)| (key, (value, origin))));
     Ok(defaults)
 }
 
 /// What a model's description files say.
-fn said_by(model: &Path) -> Result<Map<String, Value>> {
-    let description = open::describe(model)?;
+fn said_by(description: Description) -> Result<Map<String, Value>> {
     let mut said = entries(&SamplingArguments::from(description.info.sampling))?;
     said.retain(|_, value| !value.is_null());
     said.insert("family".to_owned(), description.family.into());
     said.insert("template".to_owned(), description.template.into());
-    if description.context_shift == Shift::On {
-        said.insert("context-shift".to_owned(), "on".into());
-    }
     Ok(said)
 }
 

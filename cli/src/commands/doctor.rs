@@ -81,8 +81,8 @@ fn configuration(context: &Context) -> String {
 
 fn inspect_model(arguments: &ModelArguments, context: &Context) -> Result<String> {
     match arguments.model {
-        None => Ok("none is named; --model DIR loads one".to_owned()),
-        Some(_) => Ok(open::model(arguments, context.notes)?.summary()),
+        None if open::pocket::describe().is_none() => Ok("none is named; --model DIR loads one".to_owned()),
+        _ => Ok(open::model(arguments, context.notes)?.summary()),
     }
 }
 

@@ -31,6 +31,9 @@ impl Merge {
         pollster::block_on(async {
             let (chat, other) = self.stored.open_two(context, &self.other).await?;
             let merged = chat.merge(&other).await?;
+            if !merged.pruned.is_empty() {
+                self.stored.forget_computed(context, chat.id())?;
+            }
             for node in &merged.held {
                 context.notes.say(format_args!(
                     "node {node} was pruned there and stays: the conversation stands there"

@@ -13,7 +13,7 @@ use crate::open::{self, Description};
 
 const EXAMPLES: &str = "\
 Examples:
-  alloquy models                        those of the Hugging Face cache
+  alloquy models                        the one within, and those of the Hugging Face cache
   alloquy models ~/models /mnt/models   those below these folders
   ALLOQUY_MODELS=~/models alloquy models
   alloquy models --json | jq '.models[].path'
@@ -38,6 +38,7 @@ pub(crate) struct Models {
 
 /// A model that was found.
 struct Found {
+    /// The folder, or the name of the one within the program.
     path: PathBuf,
     description: Result<Description>,
 }
@@ -49,14 +50,21 @@ impl Models {
         for folder in &folders {
             look_into(folder, &mut paths)?;
         }
-        let found: Vec<_> = paths.into_iter().map(found).collect();
-        if found.is_empty() {
-            let searched: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-            context.notes.say(format_args!("there is no model below {}", searched.join(", ")));
+        if paths.is_empty() {
+            context.notes.say(nothing_below(&folders));
         }
+        let found: Vec<_> = pocket().into_iter().chain(paths.into_iter().map(found)).collect();
         let values: Vec<_> = found.iter().map(value).collect();
         context.print(&table(&found), &json!({"models": values}))
     }
+}
+
+fn nothing_below(folders: &[PathBuf]) -> String {
+    if folders.is_empty() {
+        return "there is no cache of Hugging Face here; `alloquy models DIR` looks below DIR".to_owned();
+    }
+    let searched: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    format!("there is no model below {}", searched.join(", "))
 }
 
 fn look_into(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<()> {
@@ -104,6 +112,12 @@ fn cache() -> Vec<PathBuf> {
     let home = || Some(etcetera::home_dir().ok()?.join(".cache").join("huggingface"));
     let hub = || variable("HF_HOME").or_else(home).map(|home| home.join("hub"));
     variable("HF_HUB_CACHE").or_else(hub).filter(|hub| hub.is_dir()).into_iter().collect()
+}
+
+/// The model within the program, which stands first.
+fn pocket() -> Option<Found> {
+    let description = open::pocket::describe()?;
+    Some(Found { path: PathBuf::from(open::pocket::NAME), description })
 }
 
 fn found(path: PathBuf) -> Found {

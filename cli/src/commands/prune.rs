@@ -37,6 +37,7 @@ impl Prune {
             let chat = self.stored.open(context).await?;
             let node = chat.resolve(&self.at).await?;
             let count = chat.prune(node).await?;
+            self.stored.forget_computed(context, chat.id())?;
             if self.compact {
                 chat.compact().await?;
             }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::Context;
 use crate::arguments::{
-    ModelArguments, PromptArguments, ShiftArguments, StoreArguments, SystemArguments, ToolArguments,
+    ContextArguments, ModelArguments, PromptArguments, StoreArguments, SystemArguments, ToolArguments,
     WhichConversation,
 };
 use crate::failure::Failure;
@@ -59,7 +59,7 @@ pub(crate) struct Render {
     #[command(flatten)]
     prompt: PromptArguments,
     #[command(flatten)]
-    shift: ShiftArguments,
+    overflow: ContextArguments,
     #[command(flatten)]
     tools: ToolArguments,
 }
@@ -79,14 +79,16 @@ impl Render {
 
     async fn render(self, context: &Context) -> Result<(), Failure> {
         let model = open::model(&context.settings.settle(&self.model)?, context.notes)?;
-        let model = model.shifting(&context.settings.settle(&self.shift)?)?;
-        let request = model.fitted(self.request(context, &model).await?)?;
+        let asked = context.settings.settle(&self.overflow)?.asked(&context.settings);
+        let model = model.overflowing(asked.map(|(policy, _)| policy))?;
+        let (request, told) = model.fitted(self.request(context, &model).await?).await?;
         let prepared = model.round.prepare(&request)?;
         let text = match self.show {
             Stage::Text => with_line_end(text(&prepared)),
             Stage::Parts => parts(&prepared),
             Stage::Ids => ids(&prepared),
         };
+        told.iter().for_each(|told| context.notes.say(degradation(told)));
         remark(&request, &prepared, context.notes);
         context.print(&text, &value(&request, &prepared))
     }

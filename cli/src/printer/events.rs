@@ -2,26 +2,39 @@
 
 use std::io::{self, Write};
 
-use alloquy_core::{Delta, Error, HeadMove, Reply, TurnEvent, TurnReply};
+use alloquy_core::{Delta, Error, HeadMove, Reply, ReplyTiming, TurnEvent, TurnReply};
 use serde_json::{Value, json};
 
 use super::Printer;
 use crate::failure::{advice, one_line};
+use crate::notes::Loudness;
 
 /// Writes one JSON object a line.
 #[derive(Debug)]
 pub(crate) struct Events<O> {
     out: O,
+    loudness: Loudness,
 }
 
 impl<O: Write> Events<O> {
-    pub(crate) fn new(out: O) -> Self {
-        Self { out }
+    /// Events say how long an answer took where they are to be verbose: everything else comes out alike twice.
+    pub(crate) fn new(out: O, loudness: Loudness) -> Self {
+        Self { out, loudness }
     }
 
     fn write(&mut self, event: &Value) -> io::Result<()> {
         writeln!(self.out, "{event}")?;
         self.out.flush()
+    }
+}
+
+impl<O> Events<O> {
+    /// How long each call of the model took.
+    fn took(&self, timings: &[ReplyTiming]) -> Value {
+        match self.loudness >= Loudness::Verbose && !timings.is_empty() {
+            true => json!({"timings": timings.iter().map(timing).collect::<Vec<_>>()}),
+            false => json!({}),
+        }
     }
 }
 
@@ -50,7 +63,8 @@ impl<O: Write> Printer for Events<O> {
     }
 
     fn reply(&mut self, reply: &Reply) -> io::Result<()> {
-        self.write(&named("done", done(reply)))
+        let took = self.took(reply.timing.as_slice());
+        self.write(&named("done", joined(done(reply), took)))
     }
 
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
@@ -66,7 +80,8 @@ impl<O: Write> Printer for Events<O> {
             "pending": turn.pending,
             "rounds": turn.rounds,
         });
-        self.write(&named("done", joined(done(&turn.reply), place)))
+        let took = self.took(&turn.timings);
+        self.write(&named("done", joined(joined(done(&turn.reply), place), took)))
     }
 
     fn error(&mut self, error: &Error) -> io::Result<()> {
@@ -94,6 +109,19 @@ fn done(reply: &Reply) -> Value {
         done = joined(done, json!({"logprobs": reply.logprobs}));
     }
     done
+}
+
+fn timing(timing: &ReplyTiming) -> Value {
+    json!({
+        "waiting_seconds": timing.waiting.as_secs_f64(),
+        "first_token_seconds": timing.first_token.map(|first| first.as_secs_f64()),
+        "prefill_tokens": timing.prefill_tokens,
+        "prefill_seconds": timing.prefill.as_secs_f64(),
+        "prefill_rate": timing.prefill_rate(),
+        "decode_tokens": timing.decode_tokens,
+        "decode_seconds": timing.decode.as_secs_f64(),
+        "decode_rate": timing.decode_rate(),
+    })
 }
 
 /// Puts the name of an event in front of its fields.

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use alloquy_core::{
-    CacheReport, Channel, Degradation, Delta, Error, FinishReason, HeadMove, Reply, TurnEnd, TurnEvent,
-    TurnReply,
+    CacheReport, Channel, Degradation, Delta, Error, FinishReason, HeadMove, Reply, ReplyTiming, TurnEnd,
+    TurnEvent, TurnReply,
 };
 use serde_json::Value;
 
@@ -161,6 +161,7 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
         }
         if self.notes.loudness() >= Loudness::Verbose {
             self.note(&cost(reply));
+            reply.timing.iter().for_each(|timing| self.note(&speed(timing)));
         }
         Ok(())
     }
@@ -216,9 +217,24 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
         Degradation::MaxTokensCapped { asked, room } => {
             format!("(--max-tokens {asked} is more than the context has room for: {room})")
         }
-        Degradation::HistoryShifted { dropped } => {
-            format!("(the model no longer sees the first {dropped} messages: they do not fit)")
+        Degradation::HistoryShifted { dropped, tokens } => {
+            format!("(the model no longer sees {dropped} early messages of {tokens} tokens: they do not fit)")
         }
+        Degradation::HistorySummarised { dropped, tokens, summary: 0, .. } => {
+            format!(
+                "(the model no longer sees {dropped} early messages of {tokens} tokens, nor a summary of them)"
+            )
+        }
+        Degradation::HistorySummarised { dropped, tokens, summary, left_out, .. } => {
+            let rest = match left_out {
+                0 => String::new(),
+                left_out => format!(", which leaves out {left_out} of them"),
+            };
+            format!(
+                "(a summary of {summary} tokens stands for {dropped} early messages of {tokens}{rest}: they do not fit)"
+            )
+        }
+        Degradation::SummaryCut => "(the summary of early messages ends before it is complete)".to_owned(),
         Degradation::BrokenText => "(the answer ends within a character, shown as \u{FFFD})".to_owned(),
         Degradation::ThinkingCut { tokens } => {
             format!("(the model was made to answer after {tokens} tokens of thinking)")
@@ -247,6 +263,9 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
             let [before, now] = [before, now].map(|digest| shortened(&digest.to_string(), DIGEST));
             format!("(another template than for the answer before: {now}, it was {before})")
         }
+        Degradation::ProviderReplaced { asked, used, reason } => {
+            format!("({used} computes instead of {asked}: {reason})")
+        }
         other => format!("({other:?})"),
     }
 }
@@ -256,6 +275,17 @@ fn cost(reply: &Reply) -> String {
     let cache = reply.cache.map_or_else(String::new, |report| format!("{}, ", cached(report)));
     let seed = reply.seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
     format!("({cache}reply {} tokens{seed})", reply.usage.generated)
+}
+
+/// How long the answer took.
+fn speed(timing: &ReplyTiming) -> String {
+    let first = timing.first_token.map(|first| format!("first token after {:.2} s", first.as_secs_f64()));
+    let rate = |what: &str, tokens: usize, rate: Option<f64>| {
+        rate.map(|rate| format!("{what} {tokens} tokens at {rate:.1}/s"))
+    };
+    let prefill = rate("prefill", timing.prefill_tokens, timing.prefill_rate());
+    let decode = rate("decode", timing.decode_tokens, timing.decode_rate());
+    format!("({})", first.into_iter().chain(prefill).chain(decode).collect::<Vec<_>>().join(", "))
 }
 
 fn cached(report: CacheReport) -> String {

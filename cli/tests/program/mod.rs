@@ -87,7 +87,8 @@ impl Program {
     pub(crate) fn redacted(&self, text: &str) -> String {
         let text = text.replace(&self.folder().display().to_string(), "[folder]");
         let models = crate::shared::find("models").map(|path| path.display().to_string());
-        with_numbered_ids(&models.map_or(text.clone(), |models| text.replace(&models, "[models]")))
+        let text = models.map_or(text.clone(), |models| text.replace(&models, "[models]"));
+        with_numbered_ids(&without_times(&text))
     }
 }
 
@@ -115,6 +116,12 @@ impl Ran {
     pub(crate) fn events(&self) -> Vec<serde_json::Value> {
         self.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
+}
+
+/// Puts `[time]` in the place of each line that says how long an answer took.
+fn without_times(text: &str) -> String {
+    let is_time = |line: &str| line.starts_with("(first token after ");
+    text.split('\n').map(|line| if is_time(line) { "[time]" } else { line }).collect::<Vec<_>>().join("\n")
 }
 
 /// Puts `[id 1]`, `[id 2]`, … in the place of ids, in the order in which they appear.

@@ -7,6 +7,7 @@ use crate::arguments::ProcessorArguments;
 use crate::guidance::Guidance;
 use crate::message::{Message, Role};
 use crate::sampling::SamplingOptions;
+use crate::task_group::TaskGroup;
 use crate::tree::{LABEL, PROMPT, SYSTEM_PROMPT};
 use crate::turn_data::TurnData;
 
@@ -34,6 +35,7 @@ pub struct Ask {
     pub(crate) label: Option<String>,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) turn_data: TurnData,
+    pub(crate) group: Option<TaskGroup>,
 }
 
 impl Ask {
@@ -120,6 +122,13 @@ impl Ask {
     /// Hands something to the middleware and the tools of this turn; it is not stored.
     pub fn turn_data(mut self, data: TurnData) -> Self {
         self.turn_data = data;
+        self
+    }
+
+    /// Takes the turn in a group, which can end it together with others. It runs from when it is begun until it has ended or
+    /// is dropped.
+    pub fn group(mut self, group: &TaskGroup) -> Self {
+        self.group = Some(group.clone());
         self
     }
 

@@ -40,6 +40,39 @@ impl Conversation {
         Ok(())
     }
 
+    /// Returns how many steps were taken: messages that were said, answers included. What is pending is no step.
+    pub fn step(&self) -> usize {
+        self.history.len()
+    }
+
+    /// Goes back to where so many steps were taken, as [`Conversation::rewind`] goes back to a name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a step that was not taken; nothing changes then.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_core::{Conversation, Preface, testing::EchoModel};
+    ///
+    /// let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
+    /// conversation.send_message("one")?;
+    /// let step = conversation.step();
+    /// conversation.send_message("two")?;
+    /// conversation.rewind_to(step)?;
+    /// assert_eq!(conversation.history().len(), 2);
+    /// assert!(conversation.rewind_to(3).is_err());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn rewind_to(&mut self, step: usize) -> Result<()> {
+        let taken = self.step();
+        if step > taken {
+            let message = format!("step {step} was not taken, at most {taken}");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        self.truncate(step);
+        Ok(())
+    }
+
     fn no_checkpoint(&self, label: &str) -> Error {
         let known: Vec<_> = self.checkpoints.keys().map(|label| format!("{label:?}")).collect();
         let known = if known.is_empty() {

@@ -69,12 +69,26 @@ impl Conversation {
     /// # Errors
     /// As [`Conversation::next_prompt`].
     pub fn token_count(&self) -> Result<Option<usize>> {
+        Ok(self.standing()?.map(|prompt| prompt.prompt.units.len()))
+    }
+
+    /// Returns how many units are left of the model's context behind the conversation as it stands, pending messages included;
+    /// `None` where [`Conversation::token_count`] is. A question takes of it, and so does what the template writes around it:
+    /// [`NextPrompt::remaining`] tells what a question leaves for its answer.
+    ///
+    /// # Errors
+    /// As [`Conversation::next_prompt`].
+    pub fn remaining(&self) -> Result<Option<usize>> {
+        let standing = self.standing()?;
+        Ok(standing.map(|prompt| prompt.context.saturating_sub(prompt.prompt.units.len())))
+    }
+
+    /// The conversation as it stands, pending messages included.
+    fn standing(&self) -> Result<Option<PreparedPrompt>> {
         if self.is_blank() {
             return Ok(None);
         }
-        let request = self.request(&self.pending, Ending::Closed);
-        let prompt = pollster::block_on(self.next().prompt(request))?;
-        Ok(prompt.map(|prompt| prompt.prompt.units.len()))
+        pollster::block_on(self.next().prompt(self.request(&self.pending, Ending::Closed)))
     }
 
     /// The text of the conversation as it stands, without what is pending.

@@ -1,7 +1,8 @@
 //! One generation while it runs: its prompt chunk by chunk, then its tokens. Knows no other generation.
 
+use crate::cancel::Cancel;
 use crate::chat_model::{CacheReport, FinishReason};
-use crate::engine::{Cancel, Engine};
+use crate::engine::Engine;
 use crate::guide::Draw;
 use crate::prompt::Unit;
 use crate::sampling::LogSoftmax;
@@ -32,6 +33,7 @@ pub(super) enum Going {
 
 impl Active {
     pub(super) fn new(mut job: Box<Job>, slot: Slot, report: CacheReport) -> Self {
+        job.clock.begin();
         job.sampler.read(job.prompt.tokens().flatten());
         Self { job, slot, report, computed: report.reused, next: None, sampled: 0 }
     }

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc as queue;
 
-use crate::engine::{Cancel, Engine, Step};
+use crate::cancel::Cancel;
+use crate::engine::{Engine, Step};
 use crate::prompt::Unit;
 use crate::scoring::score;
 use crate::slots::{Slot, Slots};
@@ -63,6 +64,14 @@ impl Worker<'_> {
             Work::Statistics(answer) => {
                 let held = held(&self.active);
                 let _ = answer.send(self.slots.statistics(&held));
+            }
+            Work::Snapshot(prompt, origin, answer) => {
+                let held = held(&self.active);
+                let _ = answer.send(guarded(|| self.slots.snapshot(origin, &prompt.units, &held)));
+            }
+            Work::Restore(snapshot, answer) => {
+                let held = held(&self.active);
+                let _ = answer.send(guarded(|| self.slots.restore(self.engine, &snapshot, &held)));
             }
         }
     }

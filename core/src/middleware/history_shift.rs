@@ -8,40 +8,15 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 
 use self::exchanges::Exchanges;
-use self::memory::Memory;
-use super::{Middleware, Next};
-use crate::chat_model::{Degradation, ReplyStream, Request};
+use super::fitting::{FittedRequest, PromptLength, Room};
+use super::memory::Memory;
+use super::{Middleware, Next, ids};
+use crate::Result;
+use crate::chat_model::{ReplyStream, Request};
 use crate::message::Message;
-use crate::round::Round;
 use crate::template::Ending;
-use crate::{Error, ErrorKind, Result};
 
 mod exchanges;
-mod ids;
-mod memory;
-
-/// Tells how many units the prompt of a request has.
-///
-/// A [`Round`] does; so does every closure of the same shape.
-pub trait PromptLength: Send + Sync {
-    /// Counts the units of the request's prompt.
-    ///
-    /// # Errors
-    /// Those of making the prompt.
-    fn units(&self, request: &Request) -> Result<usize>;
-}
-
-impl PromptLength for Round {
-    fn units(&self, request: &Request) -> Result<usize> {
-        Ok(self.prepare(request)?.prompt.units.len())
-    }
-}
-
-impl<F: Fn(&Request) -> Result<usize> + Send + Sync> PromptLength for F {
-    fn units(&self, request: &Request) -> Result<usize> {
-        self(request)
-    }
-}
 
 /// When a prompt goes without its oldest messages, and how many are left then.
 ///
@@ -95,16 +70,13 @@ impl ShiftPolicy {
     }
 
     fn validated(self) -> Result<Self> {
-        let invalid = |message| Err(Error::new(ErrorKind::Invalid, message));
-        match (self.window, self.reply, self.fill) {
-            (window, reply, _) if reply >= window => {
-                invalid(format!("{reply} units for a reply are not below the window of {window}"))
-            }
-            (.., fill) if !(fill > 0.0 && fill <= 1.0) => {
-                invalid(format!("the share {fill} of the window is not above 0 and at most 1"))
-            }
-            _ => Ok(self),
-        }
+        self.room().check()?;
+        Room::check_share(self.fill)?;
+        Ok(self)
+    }
+
+    fn room(&self) -> Room {
+        Room { window: self.window, reply: self.reply }
     }
 
     /// The most units of a prompt.
@@ -114,21 +86,8 @@ impl ShiftPolicy {
 
     /// The most units of a prompt that was just shortened.
     fn filled(&self) -> usize {
-        // A share of a window is far below what a float holds exactly.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-        let share = (self.window as f64 * self.fill) as usize;
-        share.min(self.most())
+        self.room().share(self.fill).min(self.most())
     }
-}
-
-/// A request and how many messages its prompt goes without.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ShiftedRequest {
-    /// The request, with the messages that are left.
-    pub request: Request,
-    /// How many messages of its path were dropped.
-    pub dropped: usize,
 }
 
 /// The middleware that drops a conversation's oldest exchanges when its prompt would not fit.
@@ -140,7 +99,7 @@ pub struct ShiftedRequest {
 /// conversation has the same prompt in another process.
 ///
 /// Nothing is dropped from the conversation; a reply whose prompt went without messages has
-/// [`Degradation::HistoryShifted`]. When the last exchange alone is too long, the model says so as it would without.
+/// [`Degradation::HistoryShifted`](crate::Degradation::HistoryShifted). When the last exchange alone is too long, the model says so as it would without.
 /// It stands innermost, because it counts what the model will see.
 ///
 /// ```
@@ -156,7 +115,7 @@ pub struct ShiftedRequest {
 /// let chat = manager.create(Preface::system("Be kind.")).await?;
 /// chat.send("The first question").finish().await?;
 /// let reply = chat.send("The second question").finish().await?.reply;
-/// assert_eq!(reply.degradations, [Degradation::HistoryShifted { dropped: 2 }]);
+/// assert_eq!(reply.degradations, [Degradation::HistoryShifted { dropped: 2, tokens: 28 }]);
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;
 /// # Ok::<(), alloquy_core::Error>(())
@@ -164,14 +123,14 @@ pub struct ShiftedRequest {
 pub struct HistoryShift {
     length: Box<dyn PromptLength>,
     policy: ShiftPolicy,
-    memory: Mutex<Memory>,
+    memory: Mutex<Memory<usize>>,
 }
 
 impl HistoryShift {
     /// Creates the middleware; `length` counts as the model does that it stands in front of.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when a value of the policy is out of its range.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a value of the policy is out of its range.
     pub fn new(length: impl PromptLength + 'static, policy: ShiftPolicy) -> Result<Self> {
         let policy = policy.validated()?;
         Ok(Self { length: Box::new(length), policy, memory: Mutex::default() })
@@ -186,17 +145,24 @@ impl HistoryShift {
     ///
     /// # Errors
     /// Those of counting.
-    pub fn shift(&self, mut request: Request) -> Result<ShiftedRequest> {
+    pub fn shift(&self, mut request: Request) -> Result<FittedRequest> {
         let path = std::mem::take(&mut request.path);
         let exchanges = Exchanges::new(&path, self.policy.keep);
-        let start =
-            Counting { shift: self, request: &request, path: &path, exchanges: &exchanges }.start()?;
+        let counting = Counting { shift: self, request: &request, path: &path, exchanges: &exchanges };
+        let start = counting.start()?;
+        let tokens = match start > exchanges.lead {
+            true => {
+                let whole = counting.units(exchanges.lead, path.len())?;
+                whole.saturating_sub(counting.units(start, path.len())?)
+            }
+            false => 0,
+        };
         let dropped = start - exchanges.lead;
         request.path = without(path, exchanges.lead..start);
-        Ok(ShiftedRequest { request, dropped })
+        Ok(FittedRequest { request, dropped, tokens })
     }
 
-    fn memory(&self) -> std::sync::MutexGuard<'_, Memory> {
+    fn memory(&self) -> std::sync::MutexGuard<'_, Memory<usize>> {
         // What it holds is true whatever a thread was doing when it panicked.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -212,14 +178,9 @@ impl fmt::Debug for HistoryShift {
 impl Middleware for HistoryShift {
     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
         let called = ids::of(&request.path);
-        let ShiftedRequest { request, dropped } = self.shift(request)?;
-        match dropped {
-            0 => next.call(request).await,
-            dropped => {
-                let stream = next.call(request).await?;
-                Ok(ids::told(stream, called, Degradation::HistoryShifted { dropped }))
-            }
-        }
+        let fitted = self.shift(request)?;
+        let told = fitted.degradation().into_iter().collect();
+        ids::answered(fitted.request, called, told, next).await
     }
 
     /// Counts as if an answer were asked for, so that what is computed ahead is what the answer begins with.

@@ -1,5 +1,7 @@
 //! A reply while it is read: from the generator's events to deltas, and to the whole reply. Knows no prompt.
 
+use std::time::Instant;
+
 use futures::StreamExt;
 
 use super::ended;
@@ -18,6 +20,8 @@ use crate::{Error, Result};
 
 /// A reply that is being read: tokens up to a stop sequence, to text, up to a stop text, to deltas.
 pub(super) struct Reading {
+    /// When it was asked for.
+    pub(super) asked: Instant,
     pub(super) stop_tokens: StopTokens,
     pub(super) detokenizer: Box<dyn Detokenizer>,
     pub(super) stops: StopStrings,
@@ -57,6 +61,7 @@ pub(super) async fn read(
     stop: StopSignal,
     mut emit: Emit<Delta>,
 ) -> Result<Reply> {
+    let (asked, clock) = (reading.asked, tokens.clock());
     let mut events = stop.cut(tokens);
     while reading.finish.is_none() {
         let event = match events.next().await {
@@ -69,7 +74,8 @@ pub(super) async fn read(
             Err(error) => reading.fail(error)?,
         }
     }
-    let (deltas, reply) = reading.end()?;
+    let (deltas, mut reply) = reading.end()?;
+    reply.timing = clock.timing(asked, reply.cache.map_or(0, |report| report.forwarded));
     emit.send_all(deltas).await;
     Ok(reply)
 }
@@ -188,6 +194,7 @@ impl Reading {
             logprobs: self.logprobs,
             cache: self.cache,
             speculation: self.speculation,
+            timing: None,
             seed: self.seed,
             template: Some(self.template),
             degradations: self.degradations.into_iter().chain(cut).chain(broken).collect(),

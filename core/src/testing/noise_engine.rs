@@ -3,7 +3,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::Result;
-use crate::engine::{Cancel, Engine, ModelInfo, Session};
+use crate::cancel::Cancel;
+use crate::engine::{Engine, ModelInfo, Session};
+use crate::media::Digest;
 use crate::prompt::Unit;
 use crate::tokenizer::{SpecialToken, Tokenizer};
 
@@ -50,6 +52,10 @@ impl Engine for NoiseEngine {
 
     fn tokenizer(&self) -> &dyn Tokenizer {
         &self.tokenizer
+    }
+
+    fn identity(&self) -> Option<Digest> {
+        Some(Digest::of(format!("{:?}", self.model).as_bytes()))
     }
 
     fn open(&self) -> Result<Box<dyn Session>> {
@@ -103,5 +109,13 @@ impl Session for NoiseSession {
 
     fn fork(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(self.clone()))
+    }
+
+    fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
+        self.held.snapshot(length, into)
+    }
+
+    fn restore(&mut self, units: &[Unit], state: &[u8]) -> Result<()> {
+        self.held.restore(units, state)
     }
 }

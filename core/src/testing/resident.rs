@@ -1,6 +1,8 @@
 //! What a session of a test holds: units, up to a context's length.
 
-use crate::engine::Cancel;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::cancel::Cancel;
 use crate::prompt::Unit;
 use crate::{Error, ErrorKind, Result};
 
@@ -35,9 +37,45 @@ impl Resident {
         Ok(())
     }
 
+    /// Writes down the first `length` units: each as a hash of those up to it, so that none goes in another's place.
+    pub(super) fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
+        let held = self.units.len();
+        let units = self
+            .units
+            .get(..length)
+            .ok_or_else(|| Error::new(ErrorKind::Invalid, format!("{held} units are held, not {length}")))?;
+        into.extend(state(units));
+        Ok(())
+    }
+
+    /// Holds units that were written down.
+    pub(super) fn restore(&mut self, units: &[Unit], written: &[u8]) -> Result<()> {
+        if units.len() > self.context {
+            let message = format!("{} units do not fit into {}", units.len(), self.context);
+            return Err(Error::new(ErrorKind::ContextOverflow, message));
+        }
+        if state(units) != written {
+            return Err(Error::new(ErrorKind::Corrupt, "the state is not of these units"));
+        }
+        self.units = units.to_vec();
+        Ok(())
+    }
+
     /// Keeps the first `length` units, and returns how many those are.
     pub(super) fn truncate(&mut self, length: usize) -> usize {
         self.units.truncate(length);
         self.units.len()
     }
+}
+
+fn state(units: &[Unit]) -> Vec<u8> {
+    let mut hasher = DefaultHasher::new();
+    let mut hashed = |unit: &Unit| {
+        match unit {
+            Unit::Token(token) => token.hash(&mut hasher),
+            Unit::Media(media) => media.digest().hash(&mut hasher),
+        }
+        hasher.finish().to_le_bytes()
+    };
+    units.iter().flat_map(&mut hashed).collect()
 }

@@ -1,7 +1,9 @@
 //! An engine that follows a script, with sessions that obey every law.
 
 use crate::Result;
-use crate::engine::{Cancel, Engine, ModelInfo, Session};
+use crate::cancel::Cancel;
+use crate::engine::{Engine, ModelInfo, Session};
+use crate::media::Digest;
 use crate::prompt::Unit;
 use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer, decode};
 
@@ -92,6 +94,10 @@ impl Engine for ScriptedEngine {
         &self.tokenizer
     }
 
+    fn identity(&self) -> Option<Digest> {
+        Some(Digest::of(format!("{:?} {:?}", self.model, self.script).as_bytes()))
+    }
+
     fn open(&self) -> Result<Box<dyn Session>> {
         let logits = vec![0.0; self.model.vocabulary];
         let held = Resident::new(self.model.context_length);
@@ -134,5 +140,13 @@ impl Session for ScriptedSession {
 
     fn fork(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(self.clone()))
+    }
+
+    fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
+        self.held.snapshot(length, into)
+    }
+
+    fn restore(&mut self, units: &[Unit], state: &[u8]) -> Result<()> {
+        self.held.restore(units, state)
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::chat_model::Reply;
 use crate::message::{Message, ToolCall, ToolResult};
 use crate::processor::Delta;
+use crate::timing::ReplyTiming;
 use crate::tree::{Node, NodeId};
 
 /// Something that happens during a turn.
@@ -70,6 +71,8 @@ pub struct TurnReply {
     pub pending: Vec<ToolCall>,
     /// How many times the model was called.
     pub rounds: usize,
+    /// How long each of these calls took, where known, in their order.
+    pub timings: Vec<ReplyTiming>,
 }
 
 impl TurnReply {

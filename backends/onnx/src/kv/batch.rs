@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use alloquy_core::{Error, ErrorKind, Result, TokenId};
 use ort::session::SessionOutputs;
 
-use super::buffers::{Buffers, capacity};
+use super::buffers::{Buffers, Feed, capacity};
 use super::shared::SharedCache;
 use crate::decoder::{Decoder, row_logits};
 use crate::error;
@@ -114,7 +114,8 @@ impl Batch {
                 row_logits(outputs, &decoder.layout, row, share.logits)
             })
         };
-        buffers.run(decoder, &fed, 1, read).map_err(error::runtime("run the model"))?;
+        let feed = Feed { rows: &fed, keep: 1, options: None };
+        buffers.run(decoder, &feed, read).map_err(error::runtime("run the model"))?;
         for share in &*shares {
             if let Some(length) = share.cache.row_in(self).and_then(|row| rows.get_mut(row)) {
                 *length = Some(share.held + 1);
@@ -135,6 +136,11 @@ impl BatchRow {
 
     pub(super) fn capacity(&self) -> usize {
         self.batch.lock().buffers.capacity
+    }
+
+    /// Writes down the first `held` positions.
+    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
+        self.batch.lock().buffers.write_row(self.row, held, slots, into)
     }
 
     /// Copies the first `held` positions into a row of other buffers.

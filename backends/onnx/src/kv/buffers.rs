@@ -2,10 +2,10 @@
 
 use alloquy_core::Result;
 use ort::memory::{AllocationDevice, AllocatorType, MemoryInfo, MemoryType};
-use ort::session::{IoBinding, SessionOutputs};
+use ort::session::{IoBinding, RunOptions, SessionOutputs};
 use ort::value::Tensor;
 
-use super::{copy_positions, empty_tensor};
+use super::{copy_positions, empty_tensor, read_positions, write_positions};
 use crate::decoder::Decoder;
 use crate::error;
 use crate::feeds::{Row, feeds};
@@ -13,6 +13,15 @@ use crate::layout::Slot;
 
 /// How many positions a cache has room for at first.
 const FIRST_CAPACITY: usize = 256;
+
+/// What a graph is run on.
+pub(super) struct Feed<'a> {
+    /// What each row of the tensors is given.
+    pub(super) rows: &'a [Row<'a>],
+    /// Of how many of the last tokens the logits are wanted.
+    pub(super) keep: usize,
+    pub(super) options: Option<&'a RunOptions>,
+}
 
 /// Tensors with room for so many positions in each of so many rows.
 #[derive(Debug)]
@@ -69,22 +78,50 @@ impl Buffers {
         Ok(())
     }
 
-    /// Runs the graph on a feed for each row; `read` takes what it wants of the outputs.
+    /// Writes down the first `held` positions of a row.
+    pub(super) fn write_row(
+        &self,
+        row: usize,
+        held: usize,
+        slots: &[Slot],
+        into: &mut Vec<u8>,
+    ) -> Result<()> {
+        for (slot, tensor) in slots.iter().zip(&self.tensors) {
+            let (_, values) = tensor.try_extract_tensor::<f32>().map_err(error::runtime("read a cache"))?;
+            let size = values.len() / self.rows.max(1);
+            let values = values.chunks_exact(size.max(1)).nth(row).unwrap_or_default();
+            write_positions(slot, held, values, into);
+        }
+        Ok(())
+    }
+
+    /// Puts `held` positions that were written down into a buffer of one row.
+    pub(super) fn read(&mut self, held: usize, slots: &[Slot], mut state: &[u8]) -> Result<()> {
+        for (slot, tensor) in slots.iter().zip(&mut self.tensors) {
+            let values = tensor.try_extract_tensor_mut::<f32>().map_err(error::runtime("fill a cache"))?.1;
+            read_positions(slot, held, &mut state, values);
+        }
+        Ok(())
+    }
+
+    /// Runs the graph; `read` takes what it wants of the outputs.
     pub(super) fn run(
         &mut self,
         decoder: &Decoder,
-        rows: &[Row<'_>],
-        keep: usize,
+        feed: &Feed<'_>,
         read: impl FnOnce(&SessionOutputs<'_>) -> ort::Result<()>,
     ) -> ort::Result<()> {
-        for (name, value) in feeds(&decoder.layout, rows, keep)? {
+        for (name, value) in feeds(&decoder.layout, feed.rows, feed.keep)? {
             self.binding.bind_input(name, &value)?;
         }
         // Bound anew each time: the tensor of the last run would be used again, and has the last run's shape.
         let host = MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::CPUOutput)?;
         self.binding.bind_output_to_device(&decoder.layout.logits, &host)?;
         let mut session = decoder.lock();
-        let outputs = session.run_binding(&self.binding)?;
+        let outputs = match feed.options {
+            Some(options) => session.run_binding_with_options(&self.binding, options)?,
+            None => session.run_binding(&self.binding)?,
+        };
         read(&outputs)
     }
 }

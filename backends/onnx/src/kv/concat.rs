@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use alloquy_core::{Result, TokenId};
+use alloquy_core::Result;
 use ort::session::{SessionInputValue, SessionOutputs};
 use ort::value::DynValue;
 
-use super::{copy_positions, empty_tensor};
+use super::{Run, copy_positions, empty_tensor, read_positions, write_positions};
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::{Row, feeds};
@@ -25,38 +25,54 @@ pub(crate) struct ConcatCache {
 }
 
 impl ConcatCache {
-    pub(super) fn run(
-        &mut self,
-        decoder: &Decoder,
-        tokens: &[TokenId],
-        held: usize,
-        rows: usize,
-        logits: &mut Vec<f32>,
-    ) -> Result<()> {
-        self.cut(decoder, held)?;
-        let mut run = || -> ort::Result<Vec<DynValue>> {
+    pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
+        self.cut(decoder, run.held)?;
+        let mut compute = || -> ort::Result<Vec<DynValue>> {
             let mut session = decoder.lock();
-            let mut outputs = session.run(self.inputs(decoder, tokens, held, rows)?)?;
-            last_rows(&outputs, &decoder.layout, rows, logits)?;
+            let inputs = self.inputs(decoder, run)?;
+            let mut outputs = match run.options {
+                Some(options) => session.run_with_options(inputs, options)?,
+                None => session.run(inputs)?,
+            };
+            last_rows(&outputs, &decoder.layout, run.rows, logits)?;
             presents(decoder, &mut outputs)
         };
-        let values = run().map_err(error::runtime("run the model"))?;
-        (self.values, self.positions) = (Arc::new(values), held + tokens.len());
+        let values = compute().map_err(error::runtime("run the model"))?;
+        (self.values, self.positions) = (Arc::new(values), run.held + run.tokens.len());
         Ok(())
     }
 
     fn inputs<'a>(
         &'a self,
         decoder: &'a Decoder,
-        tokens: &[TokenId],
-        held: usize,
-        rows: usize,
+        run: &Run<'_>,
     ) -> ort::Result<Vec<(Cow<'a, str>, SessionInputValue<'a>)>> {
-        let feeds = feeds(&decoder.layout, &[Row { tokens, held }], rows)?.into_iter();
+        let row = Row { tokens: run.tokens, held: run.held };
+        let feeds = feeds(&decoder.layout, &[row], run.rows)?.into_iter();
         let feeds = feeds.map(|(name, value)| (Cow::from(name), SessionInputValue::from(value)));
         let pasts = decoder.layout.slots.iter().zip(self.values.iter());
         let pasts = pasts.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));
         Ok(feeds.chain(pasts).collect())
+    }
+
+    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
+        for (slot, value) in slots.iter().zip(self.values.iter()) {
+            let (_, values) = value.try_extract_tensor::<f32>().map_err(error::runtime("read a cache"))?;
+            write_positions(slot, held, values, into);
+        }
+        Ok(())
+    }
+
+    /// Makes tensors of positions that were written down.
+    pub(super) fn restored(decoder: &Decoder, held: usize, mut state: &[u8]) -> Result<Self> {
+        let restore = |slot: &Slot| {
+            let mut tensor = empty_tensor(slot, 1, held)?;
+            let values = tensor.try_extract_tensor_mut::<f32>().map_err(error::runtime("fill a cache"))?.1;
+            read_positions(slot, held, &mut state, values);
+            Ok(tensor.into_dyn())
+        };
+        let values = decoder.layout.slots.iter().map(restore).collect::<Result<_>>()?;
+        Ok(Self { values: Arc::new(values), positions: held })
     }
 
     /// Returns how many positions its tensors have; forks share them.

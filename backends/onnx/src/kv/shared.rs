@@ -6,11 +6,12 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Error, ErrorKind, Result, TokenId};
+use alloquy_core::{Error, ErrorKind, Result};
 use ort::session::SessionOutputs;
 
+use super::Run;
 use super::batch::{Batch, BatchRow};
-use super::buffers::{Buffers, capacity};
+use super::buffers::{Buffers, Feed, capacity};
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::Row;
@@ -41,17 +42,12 @@ impl SharedCache {
         Self { place: Place::Nowhere, least }
     }
 
-    pub(super) fn run(
-        &mut self,
-        decoder: &Decoder,
-        tokens: &[TokenId],
-        held: usize,
-        rows: usize,
-        logits: &mut Vec<f32>,
-    ) -> Result<()> {
+    pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
+        let Run { tokens, held, rows, options } = *run;
         let buffers = self.alone(decoder, held, held + tokens.len())?;
         let read = |outputs: &SessionOutputs<'_>| last_rows(outputs, &decoder.layout, rows, logits);
-        buffers.run(decoder, &[Row { tokens, held }], rows, read).map_err(error::runtime("run the model"))
+        let feed = Feed { rows: &[Row { tokens, held }], keep: rows, options };
+        buffers.run(decoder, &feed, read).map_err(error::runtime("run the model"))
     }
 
     pub(super) fn fork(&self, decoder: &Decoder, held: usize) -> Result<Self> {
@@ -61,6 +57,22 @@ impl SharedCache {
                 Place::Alone(Box::new(self.copy(decoder, held, capacity(decoder, held, 0, self.least))?));
         }
         Ok(fork)
+    }
+
+    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
+        match &self.place {
+            Place::Nowhere => Ok(()),
+            Place::Alone(buffers) => buffers.write_row(0, held, slots, into),
+            Place::Among(row) => row.snapshot(held, slots, into),
+        }
+    }
+
+    /// Takes in positions that were written down.
+    pub(super) fn restored(mut self, decoder: &Decoder, held: usize, state: &[u8]) -> Result<Self> {
+        let mut buffers = Buffers::new(decoder, 1, capacity(decoder, held, 0, self.least))?;
+        buffers.read(held, &decoder.layout.slots, state)?;
+        self.place = Place::Alone(Box::new(buffers));
+        Ok(self)
     }
 
     /// Returns buffers of its own with room for `needed` positions, of which the first `held` are kept. Without memory for

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::chat_model::Request;
 use crate::media::Digest;
 use crate::message::{Message, Role};
+use crate::middleware::groups::{digests, questions, written};
 
 /// The places of a path that matter when it is to become shorter.
 pub(super) struct Exchanges {
@@ -21,13 +22,11 @@ impl Exchanges {
     pub(super) fn new(path: &[Message], keep: usize) -> Self {
         let system = path.iter().take_while(|message| message.role == Role::System).count();
         let lead = system.saturating_add(keep).min(path.len());
-        let of = |role: Role| {
-            let behind = path.iter().enumerate().skip(lead);
-            behind.filter(move |(_, message)| message.role == role).map(|(index, _)| index)
-        };
-        let mut ends: Vec<_> = of(Role::Assistant).filter(|end| *end > lead).collect();
+        let behind = path.iter().enumerate().skip(lead + 1);
+        let asked = behind.filter(|(_, message)| message.role == Role::Assistant);
+        let mut ends: Vec<_> = asked.map(|(index, _)| index).collect();
         ends.push(path.len());
-        Self { lead, ends, questions: of(Role::User).collect() }
+        Self { lead, ends, questions: questions(path, lead) }
     }
 
     /// How often the model was asked, this time counted.
@@ -49,23 +48,6 @@ impl Exchanges {
 
     /// What tells one conversation from another at each of its ends: everything that was said up to there.
     pub(super) fn digests(&self, request: &Request, path: &[Message]) -> Vec<Digest> {
-        let mut said = written(&request.preface);
-        let mut position = 0;
-        let mut digests = Vec::with_capacity(self.ends.len());
-        for end in &self.ends {
-            for message in path.iter().take(*end).skip(position) {
-                said.extend(written(message));
-            }
-            position = *end;
-            let digest = Digest::of(&said);
-            digests.push(digest);
-            said = digest.as_bytes().to_vec();
-        }
-        digests
+        digests(written(&request.preface), path, &self.ends)
     }
-}
-
-/// The JSON of something, which for a message or a preface always exists.
-fn written(value: &impl serde::Serialize) -> Vec<u8> {
-    serde_json::to_vec(value).unwrap_or_default()
 }

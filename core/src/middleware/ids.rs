@@ -5,7 +5,9 @@ use std::collections::HashSet;
 
 use futures::StreamExt;
 
-use crate::chat_model::{Degradation, ReplyStream};
+use super::Next;
+use crate::Result;
+use crate::chat_model::{Degradation, ReplyStream, Request};
 use crate::message::{Message, Part};
 use crate::processor::Delta;
 use crate::stream::Run;
@@ -15,8 +17,20 @@ pub(super) fn of(path: &[Message]) -> HashSet<String> {
     path.iter().flat_map(Message::tool_calls).map(|call| call.id.clone()).collect()
 }
 
+/// Asks for an answer to a request whose path may be a part of what was said, and lets the reply say so; `called` are the
+/// ids of all calls.
+pub(super) async fn answered(
+    request: Request,
+    called: HashSet<String>,
+    degradations: Vec<Degradation>,
+    next: Next<'_>,
+) -> Result<ReplyStream> {
+    let stream = next.call(request).await?;
+    Ok(if degradations.is_empty() { stream } else { told(stream, called, degradations) })
+}
+
 /// A reply that says what was not as asked, and whose calls have ids that nobody else has.
-pub(super) fn told(mut stream: ReplyStream, taken: HashSet<String>, degradation: Degradation) -> ReplyStream {
+fn told(mut stream: ReplyStream, taken: HashSet<String>, degradations: Vec<Degradation>) -> ReplyStream {
     Run::new(move |mut emit| async move {
         while let Some(mut delta) = stream.next().await {
             match &mut delta {
@@ -32,7 +46,7 @@ pub(super) fn told(mut stream: ReplyStream, taken: HashSet<String>, degradation:
                 make_unique(&mut call.id, &taken);
             }
         }
-        reply.degradations.insert(0, degradation);
+        reply.degradations.splice(..0, degradations);
         Ok(reply)
     })
 }

@@ -63,12 +63,20 @@ impl Scores {
         }
     }
 
-    fn together(&self, skills: &[&str]) -> Count {
-        let found = skills.iter().filter_map(|skill| self.skills.get(*skill));
-        found.fold(Count::default(), |sum, count| Count {
+    /// The share of all replies that is right, in percent.
+    pub(crate) fn share(&self) -> f64 {
+        self.sum(self.skills.values()).percent()
+    }
+
+    fn sum<'a>(&self, counts: impl Iterator<Item = &'a Count>) -> Count {
+        counts.fold(Count::default(), |sum, count| Count {
             right: sum.right + count.right,
             all: sum.all + count.all,
         })
+    }
+
+    fn together(&self, skills: &[&str]) -> Count {
+        self.sum(skills.iter().filter_map(|skill| self.skills.get(*skill)))
     }
 }
 

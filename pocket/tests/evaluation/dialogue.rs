@@ -3,11 +3,25 @@
 use std::path::Path;
 
 use alloquy_core::formats::{self, Dialect, MediaRules};
-use alloquy_core::{Preface, Request};
+use alloquy_core::{Preface, Request, TokenId};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::verdict::Check;
+
+/// Reads a file of JSON lines.
+pub(crate) fn lines<T: DeserializeOwned>(path: &Path) -> Vec<T> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What the trained model says to a dialogue, in 32-bit floats: a line of `goldens.jsonl`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Golden {
+    pub(crate) id: String,
+    pub(crate) tokens: Vec<TokenId>,
+}
 
 /// A line of `evaluation.jsonl`.
 #[derive(Debug, Deserialize)]
@@ -16,18 +30,12 @@ pub(crate) struct Dialogue {
     pub(crate) skill: String,
     thinking: bool,
     request: Value,
-    /// The prompt as Hugging Face's rendering makes it.
-    pub(crate) prompt: String,
+    /// The prompt as Hugging Face's rendering makes it, of those that are compared.
+    pub(crate) prompt: Option<String>,
     pub(crate) check: Check,
 }
 
 impl Dialogue {
-    /// Reads all lines of a file.
-    pub(crate) fn all(path: &Path) -> Vec<Self> {
-        let text = std::fs::read_to_string(path).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
     /// What the model is asked.
     pub(crate) fn request(&self) -> Request {
         let transcript = formats::read(Dialect::OpenAi, &self.request, &MediaRules::default()).unwrap();

@@ -60,7 +60,8 @@ fn last_number(text: &str) -> Option<i64> {
 
 /// Whether the model ended its turn itself and every call can be read.
 pub(crate) fn well_formed(reply: &Reply) -> bool {
-    reply.finish == FinishReason::Stop && reply.message.malformed().next().is_none()
+    let ended = matches!(reply.finish, FinishReason::Stop | FinishReason::ToolCalls);
+    ended && reply.message.malformed().next().is_none()
 }
 
 #[test]

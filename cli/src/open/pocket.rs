@@ -1,0 +1,49 @@
+//! The model within the program, for whoever names none.
+
+use std::path::Path;
+
+use alloquy_core::Result;
+use alloquy_onnx::OnnxEngineBuilder;
+
+use super::Description;
+use crate::notes::Notes;
+
+/// What names it; a folder of that name is `./pocket`.
+pub(crate) const NAME: &str = "pocket";
+
+/// Says whether a model's path is its name.
+pub(super) fn is_named(path: &Path) -> bool {
+    path == Path::new(NAME)
+}
+
+/// Says that it is the one that answers, and how another would.
+pub(super) fn introduce(notes: Notes) {
+    notes.say(
+        "no model is named, so the tiny one within this program answers: it knows a closed world and is often wrong outside of \
+         it. --model DIR, ALLOQUY_MODEL or `model` in the configuration file name a real one; `alloquy models` lists those found",
+    );
+}
+
+#[cfg(feature = "pocket")]
+pub(super) fn builder() -> Result<OnnxEngineBuilder> {
+    Ok(alloquy_onnx::OnnxEngine::of_files(alloquy_pocket::files()))
+}
+
+#[cfg(not(feature = "pocket"))]
+pub(super) fn builder() -> Result<OnnxEngineBuilder> {
+    let message = "no model is named: use --model DIR, ALLOQUY_MODEL, or model in the configuration file; \
+                   `alloquy models` lists those found";
+    Err(alloquy_core::Error::new(alloquy_core::ErrorKind::Invalid, message))
+}
+
+/// Describes it; `None` for a program without it.
+#[cfg(feature = "pocket")]
+pub(crate) fn describe() -> Option<Result<Description>> {
+    let info = alloquy_onnx::describe_files(&alloquy_pocket::files());
+    Some(info.and_then(|info| super::described(info, "genai")))
+}
+
+#[cfg(not(feature = "pocket"))]
+pub(crate) fn describe() -> Option<Result<Description>> {
+    None
+}

@@ -1,0 +1,121 @@
+//! What a model has computed of a conversation, kept from one run to the next. Says what was restored, or why not.
+//!
+//! Nothing that goes wrong here is an error: what is not restored is computed.
+
+use alloquy_core::{Chat, ConversationId, Owner, Result, Round};
+use alloquy_storage::{SnapshotFolder, SnapshotWritten};
+use clap::Args;
+use clap::builder::BoolishValueParser as Switch;
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::StoreArguments;
+use crate::notes::Notes;
+use crate::open::{Model, default_store};
+use crate::settings::data_folder;
+
+/// How many megabytes the files may take together unless told otherwise.
+pub(crate) const QUOTA: u64 = 4000;
+
+/// A million bytes, in which people count files.
+const MEGABYTE: u64 = 1_000_000;
+
+/// The folder beside stores that are no files of this machine, in the user's data folder.
+const ELSEWHERE: &str = "conversations.snapshots";
+
+/// Whether what was computed is kept.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case")]
+#[command(next_help_heading = "Conversation")]
+pub(crate) struct ResumeArguments {
+    /// Keep what the model has computed in a file beside the store when the chat ends, and go on from what an earlier
+    /// one kept
+    #[arg(long, env = "ALLOQUY_RESUME", value_parser = Switch::new())]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) resume: bool,
+
+    /// Let those files take N megabytes together; 4000 unless set. What was not used for the longest time leaves
+    #[arg(long, value_name = "N", env = "ALLOQUY_RESUME_QUOTA")]
+    pub(crate) resume_quota: Option<u64>,
+}
+
+impl ResumeArguments {
+    /// Returns where what was computed is kept; `None` when it is not.
+    pub(crate) fn open(&self, store: &StoreArguments, notes: Notes) -> Result<Option<Resume>> {
+        if !self.resume {
+            return Ok(None);
+        }
+        let quota = self.resume_quota.unwrap_or(QUOTA).saturating_mul(MEGABYTE);
+        let folder = snapshots(store)?.quota(quota);
+        Ok(Some(Resume { folder, owner: store.owner(), notes }))
+    }
+}
+
+/// Returns the folder of what was computed of a store's conversations.
+pub(crate) fn snapshots(store: &StoreArguments) -> Result<SnapshotFolder> {
+    let beside = match &store.store {
+        Some(url) => SnapshotFolder::beside(url)?,
+        None => SnapshotFolder::beside(&default_store(&data_folder()?))?,
+    };
+    match beside {
+        Some(folder) => Ok(folder),
+        None => Ok(SnapshotFolder::new(data_folder()?.join(ELSEWHERE))),
+    }
+}
+
+/// Keeps what was computed of one owner's conversations.
+pub(crate) struct Resume {
+    folder: SnapshotFolder,
+    owner: Owner,
+    notes: Notes,
+}
+
+impl Resume {
+    /// Puts back what was kept of a conversation.
+    pub(crate) async fn restore(&self, round: &Round, conversation: &ConversationId) {
+        let kept = match self.folder.read(&self.owner, conversation) {
+            Ok(Some(bytes)) => round.restore(bytes).await.map_err(|refusal| refusal.to_string()),
+            Ok(None) => Err("nothing was kept of this conversation".to_owned()),
+            Err(error) => Err(format!("{error:#}")),
+        };
+        match kept {
+            Ok(units) => self.notes.say(format_args!("restored {units} tokens that were computed before")),
+            Err(reason) => self.notes.say(format_args!("not restored, so it is computed again: {reason}")),
+        }
+    }
+
+    /// Keeps what is computed of a conversation, in place of what was kept before.
+    pub(crate) async fn keep(&self, model: &Model, chat: &Chat) {
+        match self.written(model, chat).await {
+            Ok(note) => self.notes.say(note),
+            Err(error) => self.notes.say(format_args!("not kept for the next time: {error:#}")),
+        }
+    }
+
+    async fn written(&self, model: &Model, chat: &Chat) -> Result<String> {
+        let (request, _) = model.fitted(chat.request().await?).await?;
+        let snapshot = model.round.snapshot(&request).await?;
+        let written = self.folder.write(&self.owner, chat.id(), &snapshot)?;
+        let (units, bytes) = (snapshot.units().len(), snapshot.bytes().len() as u64);
+        Ok(match written {
+            SnapshotWritten::Kept { evicted: 0 } => {
+                format!("kept {units} tokens for the next time, {}", megabytes(bytes))
+            }
+            SnapshotWritten::Kept { evicted } => {
+                format!(
+                    "kept {units} tokens for the next time, {}; {evicted} older ones had to leave",
+                    megabytes(bytes)
+                )
+            }
+            SnapshotWritten::TooLarge { bytes, quota } => format!(
+                "not kept for the next time: {} are more than --resume-quota allows, {}",
+                megabytes(bytes),
+                megabytes(quota)
+            ),
+        })
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    let tenths = bytes.saturating_mul(10).div_ceil(MEGABYTE);
+    format!("{}.{} MB", tenths / 10, tenths % 10)
+}

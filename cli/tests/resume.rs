@@ -1,0 +1,221 @@
+//! A stored conversation goes on after a restart without computing its prompt again: through the libraries, with real KV
+//! caches, and through `alloquy chat --resume`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod program;
+mod shared;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use alloquy_constraints::Llguidance;
+use alloquy_core::testing::Draws;
+use alloquy_core::{
+    Ask, ConversationId, ConversationManager as _, Engine, Grammar, Guidance, Manager, Owner, Preface, Reply,
+    Round, SamplingOptions, Snapshot, SnapshotRefusal, TokenId,
+};
+use alloquy_onnx::OnnxEngine;
+use alloquy_storage::{SnapshotFolder, SnapshotWritten};
+use pollster::block_on;
+use program::{Program, Ran};
+
+/// One that writes into its cache, and one that gives it anew.
+const MODELS: [&str; 2] = ["models/tiny/genai-qwen3-fp32", "models/tiny/optimum-qwen3"];
+
+/// What a model of random weights says is no text otherwise, and the template would write it anew.
+const WORD: &str = "[a-z]{12}";
+
+const QUESTIONS: [&str; 4] = ["What is a noun?", "And a verb?", "Why are there both?", "Is that so?"];
+
+fn round(model: &Path) -> Round {
+    let engine = Arc::new(OnnxEngine::builder(model).threads(1).load().unwrap());
+    let template = alloquy_templates::detect(engine.model()).unwrap().template;
+    let processor = alloquy_processors::detect(engine.model()).processor;
+    let builder = Round::builder(engine).template(template).processor(processor);
+    builder.constraints(Llguidance::default()).build().unwrap()
+}
+
+/// A process: a model that was loaded anew, and a store that was opened anew.
+struct Process {
+    round: Round,
+    manager: Manager,
+}
+
+impl Process {
+    async fn start(model: &Path, store: &str) -> Self {
+        let round = round(model);
+        // Drawn at random, so that the tokens depend on every logit.
+        let sampling = SamplingOptions {
+            temperature: Some(1.0),
+            seed: Some(11),
+            max_tokens: Some(12),
+            ..SamplingOptions::default()
+        };
+        let store = alloquy_storage::open(store).await.unwrap();
+        let builder = Manager::over(Arc::new(round.clone())).store(store).sampling(sampling);
+        Self { round, manager: builder.build().unwrap() }
+    }
+
+    async fn ask(&self, questions: &[&str]) -> Vec<Reply> {
+        let chat = self.manager.open_or_create(&tea(), Preface::system("Be brief.")).await.unwrap();
+        let word = Guidance::default().grammar(Grammar::Regex(WORD.to_owned()));
+        let mut replies = Vec::new();
+        for question in questions {
+            let ask = Ask::from(*question).guidance(word.clone());
+            replies.push(chat.send(ask).finish().await.unwrap().reply);
+        }
+        replies
+    }
+
+    async fn snapshot(&self) -> Snapshot {
+        let chat = self.manager.open(&tea()).await.unwrap();
+        self.round.snapshot(&chat.request().await.unwrap()).await.unwrap()
+    }
+}
+
+fn tea() -> ConversationId {
+    "tea".parse().unwrap()
+}
+
+fn tokens(replies: &[Reply]) -> Vec<&[TokenId]> {
+    replies.iter().map(|reply| &*reply.tokens).collect()
+}
+
+#[test]
+fn a_conversation_goes_on_after_a_restart_as_if_there_had_been_none() {
+    for name in MODELS {
+        let Some(model) = shared::find(name) else { return };
+        let place = tempfile::tempdir().unwrap();
+        let store = format!("sqlite:{}", place.path().join("chats.db").display());
+        let folder = SnapshotFolder::beside(&store).unwrap().unwrap();
+        block_on(async {
+            let whole = Process::start(&model, "memory:").await.ask(&QUESTIONS).await;
+
+            let before = Process::start(&model, &store).await;
+            let said = before.ask(&QUESTIONS[..2]).await;
+            let written = folder.write(&Owner::local(), &tea(), &before.snapshot().await).unwrap();
+            assert_eq!(written, SnapshotWritten::Kept { evicted: 0 });
+            drop(before);
+
+            let after = Process::start(&model, &store).await;
+            let bytes = folder.read(&Owner::local(), &tea()).unwrap().unwrap();
+            let restored = after.round.restore(bytes).await.unwrap();
+            let rest = after.ask(&QUESTIONS[2..]).await;
+
+            assert_eq!(tokens(&[said, rest.clone()].concat()), tokens(&whole), "{name}");
+            for (after, wanted) in rest.iter().zip(&whole[2..]) {
+                assert_eq!(after.cache, wanted.cache, "{name}: as much is reused as without a restart");
+            }
+            assert_eq!(rest[0].cache.unwrap().reused, restored, "{name}: all that was restored is reused");
+            let reply = restored - whole[1].usage.prompt;
+            assert!(
+                reply + 1 >= whole[1].tokens.len(),
+                "{name}: {reply} tokens of the reply before were restored"
+            );
+        });
+    }
+}
+
+#[test]
+fn what_another_export_computed_is_refused_and_computed_again() {
+    let [Some(one), Some(other)] = MODELS.map(shared::find) else { return };
+    block_on(async {
+        let process = Process::start(&one, "memory:").await;
+        let said = process.ask(&QUESTIONS[..1]).await;
+        let bytes = process.snapshot().await.bytes().to_vec();
+        let process = Process::start(&other, "memory:").await;
+        assert_eq!(process.round.restore(bytes).await, Err(SnapshotRefusal::OtherModel));
+        let again = process.ask(&QUESTIONS[..1]).await;
+        assert_eq!((again[0].cache.unwrap().reused, tokens(&again)), (0, tokens(&said)));
+    });
+}
+
+#[test]
+fn a_thousand_damaged_caches_are_refused_and_the_next_reply_is_right() {
+    let Some(model) = shared::find(MODELS[0]) else { return };
+    let mut draws = Draws::default();
+    block_on(async {
+        let process = Process::start(&model, "memory:").await;
+        process.ask(&QUESTIONS[..2]).await;
+        let whole = process.snapshot().await.bytes().to_vec();
+        let next = Process::start(&model, "memory:").await;
+        for _ in 0..1000 {
+            let mut damaged = whole.clone();
+            match draws.below(3) {
+                0 => damaged.truncate(draws.below(whole.len())),
+                _ => damaged[draws.below(whole.len())] ^= 1 << draws.below(8),
+            }
+            next.round.restore(damaged).await.unwrap_err();
+        }
+        assert_eq!(next.round.cache_statistics().await.unwrap().sessions, 0, "nothing of them is held");
+        let said = next.ask(&QUESTIONS[..2]).await;
+        let wanted = Process::start(&model, "memory:").await.ask(&QUESTIONS[..2]).await;
+        assert_eq!(tokens(&said), tokens(&wanted));
+        assert_eq!(said[0].cache.unwrap().reused, 0);
+    });
+}
+
+/// A program whose model answers the same everywhere.
+fn program() -> Option<Program> {
+    Some(Program::new().variable("ALLOQUY_MODEL", shared::find(MODELS[0])?))
+}
+
+fn chat(program: &Program, arguments: &[&str], script: &str) -> Ran {
+    let drawn =
+        ["--temperature", "1", "--seed", "11", "--max-tokens", "12", "--threads", "1", "--regex", WORD, "-v"];
+    program.run_with(&[&["chat"], arguments, &drawn[..]].concat(), script).ok()
+}
+
+/// The only file of what was computed.
+fn snapshot(program: &Program) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(program.path("store.db.snapshots")).ok()?;
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() <= 1, "{files:?}");
+    files.pop()
+}
+
+#[test]
+fn a_chat_resumes() {
+    let Some(program) = program() else { return };
+    let first = chat(&program, &["--resume"], "What is a noun?\n");
+    assert!(first.err.contains("\nkept "), "{first:?}");
+    let second = chat(&program, &["-c", "--resume"], "And a verb?\nReally?\n");
+    insta::assert_snapshot!(program.redacted(&format!("{}\n--- standard error\n{}", second.out, second.err)));
+    let without = Program::new().variable("ALLOQUY_MODEL", shared::find(MODELS[0]).unwrap());
+    let whole = chat(&without, &[], "What is a noun?\nAnd a verb?\nReally?\n");
+    assert_eq!(format!("{}{}", first.out, second.out), whole.out);
+    assert!(snapshot(&without).is_none(), "nothing is kept unasked");
+}
+
+#[test]
+fn what_cannot_be_restored_is_told_and_computed() {
+    let Some(program) = program() else { return };
+    let program = program.variable("ALLOQUY_RESUME", "true");
+    chat(&program, &["--conversation", "tea"], "What is a noun?\n");
+    let file = snapshot(&program).unwrap();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let ran = chat(&program, &["-c"], "And a verb?\n");
+    let reason = "not restored, so it is computed again: its bytes are not those that were written";
+    assert!(ran.err.contains(reason) && ran.err.contains(" 0 reused "), "{ran:?}");
+    let other = shared::find(MODELS[1]).unwrap();
+    let ran = chat(&program, &["-c", "--model", other.to_str().unwrap()], "Really?\n");
+    assert!(ran.err.contains("of another model") && ran.err.contains(" 0 reused "), "{ran:?}");
+    std::fs::remove_file(&file).unwrap();
+    let ran = chat(&program, &["-c"], "Is it?\n");
+    assert!(ran.err.contains("nothing was kept of this conversation"), "{ran:?}");
+}
+
+#[test]
+fn a_quota_is_kept_and_what_is_pruned_is_kept_nowhere() {
+    let Some(program) = program() else { return };
+    let ran = chat(&program, &["--resume", "--resume-quota", "0"], "What is a noun?\n");
+    assert!(ran.err.contains("more than --resume-quota allows, 0.0 MB"), "{ran:?}");
+    assert!(snapshot(&program).is_none());
+    chat(&program, &["-c", "--resume"], "/retry\n");
+    assert!(snapshot(&program).is_some());
+    program.run(&["prune", "0.0"]).ok();
+    assert!(snapshot(&program).is_none());
+}

@@ -1,0 +1,167 @@
+//! What is counted of a chat, and the table of all of them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use alloquy_core::{CacheReport, Error, MissReason, Reply};
+
+use crate::engine::Held;
+use crate::setting::Setting;
+
+/// Of a thousand tokens that need not be computed again, so many must not be.
+const TARGET: f64 = 999.0;
+
+/// A reply with what had been held of its prompt before.
+pub(crate) struct Seen<'a> {
+    pub(crate) held: Held,
+    pub(crate) reply: &'a Reply,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Figures {
+    slug: String,
+    family: String,
+    vocabulary: &'static str,
+    replies: usize,
+    calls: usize,
+    thoughts: usize,
+    prompt: usize,
+    /// Tokens that had been held, but for the last of a prompt, which gives the logits.
+    unchanged: usize,
+    reused: usize,
+    /// Tokens whose text had been held and which are not reused.
+    respelled: usize,
+    /// Replies and tokens, by the reason that is reported.
+    missed: BTreeMap<&'static str, (usize, usize)>,
+    pub(crate) dropped: usize,
+    refused: BTreeMap<String, usize>,
+}
+
+const SILENT: &str = "silent";
+
+impl Figures {
+    pub(crate) fn of(setting: &Setting) -> Self {
+        let family = setting.processor.name().to_owned();
+        Self { slug: setting.slug.clone(), family, vocabulary: setting.vocabulary, ..Self::default() }
+    }
+
+    pub(crate) fn refused(&mut self, error: &Error) {
+        *self.refused.entry(format!("{error:#}")).or_default() += 1;
+    }
+
+    pub(crate) fn count(&mut self, Seen { held, reply }: Seen<'_>) {
+        let Some(cache) = reply.cache else { return };
+        self.replies += 1;
+        self.calls += reply.message.tool_calls().count();
+        self.thoughts += usize::from(reply.message.thinking().is_some());
+        self.prompt += cache.prompt;
+        let reusable = held.units.min(cache.prompt - 1);
+        self.unchanged += reusable;
+        self.reused += cache.reused.min(reusable);
+        assert!(cache.reused <= reusable, "{cache:?} of {held:?}: more is reused than was ever held");
+        self.respelled += held.text.min(cache.prompt - 1).saturating_sub(cache.reused);
+        if cache.reused < reusable {
+            let (replies, tokens) = self.missed.entry(reason(&cache)).or_default();
+            *replies += 1;
+            *tokens += reusable - cache.reused;
+        }
+        if std::env::var_os("ALLOQUY_REUSE_TEMPLATE").is_some() {
+            println!("{held:?} {cache:?}");
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.replies += other.replies;
+        self.calls += other.calls;
+        self.thoughts += other.thoughts;
+        self.prompt += other.prompt;
+        self.unchanged += other.unchanged;
+        self.reused += other.reused;
+        self.respelled += other.respelled;
+        self.dropped += other.dropped;
+        for (reason, (replies, tokens)) in &other.missed {
+            let sum = self.missed.entry(reason).or_default();
+            *sum = (sum.0 + replies, sum.1 + tokens);
+        }
+    }
+
+    fn share(&self) -> f64 {
+        self.reused as f64 * 1000.0 / self.unchanged.max(1) as f64
+    }
+
+    fn has_passed(&self) -> bool {
+        self.share() >= TARGET && !self.missed.contains_key(SILENT) && self.replies > 0
+    }
+}
+
+fn reason(report: &CacheReport) -> &'static str {
+    match report.miss {
+        Some(MissReason::NotHeld) => "not held",
+        Some(MissReason::Differs) => "differs",
+        Some(MissReason::Rewritten) => "rewritten",
+        Some(MissReason::Rewound) => "rewound",
+        Some(_) => "other",
+        None => SILENT,
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let missed = |(reason, (replies, tokens)): (&&str, &(usize, usize))| {
+            format!("{reason}: {tokens} in {replies}")
+        };
+        let missed: Vec<_> = self.missed.iter().map(missed).collect();
+        write!(
+            formatter,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.2} % | {} | {} |",
+            self.slug,
+            self.family,
+            self.vocabulary,
+            self.replies,
+            self.calls,
+            self.thoughts,
+            self.prompt,
+            self.unchanged,
+            self.reused,
+            self.share() / 10.0,
+            if missed.is_empty() { "–".to_owned() } else { missed.join(", ") },
+            self.respelled,
+        )
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Table(Vec<Figures>);
+
+impl Table {
+    pub(crate) fn push(&mut self, figures: Figures) {
+        for (error, times) in &figures.refused {
+            eprintln!("{}: refused {times} times: {error}", figures.slug);
+        }
+        eprintln!("{figures}");
+        self.0.push(figures);
+    }
+
+    /// How many templates hold the target, and how many do not.
+    pub(crate) fn verdict(&self) -> (usize, usize) {
+        let passed = self.0.iter().filter(|figures| figures.has_passed()).count();
+        (passed, self.0.len() - passed)
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut total = Figures { slug: "**all**".to_owned(), ..Figures::default() };
+        writeln!(
+            formatter,
+            "| template | family | vocabulary | replies | calls | thoughts | prompt tokens | held before | reused | share \
+             | not reused | same text |"
+        )?;
+        writeln!(formatter, "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|")?;
+        for figures in &self.0 {
+            writeln!(formatter, "{figures}")?;
+            total.add(figures);
+        }
+        write!(formatter, "{total}")
+    }
+}

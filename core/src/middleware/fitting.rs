@@ -1,0 +1,158 @@
+//! What fits: lengths of prompts, the room that a window has for one, and requests that were made to fit. Knows no template
+//! and no tokenizer.
+
+use std::ops::Range;
+
+use crate::chat_model::{Degradation, Request};
+use crate::message::Message;
+use crate::round::Round;
+use crate::{Error, ErrorKind, Result};
+
+/// Tells how many units the prompt of a request has.
+///
+/// A [`Round`] does; so does every closure of the same shape.
+pub trait PromptLength: Send + Sync {
+    /// Counts the units of the request's prompt.
+    ///
+    /// # Errors
+    /// Those of making the prompt.
+    fn units(&self, request: &Request) -> Result<usize>;
+}
+
+impl PromptLength for Round {
+    fn units(&self, request: &Request) -> Result<usize> {
+        Ok(self.prepare(request)?.prompt.units.len())
+    }
+}
+
+impl<F: Fn(&Request) -> Result<usize> + Send + Sync> PromptLength for F {
+    fn units(&self, request: &Request) -> Result<usize> {
+        self(request)
+    }
+}
+
+/// A request and what its prompt goes without.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FittedRequest {
+    /// The request, with the messages that are left.
+    pub request: Request,
+    /// How many messages of its path were dropped.
+    pub dropped: usize,
+    /// How many units its prompt is shorter for that.
+    pub tokens: usize,
+}
+
+impl FittedRequest {
+    /// A request that goes without nothing.
+    pub(super) fn whole(request: Request) -> Self {
+        Self { request, dropped: 0, tokens: 0 }
+    }
+
+    /// Returns what the reply says of it; `None` when it goes without nothing.
+    pub fn degradation(&self) -> Option<Degradation> {
+        let Self { dropped, tokens, .. } = *self;
+        (dropped > 0).then_some(Degradation::HistoryShifted { dropped, tokens })
+    }
+}
+
+/// How many units fit, and how many of them are kept free for a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) window: usize,
+    pub(super) reply: usize,
+}
+
+impl Room {
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when nothing is left for a prompt.
+    pub(super) fn check(self) -> Result<()> {
+        let Self { window, reply } = self;
+        match reply < window {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("{reply} units for a reply are not below the window of {window}"),
+            )),
+        }
+    }
+
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a share of the window that fills nothing, or more than there is.
+    pub(super) fn check_share(share: f64) -> Result<()> {
+        match share > 0.0 && share <= 1.0 {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::Invalid,
+                format!("the share {share} of the window is not above 0 and at most 1"),
+            )),
+        }
+    }
+
+    /// A share of the window in units.
+    pub(super) fn share(self, share: f64) -> usize {
+        // A share of a window is far below what a float holds exactly.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        let units = (self.window as f64 * share) as usize;
+        units
+    }
+
+    /// The most units of a prompt.
+    pub(super) fn most(self) -> usize {
+        self.window.saturating_sub(self.reply)
+    }
+
+    /// Refuses a prompt of `units` that leaves no room for any reply, with nothing left to drop.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ContextOverflow`].
+    pub(super) fn refuse_full(self, units: usize, dropped: usize) -> Result<()> {
+        if units < self.window {
+            return Ok(());
+        }
+        let message = format!(
+            "the last question with what always stays takes {units} units, and {} fit: no room for a reply, though {dropped} \
+             earlier messages were left out",
+            self.window
+        );
+        Err(Error::new(ErrorKind::ContextOverflow, message))
+    }
+}
+
+/// Returns a request with other messages in the place of some.
+pub(super) fn replaced(request: &Request, range: Range<usize>, instead: &[Message]) -> Request {
+    let before = request.path.iter().take(range.start);
+    let path = before.chain(instead).chain(request.path.iter().skip(range.end)).cloned().collect();
+    Request { path, ..without_path(request) }
+}
+
+fn without_path(request: &Request) -> Request {
+    // The path is the long part, and is not copied twice.
+    Request {
+        preface: request.preface.clone(),
+        path: Vec::new(),
+        sampling: request.sampling.clone(),
+        ending: request.ending,
+        stop: request.stop.clone(),
+        guidance: request.guidance.clone(),
+        arguments: request.arguments.clone(),
+        turn_data: request.turn_data.clone(),
+        replies: request.replies.clone(),
+    }
+}
+
+/// Returns the first of `places` that fits, or the last one where none does; of later ones less is to be fitted.
+pub(super) fn first_fitting(
+    places: &[usize],
+    mut fits: impl FnMut(usize) -> Result<bool>,
+) -> Result<Option<usize>> {
+    let (mut low, mut high) = (0, places.len().saturating_sub(1));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match places.get(middle).map_or(Ok(true), |place| fits(*place))? {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    Ok(places.get(low).copied())
+}

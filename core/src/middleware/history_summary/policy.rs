@@ -1,0 +1,123 @@
+//! When turns are summarised, how long a summary may be, and how it is shown. Knows no conversation.
+
+use crate::message::Role;
+use crate::middleware::fitting::Room;
+use crate::middleware::history_drop::usual_reply;
+use crate::{Error, ErrorKind, Result};
+
+/// What the model that summarises is told unless it is told something else.
+const INSTRUCTION: &str = "Summarise the conversation below for somebody who has to go on with it, in the language that it is \
+    held in. Keep names, numbers, decisions, what was promised and what is still open. Write the summary alone.";
+
+/// When a prompt has a summary of its oldest turns, how long that may be, and as whose words it is shown.
+///
+/// ```
+/// use alloquy_core::{Role, SummaryPolicy};
+///
+/// let policy = SummaryPolicy::new(4096).role(Role::System);
+/// assert_eq!((policy.reply, policy.summary, policy.fill), (128, 512, 0.5));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SummaryPolicy {
+    /// How many units fit, prompt and reply together.
+    pub window: usize,
+    /// How many units are kept free for a reply.
+    pub reply: usize,
+    /// How many turns at the beginning always stay. The preface and system messages at the beginning of the path stay
+    /// besides.
+    pub pinned: usize,
+    /// The most tokens that the model may spend on a summary.
+    pub summary: usize,
+    /// The share of the window that a prompt with a new summary fills; above 0 and at most 1.
+    pub fill: f64,
+    /// Whose words the summary is shown as. As an answer it follows a question for it, so that questions and answers
+    /// alternate, which many templates insist on; others are one message.
+    pub role: Role,
+    /// What the model that summarises is told, in front of the conversation.
+    pub instruction: String,
+}
+
+impl SummaryPolicy {
+    /// Returns the policy for a window: 128 units for a reply, a quarter of a window below 512; an eighth of the window for
+    /// the summary, half of it filled again, nothing pinned, the summary as an answer.
+    pub fn new(window: usize) -> Self {
+        Self {
+            window,
+            reply: usual_reply(window),
+            pinned: 0,
+            summary: window / 8,
+            fill: 0.5,
+            role: Role::Assistant,
+            instruction: INSTRUCTION.to_owned(),
+        }
+    }
+
+    /// Sets how many units are kept free for a reply.
+    #[must_use]
+    pub fn reply(mut self, units: usize) -> Self {
+        self.reply = units;
+        self
+    }
+
+    /// Sets how many turns at the beginning always stay.
+    #[must_use]
+    pub fn pinned(mut self, turns: usize) -> Self {
+        self.pinned = turns;
+        self
+    }
+
+    /// Sets the most tokens of a summary.
+    #[must_use]
+    pub fn summary(mut self, tokens: usize) -> Self {
+        self.summary = tokens;
+        self
+    }
+
+    /// Sets the share of the window that a prompt with a new summary fills.
+    #[must_use]
+    pub fn fill(mut self, share: f64) -> Self {
+        self.fill = share;
+        self
+    }
+
+    /// Sets whose words the summary is shown as.
+    #[must_use]
+    pub fn role(mut self, role: Role) -> Self {
+        self.role = role;
+        self
+    }
+
+    /// Sets what the model that summarises is told.
+    #[must_use]
+    pub fn instruction(mut self, text: impl Into<String>) -> Self {
+        self.instruction = text.into();
+        self
+    }
+
+    pub(super) fn validated(self) -> Result<Self> {
+        let invalid = |message| Err(Error::new(ErrorKind::Invalid, message));
+        let Self { window, reply, summary, fill, role, .. } = &self;
+        self.room().check()?;
+        Room::check_share(*fill)?;
+        match (*summary, *role) {
+            (0, _) => invalid("a summary of 0 tokens says nothing, at least 1".to_owned()),
+            (summary, _) if summary + reply >= *window => invalid(format!(
+                "{summary} tokens of a summary and {reply} for a reply are not below the window of {window}"
+            )),
+            (_, Role::Tool) => {
+                invalid("a summary is nobody's \"tool\" result, one of: system, user, assistant".to_owned())
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// The most units of a prompt that was just shortened.
+    pub(super) fn filled(&self) -> usize {
+        self.room().share(self.fill).min(self.room().most())
+    }
+
+    pub(super) fn room(&self) -> Room {
+        Room { window: self.window, reply: self.reply }
+    }
+}

@@ -1,0 +1,124 @@
+//! Asking a model for a summary, or for a longer one. Knows no window but by a model's refusal.
+
+use std::ops::Range;
+
+use super::policy::SummaryPolicy;
+use super::transcript::transcript;
+use crate::arguments::{ProcessorArguments, ThinkingSwitch};
+use crate::chat_model::{ChatModel, FinishReason, Reply, Request, Usage};
+use crate::message::Message;
+use crate::preface::Preface;
+use crate::sampling::SamplingOptions;
+use crate::{Error, ErrorKind, Result};
+
+/// How many words a token is, about, in the languages that take more tokens: what a model is told is what it counts in.
+const WORDS: (usize, usize) = (3, 5);
+
+/// What stands for the oldest turns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Summary {
+    pub(super) text: String,
+    /// How many messages it does not cover, because the model had no room for them or nothing to say of them.
+    pub(super) left_out: usize,
+    /// It ended at its limit of tokens.
+    pub(super) cut: bool,
+}
+
+/// What making a summary took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent(Usage);
+
+impl Spent {
+    fn add(&mut self, usage: Usage) {
+        self.0.prompt += usage.prompt;
+        self.0.reused += usage.reused;
+        self.0.generated += usage.generated;
+        self.0.thinking += usage.thinking;
+    }
+
+    /// Returns both together.
+    pub(super) fn joined_to(mut self, before: Option<Usage>) -> Usage {
+        self.add(before.unwrap_or_default());
+        self.0
+    }
+}
+
+/// One conversation of which a part is summarised.
+pub(super) struct Summarising<'a> {
+    pub(super) model: &'a dyn ChatModel,
+    pub(super) policy: &'a SummaryPolicy,
+    pub(super) request: &'a Request,
+    /// Where groups begin: what is too long at once is cut there.
+    pub(super) starts: &'a [usize],
+}
+
+impl Summarising<'_> {
+    /// Returns a summary of what `before` covers and of the messages of a range.
+    pub(super) async fn extend(
+        &self,
+        before: Option<&Summary>,
+        messages: Range<usize>,
+    ) -> Result<(Summary, Spent)> {
+        let (mut summary, mut spent) = (before.cloned().unwrap_or_default(), Spent::default());
+        let mut waiting = vec![messages];
+        while let Some(range) = waiting.pop() {
+            let said = self.request.path.get(range.clone()).unwrap_or_default();
+            match self.ask(&summary.text, said).await {
+                Ok(reply) => {
+                    spent.add(reply.usage);
+                    summary.take(&reply, said.len());
+                }
+                Err(error) if error.kind() == ErrorKind::ContextOverflow => match self.middle(&range) {
+                    Some(middle) => waiting.extend([middle..range.end, range.start..middle]),
+                    None => summary.left_out += said.len(),
+                },
+                Err(error) => return Err(error.context("the oldest turns could not be summarised")),
+            }
+        }
+        Ok((summary, spent))
+    }
+
+    /// A beginning of a group about in the middle of a range.
+    fn middle(&self, range: &Range<usize>) -> Option<usize> {
+        let within = self.starts.iter().filter(|start| range.start < **start && **start < range.end);
+        let within: Vec<_> = within.copied().collect();
+        within.get(within.len() / 2).copied()
+    }
+
+    async fn ask(&self, before: &str, said: &[Message]) -> Result<Reply> {
+        let path = vec![Message::user(self.question(before, said))];
+        let limit = Some(self.policy.summary);
+        let greedy = SamplingOptions { max_tokens: limit, temperature: Some(0.0), ..Default::default() };
+        let arguments = ProcessorArguments::default().thinking(ThinkingSwitch::Off);
+        let request = Request::new(Preface::default(), path).sampling(greedy).arguments(arguments);
+        let reply = self.model.reply(request.stop(self.request.stop.clone())).await?.finish().await?;
+        match reply.finish {
+            FinishReason::Cancelled => Err(Error::new(ErrorKind::Cancelled, "the request was stopped")),
+            _ => reply.complete(),
+        }
+    }
+
+    fn question(&self, before: &str, said: &[Message]) -> String {
+        let (words, tokens) = WORDS;
+        let limit = (self.policy.summary * words / tokens).max(1);
+        let before = match before {
+            "" => String::new(),
+            before => format!("What was said before, in short:\n{before}\n\n"),
+        };
+        let (instruction, said) = (&self.policy.instruction, transcript(said));
+        format!("{instruction} At most {limit} words.\n\n{before}The conversation:\n{said}")
+    }
+}
+
+impl Summary {
+    /// Takes what a model made of it and of so many messages more.
+    fn take(&mut self, reply: &Reply, messages: usize) {
+        match reply.text().trim() {
+            "" => self.left_out += messages,
+            text => {
+                text.clone_into(&mut self.text);
+                self.cut = matches!(reply.finish, FinishReason::Length | FinishReason::ContextFull);
+            }
+        }
+    }
+}

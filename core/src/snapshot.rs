@@ -1,0 +1,299 @@
+//! What a session has computed, as bytes that outlive the process. Reads no disk; what the state means is the session's.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | `ALQYSNAP` |
+//! | 4 | the version of this layout, 1 |
+//! | 8 | how many bytes the units take |
+//! | 8 | how many bytes the state takes |
+//! | 32 | the model: [`Engine::identity`](crate::Engine::identity) |
+//! | 32 | the adapter, zeros without one |
+//! | 32 | the template |
+//! | 32 | the key: SHA-256 of the version, the three digests and the units |
+//! | … | the units: `0` and a token's four bytes, or `1` and the digest of a picture or a sound |
+//! | … | the state |
+//! | 32 | SHA-256 of everything above |
+//!
+//! Numbers are little-endian. Every length is checked against the bytes that are there before anything is made of it.
+
+use crate::Result;
+use crate::engine::Session;
+use crate::media::{Digest, Media};
+use crate::prompt::Unit;
+
+mod refusal;
+
+pub use refusal::SnapshotRefusal;
+
+const MAGIC: [u8; 8] = *b"ALQYSNAP";
+const VERSION: u32 = 1;
+const DIGEST: usize = 32;
+/// Where the units begin.
+const UNITS: usize = MAGIC.len() + 4 + 8 + 8 + 4 * DIGEST;
+
+/// What a state was computed with: with anything else it would be another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SnapshotOrigin {
+    /// The model: [`Engine::identity`](crate::Engine::identity).
+    pub model: Digest,
+    /// What was put on the model's weights; `None` where nothing was.
+    pub adapter: Option<Digest>,
+    /// The template that rendered the prompts.
+    pub template: Digest,
+}
+
+impl SnapshotOrigin {
+    /// A model without an adapter.
+    pub fn new(model: Digest, template: Digest) -> Self {
+        Self { model, adapter: None, template }
+    }
+
+    /// Sets what was put on the model's weights.
+    #[must_use]
+    pub fn adapter(mut self, adapter: Digest) -> Self {
+        self.adapter = Some(adapter);
+        self
+    }
+
+    fn bytes(&self) -> [[u8; DIGEST]; 3] {
+        let adapter = self.adapter.map_or([0; DIGEST], |adapter| *adapter.as_bytes());
+        [*self.model.as_bytes(), adapter, *self.template.as_bytes()]
+    }
+
+    /// The key of units that were computed with this.
+    fn key(&self, units: &[u8]) -> Digest {
+        let version = VERSION.to_le_bytes();
+        Digest::of(&[&version, self.bytes().as_flattened(), units].concat())
+    }
+}
+
+/// What a session has computed of some units, with all that says whether another one may go on from it.
+///
+/// [`Round::snapshot`](crate::Round::snapshot) makes one, and [`Round::restore`](crate::Round::restore) takes it back.
+///
+/// ```
+/// use alloquy_core::{Snapshot, SnapshotRefusal};
+///
+/// assert_eq!(Snapshot::read(b"no snapshot".to_vec()).unwrap_err(), SnapshotRefusal::Foreign);
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    origin: SnapshotOrigin,
+    key: Digest,
+    units: Vec<Unit>,
+    /// Where the state begins and how long it is.
+    state: (usize, usize),
+    bytes: Vec<u8>,
+}
+
+impl Snapshot {
+    /// Writes down what `session` has computed of `units`, which are the first that it holds.
+    ///
+    /// # Errors
+    /// As [`Session::snapshot`].
+    pub fn take(origin: SnapshotOrigin, units: &[Unit], session: &dyn Session) -> Result<Self> {
+        let encoded = encode(units);
+        let start = UNITS + encoded.len();
+        let mut bytes = vec![0; UNITS];
+        bytes.extend_from_slice(&encoded);
+        session.snapshot(units.len(), &mut bytes)?;
+        let length = bytes.len() - start;
+        let key = origin.key(&encoded);
+        let header = Header { units: encoded.len() as u64, state: length as u64, origin, key };
+        bytes.splice(..UNITS, header.bytes());
+        let checksum = Digest::of(&bytes);
+        // Growing by as much again would take the memory of another session.
+        bytes.reserve_exact(DIGEST);
+        bytes.extend_from_slice(checksum.as_bytes());
+        Ok(Self { origin, key, units: units.to_vec(), state: (start, length), bytes })
+    }
+
+    /// Reads a snapshot back. It takes as long as hashing its bytes does.
+    ///
+    /// # Errors
+    /// [`SnapshotRefusal::Foreign`], [`SnapshotRefusal::OtherVersion`], [`SnapshotRefusal::Cut`] and
+    /// [`SnapshotRefusal::Damaged`]: whatever the bytes are, reading them is safe.
+    pub fn read(bytes: Vec<u8>) -> Result<Self, SnapshotRefusal> {
+        let header = Header::read(&bytes)?;
+        let (units, state) = header.sections(bytes.len())?;
+        let (whole, checksum) = bytes.split_last_chunk::<DIGEST>().ok_or(SnapshotRefusal::Damaged)?;
+        if Digest::of(whole).as_bytes() != checksum {
+            return Err(SnapshotRefusal::Damaged);
+        }
+        let encoded = whole.get(UNITS..UNITS + units).ok_or(SnapshotRefusal::Damaged)?;
+        if header.origin.key(encoded) != header.key {
+            return Err(SnapshotRefusal::Damaged);
+        }
+        let Header { origin, key, .. } = header;
+        let units_read = decode(encoded).ok_or(SnapshotRefusal::Damaged)?;
+        Ok(Self { origin, key, units: units_read, state: (UNITS + units, state), bytes })
+    }
+
+    /// Says whether what was computed with `origin` can go on from this.
+    ///
+    /// # Errors
+    /// [`SnapshotRefusal::OtherModel`], [`SnapshotRefusal::OtherAdapter`] and [`SnapshotRefusal::OtherTemplate`].
+    pub fn check(&self, origin: &SnapshotOrigin) -> Result<(), SnapshotRefusal> {
+        let SnapshotOrigin { model, adapter, template } = self.origin;
+        match () {
+            () if model != origin.model => Err(SnapshotRefusal::OtherModel),
+            () if adapter != origin.adapter => Err(SnapshotRefusal::OtherAdapter),
+            () if template != origin.template => Err(SnapshotRefusal::OtherTemplate),
+            () => Ok(()),
+        }
+    }
+
+    /// Returns what it was computed with.
+    pub fn origin(&self) -> &SnapshotOrigin {
+        &self.origin
+    }
+
+    /// Returns the key: of model, adapter, template and units.
+    pub fn key(&self) -> Digest {
+        self.key
+    }
+
+    /// Returns the units that are computed.
+    pub fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// Returns what the session has written.
+    pub fn state(&self) -> &[u8] {
+        let (start, length) = self.state;
+        self.bytes.get(start..start + length).unwrap_or_default()
+    }
+
+    /// Returns the bytes that [`Snapshot::read`] reads.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Snapshot({} units in {} bytes)", self.units.len(), self.bytes.len())
+    }
+}
+
+/// What stands before the units.
+struct Header {
+    units: u64,
+    state: u64,
+    origin: SnapshotOrigin,
+    key: Digest,
+}
+
+impl Header {
+    fn bytes(&self) -> Vec<u8> {
+        let [model, adapter, template] = self.origin.bytes();
+        let numbers = [self.units.to_le_bytes(), self.state.to_le_bytes()];
+        let digests = [model, adapter, template, *self.key.as_bytes()];
+        [&MAGIC[..], &VERSION.to_le_bytes(), numbers.as_flattened(), digests.as_flattened()].concat()
+    }
+
+    fn read(mut bytes: &[u8]) -> Result<Self, SnapshotRefusal> {
+        let found = bytes.len() as u64;
+        let cut = || SnapshotRefusal::Cut { expected: (UNITS + DIGEST) as u64, found };
+        if take(&mut bytes) != Some(MAGIC) {
+            return Err(SnapshotRefusal::Foreign);
+        }
+        let version = take(&mut bytes).map(u32::from_le_bytes).ok_or_else(cut)?;
+        if version != VERSION {
+            return Err(SnapshotRefusal::OtherVersion { found: version });
+        }
+        Self::read_fields(&mut bytes).ok_or_else(cut)
+    }
+
+    fn read_fields(bytes: &mut &[u8]) -> Option<Self> {
+        let [units, state] = [u64::from_le_bytes(take(bytes)?), u64::from_le_bytes(take(bytes)?)];
+        let model = Digest::from_bytes(take(bytes)?);
+        let adapter = Some(take(bytes)?).filter(|adapter| *adapter != [0; DIGEST]).map(Digest::from_bytes);
+        let template = Digest::from_bytes(take(bytes)?);
+        let key = Digest::from_bytes(take(bytes)?);
+        Some(Self { units, state, origin: SnapshotOrigin { model, adapter, template }, key })
+    }
+
+    /// How long units and state are, once it is certain that so many bytes are there.
+    fn sections(&self, found: usize) -> Result<(usize, usize), SnapshotRefusal> {
+        let rest = (UNITS + DIGEST) as u64;
+        let expected = rest.checked_add(self.units).and_then(|length| length.checked_add(self.state));
+        let expected = expected.ok_or(SnapshotRefusal::Damaged)?;
+        match expected == found as u64 {
+            // Both are less than `found`, which is a `usize`.
+            true => Ok((self.units as usize, self.state as usize)),
+            false => Err(SnapshotRefusal::Cut { expected, found: found as u64 }),
+        }
+    }
+}
+
+/// Takes so many bytes off the front.
+fn take<const LENGTH: usize>(bytes: &mut &[u8]) -> Option<[u8; LENGTH]> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+const TOKEN: u8 = 0;
+const MEDIA: u8 = 1;
+
+fn encode(units: &[Unit]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(units.len() * 5);
+    for unit in units {
+        match unit {
+            Unit::Token(token) => {
+                bytes.push(TOKEN);
+                bytes.extend_from_slice(&token.to_le_bytes());
+            }
+            Unit::Media(media) => {
+                bytes.push(MEDIA);
+                bytes.extend_from_slice(media.digest().as_bytes());
+            }
+        }
+    }
+    bytes
+}
+
+/// Reads units; `None` where they are none.
+fn decode(mut bytes: &[u8]) -> Option<Vec<Unit>> {
+    let mut units = Vec::new();
+    while let Some([kind]) = take(&mut bytes) {
+        units.push(match kind {
+            TOKEN => Unit::Token(u32::from_le_bytes(take(&mut bytes)?)),
+            // Nobody computes it again, so that its bytes and their type are not missed.
+            MEDIA => Unit::Media(Media::known_as(Digest::from_bytes(take(&mut bytes)?))),
+            _ => return None,
+        });
+    }
+    Some(units)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_come_back_and_others_are_none() {
+        let picture = Media::new("image/png", b"x".to_vec());
+        let units = [Unit::Token(7), Unit::Media(picture), Unit::Token(u32::MAX)];
+        let bytes = encode(&units);
+        assert_eq!(decode(&bytes).as_deref(), Some(&units[..]));
+        assert_eq!(decode(bytes.get(..bytes.len() - 1).unwrap_or_default()), None);
+        assert_eq!(decode(&[2, 0, 0, 0, 0]), None);
+    }
+
+    #[test]
+    fn a_key_is_of_everything_that_the_state_depends_on() {
+        let digest = |text: &str| Digest::of(text.as_bytes());
+        let origin = SnapshotOrigin::new(digest("model"), digest("template"));
+        let others = [
+            SnapshotOrigin::new(digest("another"), origin.template),
+            SnapshotOrigin::new(origin.model, digest("another")),
+            origin.adapter(digest("adapter")),
+        ];
+        let units = encode(&[Unit::Token(1)]);
+        others.iter().for_each(|other| assert_ne!(other.key(&units), origin.key(&units)));
+        assert_ne!(origin.key(&encode(&[Unit::Token(2)])), origin.key(&units));
+    }
+}

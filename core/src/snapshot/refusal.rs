@@ -1,0 +1,79 @@
+//! Why nothing goes on from a snapshot. What follows is always the same: the prompt is computed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, ErrorKind};
+
+/// Why nothing goes on from a snapshot: the next prompt is computed as if there were none.
+///
+/// ```
+/// use alloquy_core::SnapshotRefusal;
+///
+/// let refusal = SnapshotRefusal::Cut { expected: 5000, found: 4096 };
+/// assert_eq!(refusal.to_string(), "it has 4096 bytes and should have 5000");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SnapshotRefusal {
+    /// It is no snapshot at all.
+    Foreign,
+    /// It has a layout that this version does not read.
+    OtherVersion {
+        /// The layout's version.
+        found: u32,
+    },
+    /// It is not as long as it says.
+    Cut {
+        /// How many bytes it should have.
+        expected: u64,
+        /// How many it has.
+        found: u64,
+    },
+    /// Its bytes are not those that were written.
+    Damaged,
+    /// It was computed by another model, or by this one run in another way.
+    OtherModel,
+    /// It was computed with another adapter.
+    OtherAdapter,
+    /// Its prompt was rendered by another template.
+    OtherTemplate,
+    /// This engine has no state that can be put back, or cannot say which model it runs.
+    Unsupported,
+    /// The engine failed at it, or all its sessions are in use.
+    Engine {
+        /// What it said.
+        message: String,
+    },
+}
+
+impl std::fmt::Display for SnapshotRefusal {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Foreign => formatter.write_str("it is no snapshot"),
+            Self::OtherVersion { found } => write!(formatter, "it has the layout of version {found}"),
+            Self::Cut { expected, found } => {
+                write!(formatter, "it has {found} bytes and should have {expected}")
+            }
+            Self::Damaged => formatter.write_str("its bytes are not those that were written"),
+            Self::OtherModel => {
+                formatter.write_str("it is of another model, or of this one run in another way")
+            }
+            Self::OtherAdapter => formatter.write_str("it was computed with another adapter"),
+            Self::OtherTemplate => formatter.write_str("its prompt was rendered by another template"),
+            Self::Unsupported => formatter.write_str("this model's state cannot be put back"),
+            Self::Engine { message } => formatter.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for SnapshotRefusal {}
+
+impl From<Error> for SnapshotRefusal {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Unsupported => Self::Unsupported,
+            _ => Self::Engine { message: format!("{error:#}") },
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! How long a reply took, from the request to its last token. Knows no text and no template.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+/// How long one call of a model took, measured where it was computed: a slow reader makes no model slow.
+///
+/// Times are those of a clock on the wall. What others computed in between, on the same engine, is in them.
+///
+/// ```
+/// use std::time::Duration;
+/// use alloquy_core::ReplyTiming;
+///
+/// let mut timing = ReplyTiming::default();
+/// timing.prefill = Duration::from_millis(500);
+/// timing.prefill_tokens = 100;
+/// assert_eq!((timing.prefill_rate(), timing.decode_rate()), (Some(200.0), None));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ReplyTiming {
+    /// Until the prompt was taken up: making it, and waiting for others.
+    pub waiting: Duration,
+    /// Computing the prompt.
+    pub prefill: Duration,
+    /// Units of the prompt that were computed.
+    pub prefill_tokens: usize,
+    /// From the request to the first token; `None` where there was none.
+    pub first_token: Option<Duration>,
+    /// From the first token to the last.
+    pub decode: Duration,
+    /// Tokens behind the first one, the one that ended the reply included.
+    pub decode_tokens: usize,
+}
+
+impl ReplyTiming {
+    /// Returns units of the prompt a second; `None` where there is nothing to tell it from.
+    pub fn prefill_rate(&self) -> Option<f64> {
+        rate(self.prefill_tokens, self.prefill)
+    }
+
+    /// Returns tokens of the reply a second, the first one not counted; `None` where there is nothing to tell it from.
+    pub fn decode_rate(&self) -> Option<f64> {
+        rate(self.decode_tokens, self.decode)
+    }
+}
+
+fn rate(tokens: usize, took: Duration) -> Option<f64> {
+    // Numbers of tokens are far below what a float holds exactly.
+    #[allow(clippy::cast_precision_loss)]
+    let tokens = tokens as f64;
+    (tokens > 0.0 && !took.is_zero()).then(|| tokens / took.as_secs_f64())
+}
+
+/// When what happened to a generation. The thread that computes it writes, whoever reads the reply reads.
+#[derive(Debug, Default)]
+pub(crate) struct Clock(Mutex<Marks>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
+    begun: Option<Instant>,
+    prefilled: Option<Instant>,
+    first: Option<Instant>,
+    last: Option<Instant>,
+    tokens: usize,
+}
+
+impl Clock {
+    /// The prompt is taken up.
+    pub(crate) fn begin(&self) {
+        self.marks().begun = Some(Instant::now());
+    }
+
+    /// The prompt is computed.
+    pub(crate) fn prefilled(&self) {
+        self.marks().prefilled = Some(Instant::now());
+    }
+
+    /// A token is there.
+    pub(crate) fn token(&self) {
+        let now = Instant::now();
+        let mut marks = self.marks();
+        marks.first.get_or_insert(now);
+        marks.last = Some(now);
+        marks.tokens += 1;
+    }
+
+    /// How long everything took so far since it was asked for at `start`, with a prompt of which `computed` units were
+    /// computed; `None` before they are.
+    pub(crate) fn timing(&self, start: Instant, computed: usize) -> Option<ReplyTiming> {
+        let Marks { begun, prefilled, first, last, tokens } = *self.marks();
+        let (begun, prefilled) = (begun?, prefilled?);
+        let decode = first.zip(last).map(|(first, last)| last.saturating_duration_since(first));
+        Some(ReplyTiming {
+            waiting: begun.saturating_duration_since(start),
+            prefill: prefilled.saturating_duration_since(begun),
+            prefill_tokens: computed,
+            first_token: first.map(|first| first.saturating_duration_since(start)),
+            decode: decode.unwrap_or_default(),
+            decode_tokens: tokens.saturating_sub(1),
+        })
+    }
+
+    fn marks(&self) -> MutexGuard<'_, Marks> {
+        // Each mark is whole whatever a thread was doing when it panicked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,149 @@
+//! Task groups: what runs in one ends together, or alone, and can be waited for.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_core::{
+    Ask, CacheReport, ChatModel, Conversation, Delta, FinishReason, Manager, Message, Preface, Reply,
+    ReplyStream, Request, Result, Round, TaskGroup, TurnEnd,
+};
+use futures::StreamExt;
+use pollster::block_on;
+
+/// Says a word and then waits for its signal, for good if it never comes.
+#[derive(Clone, Debug, Default)]
+struct Waiting(Arc<AtomicUsize>);
+
+#[async_trait::async_trait]
+impl ChatModel for Waiting {
+    fn name(&self) -> &str {
+        "waiting"
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let said = Arc::clone(&self.0);
+        Ok(ReplyStream::new(|mut emit| async move {
+            emit.send(Delta::Text("Hm.".to_owned())).await;
+            said.fetch_add(1, Ordering::SeqCst);
+            request.stop.cut(futures::stream::pending::<()>()).next().await;
+            Ok(cancelled())
+        }))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}
+
+fn cancelled() -> Reply {
+    let mut reply = Reply::new(Message::assistant("Hm."));
+    reply.finish = FinishReason::Cancelled;
+    reply
+}
+
+#[test]
+fn cancelling_wakes_whoever_waits_on_any_thread() {
+    let model = Waiting::default();
+    let group = TaskGroup::new();
+    let threads: Vec<_> = (0..8)
+        .map(|number: usize| {
+            let manager = Manager::over(Arc::new(model.clone())).build().unwrap();
+            let group = group.clone();
+            thread::spawn(move || {
+                block_on(async {
+                    let chat = manager.create(Preface::default()).await.unwrap();
+                    let turn =
+                        chat.send(Ask::from(format!("{number}?")).group(&group)).finish().await.unwrap();
+                    (turn.end, turn.text(), chat.history().await.unwrap().len())
+                })
+            })
+        })
+        .collect();
+    while model.0.load(Ordering::SeqCst) < threads.len() {
+        thread::yield_now();
+    }
+    assert_eq!(group.running(), threads.len());
+    group.cancel();
+    block_on(group.ended());
+    for thread in threads {
+        assert_eq!(thread.join().unwrap(), (TurnEnd::Stopped, "Hm.".to_owned(), 2), "what was said is kept");
+    }
+}
+
+#[test]
+fn one_is_ended_alone_and_one_that_is_dropped_has_ended() {
+    let manager = Manager::over(Arc::new(Waiting::default())).build().unwrap();
+    let group = TaskGroup::new();
+    block_on(async {
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let turns = ["one?", "two?", "three?"].map(|question| chat.send(Ask::from(question).group(&group)));
+        let [one, two, three] = turns;
+        one.stop();
+        assert_eq!(one.finish().await.unwrap().end, TurnEnd::Stopped);
+        assert!(!two.stop_signal().is_stopped() && !group.is_cancelled());
+        assert_eq!(group.running(), 2);
+        drop(two);
+        assert_eq!(group.running(), 1);
+        let (ended, ()) = futures::join!(three.finish(), async {
+            group.cancel();
+            group.ended().await;
+        });
+        assert_eq!(ended.unwrap().end, TurnEnd::Stopped);
+        assert_eq!(group.running(), 0);
+    });
+}
+
+#[test]
+fn a_group_that_was_cancelled_stays_so() {
+    let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+    let group = TaskGroup::new();
+    group.cancel();
+    block_on(async {
+        group.ended().await;
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let late = chat.send(Ask::from("too late").group(&group)).finish().await.unwrap_err();
+        assert!(late.is_cancelled());
+        assert_eq!(chat.head().await.unwrap(), None, "the question is a branch");
+        assert_eq!(chat.send("in time").finish().await.unwrap().text(), "in time");
+    });
+}
+
+#[test]
+fn small_conversations_and_bare_replies_take_part() {
+    let engine = ScriptedEngine::new([("<assistant>", "A long answer.")]);
+    let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
+    let round = Arc::new(round.build().unwrap());
+    let group = TaskGroup::new();
+    let mut conversation = Conversation::new(round.clone(), Preface::default()).with_group(&group);
+    block_on(async {
+        let task = group.begin();
+        let request = Request::new(Preface::default(), vec![Message::user("Hi")]).stop(task.stop_signal());
+        let mut bare = task.hold(round.reply(request).await.unwrap());
+        let mut stream = conversation.send_message_stream("Hi").await.unwrap();
+        assert!(bare.next().await.is_some() && stream.next().await.is_some());
+        assert_eq!(group.running(), 2);
+        group.cancel();
+        assert_eq!(bare.finish().await.unwrap().finish, FinishReason::Cancelled);
+        assert_eq!(stream.finish().await.unwrap().finish, FinishReason::Cancelled);
+        group.ended().await;
+    });
+    assert!(conversation.history()[1].text().starts_with('A'), "what was said is kept");
+}
+
+#[test]
+fn several_wait_for_the_same_end() {
+    let group = TaskGroup::new();
+    let task = group.begin();
+    let waiting: Vec<_> = (0..4)
+        .map(|_| {
+            let group = group.clone();
+            thread::spawn(move || block_on(group.ended()))
+        })
+        .collect();
+    assert_eq!(group.running(), 1);
+    drop(task);
+    waiting.into_iter().for_each(|thread| thread.join().unwrap());
+}

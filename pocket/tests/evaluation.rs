@@ -1,0 +1,136 @@
+//! The model on dialogues that it has never seen, through the whole stack, and against the one that was trained.
+//!
+//! `cargo xtask pocket eval` runs all of it; the suite takes a part. `ALLOQUY_POCKET` names a folder with an exported
+//! model, its `evaluation.jsonl` and its `goldens.jsonl`, to measure that instead of the embedded one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+#[path = "evaluation/dialogue.rs"]
+mod dialogue;
+#[path = "evaluation/score.rs"]
+mod score;
+#[path = "evaluation/verdict.rs"]
+mod verdict;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use alloquy_core::{ChatModel, Engine, Reply, Round, SamplingOptions, TokenId};
+use alloquy_onnx::OnnxEngine;
+use alloquy_templates::JinjaTemplate;
+use dialogue::{Dialogue, Golden, lines};
+use pollster::block_on;
+use score::Scores;
+use verdict::well_formed;
+
+/// Longer than any right reply, thoughts included.
+const LIMIT: usize = 256;
+/// The suite takes one dialogue of so many.
+const PART: usize = 30;
+/// The share of a part that must be right: it is there to find a broken model, not a weak one.
+const FLOOR: f64 = 85.0;
+
+/// The model to measure, and the folder of its dialogues.
+struct Measured {
+    round: Round,
+    folder: PathBuf,
+}
+
+impl Measured {
+    fn load() -> Self {
+        let (builder, folder) = match std::env::var_os("ALLOQUY_POCKET").map(PathBuf::from) {
+            Some(folder) => (OnnxEngine::builder(&folder), folder),
+            None => (OnnxEngine::of_files(alloquy_pocket::files()), fixtures()),
+        };
+        Self { round: round(builder.threads(1).load().unwrap()), folder }
+    }
+
+    fn dialogues(&self) -> Vec<Dialogue> {
+        lines(&self.folder.join("evaluation.jsonl"))
+    }
+
+    fn goldens(&self) -> HashMap<String, Vec<TokenId>> {
+        let goldens: Vec<Golden> = lines(&self.folder.join("goldens.jsonl"));
+        goldens.into_iter().map(|golden| (golden.id, golden.tokens)).collect()
+    }
+
+    /// What the model says, and how long it took.
+    fn answer(&self, dialogue: &Dialogue) -> (Reply, f64) {
+        let short = SamplingOptions { max_tokens: Some(LIMIT), ..SamplingOptions::default() };
+        let started = Instant::now();
+        let reply = block_on(async {
+            let request = dialogue.request().sampling(short);
+            self.round.reply(request).await.unwrap().finish().await.unwrap()
+        });
+        (reply, started.elapsed().as_secs_f64())
+    }
+
+    fn scores<'a>(&self, dialogues: impl IntoIterator<Item = &'a Dialogue>) -> Scores {
+        let mut scores = Scores::default();
+        for dialogue in dialogues {
+            let (reply, seconds) = self.answer(dialogue);
+            scores.add(dialogue, &reply, seconds);
+        }
+        scores
+    }
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
+}
+
+fn round(engine: OnnxEngine) -> Round {
+    let template = JinjaTemplate::of(engine.model()).unwrap();
+    let found = alloquy_processors::detect(engine.model());
+    let named = alloquy_processors::named("qwen3", engine.model()).unwrap();
+    assert_eq!(found.processor.name(), named.name(), "the model is served as another family");
+    Round::builder(Arc::new(engine)).template(template).processor(found.processor).build().unwrap()
+}
+
+#[test]
+fn prompts_are_those_of_hugging_face() {
+    let measured = Measured::load();
+    let dialogues = measured.dialogues();
+    let compared =
+        dialogues.iter().filter_map(|dialogue| dialogue.prompt.as_ref().map(|prompt| (dialogue, prompt)));
+    for (dialogue, prompt) in compared {
+        assert_eq!(measured.round.prepare(&dialogue.request()).unwrap().rendered, *prompt, "{}", dialogue.id);
+    }
+}
+
+#[test]
+fn a_part_of_the_dialogues() {
+    let measured = Measured::load();
+    let scores = measured.scores(measured.dialogues().iter().step_by(PART));
+    assert!(scores.share() >= FLOOR, "{scores}");
+}
+
+#[test]
+#[ignore = "minutes: cargo xtask pocket eval"]
+fn dialogues_never_seen() {
+    let measured = Measured::load();
+    println!("{}", measured.scores(&measured.dialogues()));
+}
+
+/// Counts the tokens of the trained model, the ending one too, that come before the embedded one goes its own way.
+#[test]
+#[ignore = "minutes: cargo xtask pocket eval"]
+fn agreement_with_the_trained_model() {
+    let measured = Measured::load();
+    let goldens = measured.goldens();
+    let (mut same, mut all, mut whole) = (0, 0, 0);
+    for dialogue in measured.dialogues() {
+        let Some(golden) = goldens.get(&dialogue.id) else { continue };
+        let reply = measured.answer(&dialogue).0;
+        let stop = measured.round.model().stop_tokens.first().filter(|_| well_formed(&reply));
+        let said: Vec<_> = reply.tokens.iter().chain(stop).collect();
+        let agreed = golden.iter().zip(said).take_while(|(golden, said)| golden == said).count();
+        (same, all, whole) = (same + agreed, all + golden.len(), whole + usize::from(agreed == golden.len()));
+    }
+    let share = 100.0 * same as f64 / all as f64;
+    println!(
+        "greedy tokens as trained: {same} of {all} ({share:.2} %), {whole} of {} dialogues whole",
+        goldens.len()
+    );
+}

@@ -1,0 +1,86 @@
+"""Measures one peer: `measure.py genai|llama MODEL THREADS NEW PROMPT...`, a line of JSON for each length of a prompt.
+
+As Alloquy's own benchmark: a prompt's time is that to its first token, and of several repetitions the median counts.
+"""
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+REPEATS = 3
+
+
+def babble(length):
+    """Arbitrary tokens."""
+    return [17 * place % 1000 + 10 for place in range(length)]
+
+
+def timed(work):
+    """How long something takes."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+class Genai:
+    """ONNX Runtime GenAI, which takes its threads from the model's own file."""
+
+    def __init__(self, model, threads):
+        import onnxruntime_genai
+
+        self.library, self.name = onnxruntime_genai, f"onnxruntime-genai {onnxruntime_genai.__version__}"
+        self.view = tempfile.TemporaryDirectory()
+        view = Path(self.view.name)
+        for file in Path(model).resolve().iterdir():
+            if file.name != "genai_config.json":
+                (view / file.name).symlink_to(file)
+        config = json.loads((Path(model) / "genai_config.json").read_text())
+        config["model"]["decoder"]["session_options"]["intra_op_num_threads"] = threads
+        (view / "genai_config.json").write_text(json.dumps(config))
+        self.model = onnxruntime_genai.Model(str(view))
+
+    def run(self, prompt, new):
+        """Seconds of the prompt, and of each token."""
+        parameters = self.library.GeneratorParams(self.model)
+        length = prompt + new + 1
+        parameters.set_search_options(max_length=length, min_length=length, do_sample=False)
+        generator = self.library.Generator(self.model, parameters)
+
+        def first():
+            generator.append_tokens(babble(prompt))
+            generator.generate_next_token()
+
+        return timed(first), [timed(generator.generate_next_token) for _ in range(new)]
+
+
+class Llama:
+    """llama.cpp through its Python package."""
+
+    def __init__(self, model, threads):
+        import llama_cpp
+
+        self.name = f"llama.cpp (llama-cpp-python {llama_cpp.__version__})"
+        self.model = llama_cpp.Llama(model, n_ctx=4096, n_batch=512, n_threads=threads, n_threads_batch=threads, verbose=False)
+
+    def run(self, prompt, new):
+        """Seconds of the prompt, and of each token."""
+        self.model.reset()
+        first = timed(lambda: self.model.eval(babble(prompt)))
+        return first, [timed(lambda place=place: self.model.eval([place + 10])) for place in range(new)]
+
+
+def main(peer, model, threads, new, *prompts):
+    """Prints what was measured."""
+    measured = {"genai": Genai, "llama": Llama}[peer](model, int(threads))
+    for prompt in map(int, prompts):
+        runs = [measured.run(prompt, int(new)) for _ in range(REPEATS)]
+        prefill = statistics.median(first for first, _ in runs)
+        decode = statistics.median(sum(steps) for _, steps in runs)
+        print(json.dumps({"peer": measured.name, "prompt": prompt, "prefill_rate": prompt / prefill, "decode_rate": int(new) / decode}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

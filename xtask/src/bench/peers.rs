@@ -1,0 +1,185 @@
+//! Alloquy beside other runtimes, in one run, on models of one shape. Knows how they are called, not what they do.
+//!
+//! Each is measured in turn, several times over, so that a machine that gets slower on the way is slow for all.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::bandwidth;
+use crate::{Error, Result, command, root};
+
+/// What names this benchmark.
+pub(super) const NAME: &str = "peers";
+/// How many tokens are written behind each prompt.
+const GENERATED: &str = "64";
+const OURS: &str = "alloquy";
+
+/// Options of the benchmark `peers`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Peers {
+    /// Threads of each runtime.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    threads: usize,
+    /// Lengths of prompts.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [128, 512, 1024])]
+    prompts: Vec<usize>,
+    /// How often each runtime gets its turn; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
+    /// Leaves llama.cpp out, whose package compiles for half an hour.
+    #[arg(long)]
+    without_llama: bool,
+}
+
+/// Prompt tokens and reply tokens a second.
+#[derive(Clone, Copy)]
+struct Rates {
+    prefill: f64,
+    decode: f64,
+}
+
+/// What was measured of each runtime at each length, once a round.
+type Measured = BTreeMap<(String, usize), Vec<Rates>>;
+
+impl Peers {
+    pub(super) fn run(&self) -> Result {
+        let folder = root().join("target/peers");
+        let python = python(&folder)?;
+        let onnx = made(&python, "onnx_model.py", folder.join("qwen3-0.6b-int4"))?;
+        let gguf = match self.without_llama {
+            true => None,
+            false => Some(made(&python, "gguf_model.py", folder.join("qwen3-0.6b-q4_0.gguf"))?),
+        };
+        command::run(&mut command::cargo(&["build", "--release", "--package", "alloquy"]))?;
+        let mut measured = Measured::new();
+        for _ in 0..self.rounds {
+            self.ours(&onnx, &mut measured)?;
+            self.peer(&python, "genai", &onnx, &mut measured)?;
+            if let Some(gguf) = &gguf {
+                self.peer(&python, "llama", gguf, &mut measured)?;
+            }
+        }
+        print(&measured, &self.prompts);
+        let (read, weights) = (bandwidth::measured(self.threads), weights(&onnx)?);
+        println!(
+            "memory is read at {:.1} GB/s; {:.0} MB of weights: at most {:.0} tokens/s",
+            read / 1e9,
+            weights / 1e6,
+            read / weights
+        );
+        Ok(())
+    }
+
+    fn ours(&self, model: &Path, measured: &mut Measured) -> Result {
+        let mut bench = Command::new(root().join("target/release/alloquy"));
+        bench
+            .args(["--json", "bench", "--together", "1", "--repeat", "3", "--generate", GENERATED, "--model"])
+            .arg(model);
+        bench.args(["--threads", &self.threads.to_string(), "--prompt", &list(&self.prompts, ",")]);
+        let report: Value = parsed(&printed(&mut bench)?)?;
+        let runs = report.get("runs").and_then(Value::as_array).cloned().unwrap_or_default();
+        runs.iter().try_for_each(|run| note(run, OURS, measured))
+    }
+
+    fn peer(&self, python: &Path, peer: &str, model: &Path, measured: &mut Measured) -> Result {
+        let mut measure = Command::new(python);
+        measure.arg(script("measure.py")).arg(peer).arg(model);
+        measure.args([&self.threads.to_string(), GENERATED]).args(self.prompts.iter().map(usize::to_string));
+        for line in printed(&mut measure)?.lines() {
+            let run = parsed(line)?;
+            let name = run.get("peer").and_then(Value::as_str).unwrap_or(peer).to_owned();
+            note(&run, &name, measured)?;
+        }
+        Ok(())
+    }
+}
+
+fn note(run: &Value, name: &str, measured: &mut Measured) -> Result {
+    let number = |field: &str| {
+        run.get(field).and_then(Value::as_f64).ok_or_else(|| Error::new(format!("{run} has no {field:?}")))
+    };
+    let rates = Rates { prefill: number("prefill_rate")?, decode: number("decode_rate")? };
+    measured.entry((name.to_owned(), number("prompt")? as usize)).or_default().push(rates);
+    Ok(())
+}
+
+fn print(measured: &Measured, prompts: &[usize]) {
+    println!(
+        "\n| runtime | prompt | prompt tokens/s | reply tokens/s | ours / theirs, prompt | reply |\n|---|---|---|---|---|---|"
+    );
+    for &prompt in prompts {
+        let ours = measured.get(&(OURS.to_owned(), prompt)).map(|rates| median(rates));
+        for ((name, _), rates) in measured.iter().filter(|((_, length), _)| *length == prompt) {
+            let Rates { prefill, decode } = median(rates);
+            let (by_prefill, by_decode) =
+                ours.map_or((0.0, 0.0), |ours| (ours.prefill / prefill, ours.decode / decode));
+            println!("| {name} | {prompt} | {prefill:.1} | {decode:.1} | {by_prefill:.2} | {by_decode:.2} |");
+        }
+    }
+}
+
+fn median(rates: &[Rates]) -> Rates {
+    let middle = |of: fn(&Rates) -> f64| {
+        let mut values: Vec<_> = rates.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or_default()
+    };
+    Rates { prefill: middle(|rates| rates.prefill), decode: middle(|rates| rates.decode) }
+}
+
+/// The bytes that a token reads of a model: all files of its weights.
+fn weights(model: &Path) -> Result<f64> {
+    let sizes = std::fs::read_dir(model)?.map(|entry| {
+        let entry = entry?;
+        let is_weights = entry.file_name().to_string_lossy().starts_with("model.onnx");
+        Ok(if is_weights { entry.metadata()?.len() } else { 0 })
+    });
+    Ok(sizes.sum::<Result<u64>>()? as f64)
+}
+
+/// The model that a script makes, made now where it is not there.
+fn made(python: &Path, maker: &str, model: PathBuf) -> Result<PathBuf> {
+    if !model.exists() {
+        command::run(Command::new(python).arg(script(maker)).arg(&model))?;
+    }
+    Ok(model)
+}
+
+/// The Python that has the peers; made on first use. `ALLOQUY_PEERS_PYTHON` names another.
+fn python(folder: &Path) -> Result<PathBuf> {
+    if let Some(python) = std::env::var_os("ALLOQUY_PEERS_PYTHON") {
+        return Ok(python.into());
+    }
+    let environment = folder.join("venv");
+    let python = environment.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    if !python.exists() {
+        std::fs::create_dir_all(folder)?;
+        command::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+        let requirements = script("requirements.txt");
+        command::run(
+            Command::new(&python).args(["-m", "pip", "install", "--requirement"]).arg(requirements),
+        )?;
+    }
+    Ok(python)
+}
+
+fn script(name: &str) -> PathBuf {
+    root().join("xtask/peers").join(name)
+}
+
+fn printed(command: &mut Command) -> Result<String> {
+    let (text, ended) = command::tee(command)?;
+    ended.map(|()| text)
+}
+
+fn parsed(text: &str) -> Result<Value> {
+    serde_json::from_str(text)
+        .map_err(|error| Error::new(format!("{text:?} is not what was to be measured: {error}")))
+}
+
+fn list(numbers: &[usize], between: &str) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(between)
+}
