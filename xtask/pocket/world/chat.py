@@ -152,4 +152,4 @@ def one_word(draw):
 def chat(draw):
     """Any chat."""
     makers = [plain, sums, with_tools, under_order, styled, one_word]
-    return draw.random.choices(makers, [34, 18, 28, 9, 8, 6])[0](draw)
+    return draw.random.choices(makers, [32, 18, 30, 11, 8, 8])[0](draw)

@@ -149,7 +149,7 @@ def related(wanted, other):
     return bool(words[0] & words[1]) or "the web" in other.description
 
 
-LAST = [one_call] * 6 + [one_result] * 2 + [two_calls] * 4 + [two_results] + [none_needed] * 2 + [none_fits] * 5
+LAST = [one_call] * 6 + [one_result] * 2 + [two_calls] * 6 + [two_results] + [none_needed] * 2 + [none_fits] * 5
 # What is over when the next thing is said.
 WHOLE = [one_result] * 5 + [two_results] * 3 + [none_needed] + [none_fits] * 3
 
