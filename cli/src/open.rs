@@ -171,6 +171,9 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
     }
+    if let Some(waiting) = arguments.waiting {
+        builder = builder.waiting(waiting.into());
+    }
     Ok(Arc::new(builder.load()?))
 }
 

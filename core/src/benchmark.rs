@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::cancel::Cancel;
 use crate::engine::{Engine, Session, Step};
 use crate::prompt::Unit;
+use crate::sampling::{Sampler, SamplingOptions};
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
@@ -62,14 +63,24 @@ pub struct BenchmarkRun {
     pub prefill: Duration,
     /// How long the copies of the session took that the other replies go on in.
     pub fork: Duration,
-    /// How long the tokens of all replies took.
+    /// How long the tokens of all replies took, drawing them included.
     pub decode: Duration,
+    /// How long one step took, a token of each reply: the median, which a disturbed machine moves less than the sum.
+    pub step: Duration,
+    /// How much of `decode` the runtime computed; `None` where the engine does not tell.
+    pub computing: Option<Duration>,
 }
 
 impl BenchmarkRun {
     /// Returns tokens of the prompt a second.
     pub fn prefill_rate(&self) -> f64 {
         self.prompt as f64 / self.prefill.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    /// Returns the share of `decode` that the runtime did not compute: feeding it, reading its logits, drawing.
+    pub fn overhead(&self) -> Option<f64> {
+        let share = self.computing?.as_secs_f64() / self.decode.as_secs_f64().max(f64::MIN_POSITIVE);
+        Some((1.0 - share).max(0.0))
     }
 
     /// Returns how long the first token took; drawing it is not counted.
@@ -89,13 +100,15 @@ impl BenchmarkRun {
 }
 
 impl Benchmark {
-    /// Measures an engine; `progress` is told what comes next.
+    /// Measures an engine, after a short run that is not counted; `progress` is told what comes next.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a zero, [`ErrorKind::ContextOverflow`] for a prompt that leaves no room for its reply, and
     /// those of the engine.
     pub fn run(&self, engine: &dyn Engine, progress: &mut dyn FnMut(String)) -> Result<BenchmarkReport> {
         self.check(engine)?;
+        // What an engine sets up when it first computes is no part of any run.
+        Self { generated: 1, ..self.clone() }.measure(engine, 1, 1)?;
         let mut runs = Vec::new();
         for &prompt in &self.prompts {
             for &together in &self.together {
@@ -142,22 +155,36 @@ impl Benchmark {
         let (fork, copies) = timed(|| (1..together).map(|_| trunk.fork()).collect::<Result<Vec<_>>>());
         let mut sessions = copies?;
         sessions.push(trunk);
-        let (decode, written) =
-            timed(|| tokens.iter().try_for_each(|unit| step(engine, &mut sessions, unit)));
-        written?;
-        let generated = self.generated;
-        Ok(BenchmarkRun { prompt, together, generated, prefill, fork, decode })
+        let mut greedy =
+            Sampler::new(&SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() })?;
+        let before = engine.computing();
+        let steps = tokens.iter().map(|unit| {
+            let (took, stepped) = timed(|| step(engine, &mut sessions, unit, &mut greedy));
+            stepped.map(|()| took)
+        });
+        let mut steps = steps.collect::<Result<Vec<_>>>()?;
+        let computing = engine.computing().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let (decode, generated) = (steps.iter().sum(), self.generated);
+        steps.sort_unstable();
+        let step = steps.get(steps.len() / 2).copied().unwrap_or_default();
+        Ok(BenchmarkRun { prompt, together, generated, prefill, fork, decode, step, computing })
     }
 }
 
-fn step(engine: &dyn Engine, sessions: &mut [Box<dyn Session>], unit: &Unit) -> Result<()> {
-    match sessions {
-        [alone] => alone.forward(std::slice::from_ref(unit), &Cancel::default()).map(drop),
-        several => {
-            let steps = several.iter_mut().map(|session| Step { session: &mut **session, unit });
-            engine.forward_many(&mut steps.collect::<Vec<_>>())
-        }
+/// One token of each reply: computed, and the next one drawn as a reply would draw it, although another one follows.
+fn step(
+    engine: &dyn Engine,
+    sessions: &mut [Box<dyn Session>],
+    unit: &Unit,
+    greedy: &mut Sampler,
+) -> Result<()> {
+    if let [alone] = sessions {
+        alone.forward(std::slice::from_ref(unit), &Cancel::default())?;
+    } else {
+        let steps = sessions.iter_mut().map(|session| Step { session: &mut **session, unit });
+        engine.forward_many(&mut steps.collect::<Vec<_>>())?;
     }
+    sessions.iter_mut().try_for_each(|session| greedy.sample(session.logits()).map(drop))
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {

@@ -1,5 +1,7 @@
 //! A model that runs here: an engine makes sessions, a session is one KV cache.
 
+use std::time::Duration;
+
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -89,6 +91,12 @@ pub trait Engine: Send + Sync + Debug {
     /// # Errors
     /// [`ErrorKind::Backend`](crate::ErrorKind::Backend) when there is no memory for one.
     fn open(&self) -> Result<Box<dyn Session>>;
+
+    /// Returns how long its runtime has computed since it was loaded, for all sessions together; `None` where it does not
+    /// count. What a step takes beyond that is ours.
+    fn computing(&self) -> Option<Duration> {
+        None
+    }
 
     /// Returns how many units of a prompt are best computed at once; between two such chunks others get their turn.
     fn prefill_chunk(&self) -> usize {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::{Digest, Engine, Error, ErrorKind, ModelInfo, Result, Session, Step, Tokenizer};
 use alloquy_onnx_runtime::{Event, Locator};
@@ -87,6 +88,10 @@ impl Engine for OnnxEngine {
         Ok(Box::new(OnnxSession::new(Arc::clone(&self.decoder), self.chunk)))
     }
 
+    fn computing(&self) -> Option<Duration> {
+        Some(self.decoder.computing())
+    }
+
     fn prefill_chunk(&self) -> usize {
         self.chunk
     }
@@ -104,7 +109,7 @@ impl Engine for OnnxEngine {
 /// let engine = OnnxEngine::builder("models/qwen3-0.6b")
 ///     .runtime(Locator::new().library("/opt/onnxruntime/lib/libonnxruntime.so"))
 ///     .threads(3)
-///     .waiting(Waiting::Sleep)
+///     .waiting(Waiting::Spin)
 ///     .graph_type("q4")
 ///     .on_event(|event| eprintln!("{event}"))
 ///     .load()?;
@@ -178,7 +183,7 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets how threads wait for work.
+    /// Sets how threads wait for work; asleep unless told otherwise.
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.threads.waiting = waiting;

@@ -50,6 +50,27 @@ pub(crate) struct ModelArguments {
     /// How many threads compute
     #[arg(long, value_name = "N", env = "ALLOQUY_THREADS")]
     pub(crate) threads: Option<usize>,
+
+    /// How threads wait for work: spin, which is fastest on a machine that does nothing else, or sleep; sleep unless set
+    #[arg(long, value_enum, value_name = "HOW", env = "ALLOQUY_WAITING", hide_possible_values = true)]
+    pub(crate) waiting: Option<Waiting>,
+}
+
+/// How threads wait for work.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Waiting {
+    Spin,
+    Sleep,
+}
+
+impl From<Waiting> for alloquy_onnx::Waiting {
+    fn from(waiting: Waiting) -> Self {
+        match waiting {
+            Waiting::Spin => Self::Spin,
+            Waiting::Sleep => Self::Sleep,
+        }
+    }
 }
 
 impl ModelArguments {

@@ -19,7 +19,8 @@ Examples:
   alloquy bench --json | jq '.runs[] | {prompt, together, decode_rate}'
 
 Prompts and replies are arbitrary tokens: speed does not depend on what they say. A prompt's time is the time to the \
-first token. Replies that are written together share each reading of the weights.";
+first token. Replies that are written together share each reading of the weights. The overhead is the part of a \
+reply's time that is not the runtime's.";
 
 /// Measure how fast a model computes prompts and replies
 #[derive(Args, Debug)]
@@ -76,14 +77,15 @@ impl Bench {
 }
 
 fn table(report: &BenchmarkReport) -> String {
-    let head = "  PROMPT  TOGETHER  FIRST TOKEN  PROMPT TOKENS/S  REPLY TOKENS/S\n".to_owned();
+    let head = "  PROMPT  TOGETHER  FIRST TOKEN  PROMPT TOKENS/S  REPLY TOKENS/S  OVERHEAD\n".to_owned();
     report.runs.iter().fold(head, |table, run| table + &line(run))
 }
 
 fn line(run: &BenchmarkRun) -> String {
     let first = run.prefill.as_secs_f64() * 1000.0;
+    let overhead = run.overhead().map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
     format!(
-        "{:>8}  {:>8}  {first:>8.1} ms  {:>15.1}  {:>14.1}\n",
+        "{:>8}  {:>8}  {first:>8.1} ms  {:>15.1}  {:>14.1}  {overhead:>8}\n",
         run.prompt,
         run.together,
         run.prefill_rate(),
@@ -104,5 +106,7 @@ fn value(run: &BenchmarkRun) -> Value {
         "decode_tokens": run.decode_tokens(),
         "decode_seconds": run.decode.as_secs_f64(),
         "decode_rate": run.decode_rate(),
+        "step_seconds": run.step.as_secs_f64(),
+        "overhead": run.overhead(),
     })
 }

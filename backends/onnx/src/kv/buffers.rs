@@ -118,10 +118,10 @@ impl Buffers {
         let host = MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::CPUOutput)?;
         self.binding.bind_output_to_device(&decoder.layout.logits, &host)?;
         let mut session = decoder.lock();
-        let outputs = match feed.options {
-            Some(options) => session.run_binding_with_options(&self.binding, options)?,
-            None => session.run_binding(&self.binding)?,
-        };
+        let outputs = decoder.counted(|| match feed.options {
+            Some(options) => session.run_binding_with_options(&self.binding, options),
+            None => session.run_binding(&self.binding),
+        })?;
         read(&outputs)
     }
 }

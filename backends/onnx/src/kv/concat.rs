@@ -30,10 +30,10 @@ impl ConcatCache {
         let mut compute = || -> ort::Result<Vec<DynValue>> {
             let mut session = decoder.lock();
             let inputs = self.inputs(decoder, run)?;
-            let mut outputs = match run.options {
-                Some(options) => session.run_with_options(inputs, options)?,
-                None => session.run(inputs)?,
-            };
+            let mut outputs = decoder.counted(|| match run.options {
+                Some(options) => session.run_with_options(inputs, options),
+                None => session.run(inputs),
+            })?;
             last_rows(&outputs, &decoder.layout, run.rows, logits)?;
             presents(decoder, &mut outputs)
         };
