@@ -31,8 +31,9 @@ def weights(folder):
 
 
 def tokenizer(folder):
-    """A tokenizer of single bytes: nobody measures it."""
+    """A tokenizer of single bytes: nobody measures it. What is drawn at random has a text all the same."""
     known = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    known += [f"w{place}" for place in range(len(known), shape.VOCABULARY)]
     bytewise = Tokenizer(models.BPE(vocab={token: place for place, token in enumerate(known)}, merges=[]))
     bytewise.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bytewise.decoder = decoders.ByteLevel()
