@@ -10,17 +10,21 @@ mod computed;
 
 use computed::Computed;
 
-/// How much an engine keeps for prompts to come.
+/// How much an engine keeps for prompts to come: every branch and conversation that it has room for.
 ///
 /// ```
 /// use alloquy_core::CacheBudget;
 ///
-/// let budget = CacheBudget { sessions: 8, ..CacheBudget::default() };
-/// assert_eq!(budget.bytes, 2 << 30);
+/// let budget = CacheBudget { bytes: 8 << 30, ..CacheBudget::default() };
+/// assert_eq!(budget.sessions, 32);
 /// ```
+///
+/// ### Why two numbers?
+/// Memory is what a KV cache costs, so that bytes are what is to be limited. A model that does not say how many it takes is
+/// limited by the number alone, and whoever looks for a prompt compares it with what each session holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheBudget {
-    /// How many KV caches there may be, at least one; as many generations advance together.
+    /// How many KV caches there may be, at least one.
     pub sessions: usize,
     /// How many bytes they may take together, as far as sessions say so ([`Session::bytes`](crate::Session::bytes)). One is
     /// kept however large it is, and those in use are never dropped.
@@ -28,9 +32,9 @@ pub struct CacheBudget {
 }
 
 impl Default for CacheBudget {
-    /// Four sessions and 2 GiB.
+    /// 32 sessions and 2 GiB.
     fn default() -> Self {
-        Self { sessions: 4, bytes: 2 << 30 }
+        Self { sessions: 32, bytes: 2 << 30 }
     }
 }
 
@@ -237,11 +241,10 @@ impl Slots {
         &self,
         prompt: &[Unit],
         held: &[&Slot],
-        mut coming: impl Iterator<Item = &'a [Unit]>,
+        coming: impl Iterator<Item = &'a [Unit]>,
     ) -> bool {
-        let all = self.slots.iter().chain(held.iter().copied());
-        let now = all.map(|slot| common_prefix(&slot.resident, prompt)).max().unwrap_or(0);
-        coming.any(|later| common_prefix(later, prompt) > now)
+        let later = coming.map(|later| common_prefix(later, prompt)).max().unwrap_or(0);
+        later > 0 && self.nearest(prompt, held).is_none_or(|(_, now)| later > now)
     }
 
     /// Puts a slot back after use, while `held` others are taken out; the least recently used ones leave when there are too
@@ -259,6 +262,7 @@ impl Slots {
     }
 
     fn chosen(&mut self, engine: &dyn Engine, prompt: &[Unit], held: &[&Slot]) -> Result<Slot> {
+        let gone = || Error::new(ErrorKind::Backend, "a session is gone");
         match self.choose(prompt, held) {
             Choice::Cut(index) => {
                 self.statistics.continued += 1;
@@ -270,15 +274,12 @@ impl Slots {
                 Ok(Slot { session: engine.open()?, resident: Vec::new(), used: 0 })
             }
             Choice::Fork(index) => {
+                let copy = self.slots.get(index).ok_or_else(gone)?.fork()?;
                 self.statistics.forked += 1;
-                let best = self.slots.swap_remove(index);
-                let copy = best.fork()?;
-                self.slots.push(best);
                 self.make_room(held.len());
                 Ok(copy)
             }
             Choice::Replace { copied, dropped } => {
-                let gone = || Error::new(ErrorKind::Backend, "a session is gone");
                 let copy = self.slots.get(copied).ok_or_else(gone)?.fork()?;
                 self.slots.swap_remove(dropped);
                 self.statistics.forked += 1;
@@ -286,10 +287,10 @@ impl Slots {
                 Ok(copy)
             }
             Choice::ForkHeld(index) => {
+                let copy = held.get(index).ok_or_else(gone)?.fork()?;
                 self.statistics.forked += 1;
                 self.make_room(held.len());
-                let gone = || Error::new(ErrorKind::Backend, "a running session is gone");
-                held.get(index).ok_or_else(gone)?.fork()
+                Ok(copy)
             }
         }
     }
@@ -347,6 +348,18 @@ impl Slots {
         slot.resident.len() - shared.unwrap_or(0)
     }
 
+    /// Says whether another slot holds all that this one does.
+    fn is_held_elsewhere(&self, index: usize) -> bool {
+        let Some(Slot { resident, .. }) = self.slots.get(index) else { return false };
+        // From the end: branches of one conversation begin alike for long, and end differently.
+        let holds = |other: &Slot| {
+            let beginning = other.resident.get(..resident.len());
+            beginning.is_some_and(|beginning| beginning.iter().rev().eq(resident.iter().rev()))
+        };
+        let mut others = self.slots.iter().enumerate().filter(|(other, _)| *other != index);
+        resident.is_empty() || others.any(|(_, other)| holds(other))
+    }
+
     /// A slot is about to be added to those that are here, while `held` others are taken out.
     fn make_room(&mut self, held: usize) {
         while !self.slots.is_empty() && self.slots.len() + held >= self.budget.sessions {
@@ -357,7 +370,7 @@ impl Slots {
     /// Drops a slot: one of which others hold everything, or else the least recently used.
     fn evict(&mut self) {
         let slots = self.slots.iter().enumerate();
-        let first = slots.map(|(index, slot)| (self.own(index) > 0, slot.used, index)).min();
+        let first = slots.map(|(index, slot)| (!self.is_held_elsewhere(index), slot.used, index)).min();
         if let Some((.., index)) = first {
             self.slots.swap_remove(index);
             self.statistics.evicted += 1;
