@@ -3,7 +3,7 @@
 use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
-use crate::snapshot::{Snapshot, SnapshotOrigin};
+use crate::snapshot::{Beginning, Snapshot, SnapshotOrigin};
 use crate::{Error, ErrorKind, Result};
 
 mod computed;
@@ -82,11 +82,18 @@ pub(crate) struct Slot {
     pub(crate) session: Box<dyn Session>,
     pub(crate) resident: Vec<Unit>,
     used: u64,
+    /// Whether the session that it was restored from held something else behind all this. Nothing was computed since.
+    went_on: bool,
 }
 
 impl Slot {
     fn fork(&self) -> Result<Self> {
-        Ok(Self { session: self.session.fork()?, resident: self.resident.clone(), used: 0 })
+        Ok(Self { session: self.session.fork()?, resident: self.resident.clone(), ..*self })
+    }
+
+    /// Where a prompt that shares so many units differs from what is held, or was held before a restart.
+    fn first_difference(&self, shared: usize) -> Option<usize> {
+        (shared < self.resident.len() || self.went_on).then_some(shared)
     }
 }
 
@@ -154,7 +161,8 @@ impl Slots {
         };
         let mut slot = self.chosen(engine, prompt, held)?;
         let shared = common_prefix(&slot.resident, prompt);
-        let first_difference = (shared < slot.resident.len()).then_some(shared);
+        let first_difference = slot.first_difference(shared);
+        slot.went_on = false;
         let wanted = shared.min(reusable);
         let kept = slot.session.truncate(wanted)?;
         slot.resident.truncate(kept);
@@ -184,7 +192,9 @@ impl Slots {
         let none = || Error::new(ErrorKind::NotFound, "no session holds anything of this conversation");
         let (slot, shared) = self.nearest(prompt, held).ok_or_else(none)?;
         let units = slot.resident.get(..shared.min(slot.session.resident())).unwrap_or_default();
-        Snapshot::take(origin, units, &*slot.session)
+        // What stands behind the prompt's end is the answer to it, and no difference.
+        let went_on = slot.first_difference(shared).is_some_and(|place| place < prompt.len());
+        Snapshot::of(origin, Beginning { units: units.to_vec(), went_on }, &*slot.session)
     }
 
     /// Adds a session that goes on from a snapshot, unless one holds all of it already. Those in use stay, so that there may
@@ -203,7 +213,8 @@ impl Slots {
             let mut session = engine.open()?;
             session.restore(units, snapshot.state())?;
             self.clock += 1;
-            self.put(Slot { session, resident: units.to_vec(), used: self.clock }, held);
+            let (resident, went_on) = (units.to_vec(), snapshot.went_on());
+            self.put(Slot { session, resident, used: self.clock, went_on }, held);
         }
         Ok(units.len())
     }
@@ -271,7 +282,7 @@ impl Slots {
             Choice::Open => {
                 self.statistics.opened += 1;
                 self.make_room(held.len());
-                Ok(Slot { session: engine.open()?, resident: Vec::new(), used: 0 })
+                Ok(Slot { session: engine.open()?, resident: Vec::new(), used: 0, went_on: false })
             }
             Choice::Fork(index) => {
                 let copy = self.slots.get(index).ok_or_else(gone)?.fork()?;
