@@ -155,15 +155,7 @@ fn recommended(model: &ModelInfo) -> Result<SamplingOptions> {
 
 /// Loads the model alone, without a template and a family.
 pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
-    let mut builder = match arguments.model.as_deref() {
-        Some(path) => named_model(path, notes)?,
-        None => {
-            let builder = pocket::builder()?;
-            pocket::introduce(notes);
-            builder
-        }
-    };
-    let progress = Arc::new(Progress::new(notes));
+    let (mut builder, progress) = begin(arguments, notes)?;
     builder = builder.on_event(move |event| progress.step(event.to_string()));
     let mut providers = arguments.provider.as_deref().unwrap_or(PROVIDER).split(',').map(str::trim);
     builder = builder.provider(providers.next().unwrap_or(PROVIDER));
@@ -177,11 +169,22 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
     Ok(Arc::new(builder.load()?))
 }
 
-fn named_model(path: &Path, notes: Notes) -> Result<OnnxEngineBuilder> {
+/// Says what is loaded, and shows that something is going on from then on.
+fn begin(arguments: &ModelArguments, notes: Notes) -> Result<(OnnxEngineBuilder, Progress)> {
+    let Some(path) = arguments.model.as_deref() else {
+        let builder = pocket::builder()?;
+        pocket::introduce(notes);
+        return Ok((builder, Progress::new(notes)));
+    };
+    let progress = Progress::new(notes);
+    Ok((named_model(path, &progress)?, progress))
+}
+
+fn named_model(path: &Path, progress: &Progress) -> Result<OnnxEngineBuilder> {
     if pocket::is_named(path) {
         return pocket::builder();
     }
-    Progress::new(notes).step(format!("loading {}", path.display()));
+    progress.step(format!("loading {}", path.display()));
     Ok(OnnxEngine::builder(path))
 }
 

@@ -40,9 +40,12 @@ const PROVIDERS: &[Provider] = &[
     provider!("webgpu", ort::ep::WebGPU),
 ];
 
-/// What computes, and in this order what else may where that cannot; never empty.
+/// What computes, and in this order what else may where that cannot.
 #[derive(Debug)]
-pub(crate) struct Providers(Vec<String>);
+pub(crate) struct Providers {
+    first: String,
+    fallbacks: Vec<String>,
+}
 
 /// A graph in the hands of a provider.
 pub(crate) struct Loaded {
@@ -54,11 +57,11 @@ pub(crate) struct Loaded {
 
 impl Providers {
     pub(crate) fn first(name: impl Into<String>) -> Self {
-        Self(vec![name.into()])
+        Self { first: name.into(), fallbacks: Vec::new() }
     }
 
     pub(crate) fn push(&mut self, name: impl Into<String>) {
-        self.0.push(name.into());
+        self.fallbacks.push(name.into());
     }
 
     /// Loads the library: the one that was named, else one for the first provider, else one for the others.
@@ -67,13 +70,13 @@ impl Providers {
         named: Option<&Locator>,
         on_event: &mut dyn FnMut(Event),
     ) -> Result<Environment> {
-        let first = match self.0.first().map(String::as_str) {
-            Some("cuda") => Locator::new().gpu(Gpu::Cuda).policy(Policy::Never),
+        let first = match self.first.as_str() {
+            "cuda" => Locator::new().gpu(Gpu::Cuda).policy(Policy::Never),
             _ => Locator::new(),
         };
         let loaded = environment(named.unwrap_or(&first), on_event);
         match loaded {
-            Err(_) if named.is_none() && self.0.len() > 1 => environment(&Locator::new(), on_event),
+            Err(_) if named.is_none() && !self.fallbacks.is_empty() => environment(&Locator::new(), on_event),
             loaded => loaded,
         }
     }
@@ -83,22 +86,33 @@ impl Providers {
         &self,
         load: impl Fn(&[ExecutionProviderDispatch]) -> Result<Session>,
     ) -> Result<Loaded> {
+        let (mut name, mut rest) = (&self.first, self.fallbacks.iter());
         let mut replaced = Vec::new();
-        for (index, name) in self.0.iter().enumerate() {
-            match provider(name).and_then(|provider| load(&provider)) {
-                Ok(session) => {
-                    let used =
-                        |(asked, reason)| Degradation::ProviderReplaced { asked, used: name.clone(), reason };
-                    let degradations = replaced.into_iter().map(used).collect();
-                    return Ok(Loaded { session, provider: name.clone(), degradations });
-                }
-                Err(error) if error.kind() == ErrorKind::Backend && index + 1 < self.0.len() => {
+        loop {
+            let error = match provider(name).and_then(|provider| load(&provider)) {
+                Ok(session) => return Ok(Loaded::new(session, name, replaced)),
+                Err(error) => error,
+            };
+            match rest.next() {
+                Some(next) if error.kind() == ErrorKind::Backend => {
                     replaced.push((name.clone(), error.to_string()));
+                    name = next;
                 }
-                Err(error) => return Err(error),
+                _ => return Err(error),
             }
         }
-        Err(unknown(""))
+    }
+}
+
+impl Loaded {
+    fn new(session: Session, provider: &str, replaced: Vec<(String, String)>) -> Self {
+        let used =
+            |(asked, reason)| Degradation::ProviderReplaced { asked, used: provider.to_owned(), reason };
+        Self {
+            session,
+            provider: provider.to_owned(),
+            degradations: replaced.into_iter().map(used).collect(),
+        }
     }
 }
 

@@ -17,8 +17,9 @@ use super::{GeneratorOptions, Job, PromptLookup, Work};
 /// Serves an inbox until nobody can write to it any more.
 pub(super) fn serve_all(engine: &dyn Engine, options: GeneratorOptions, inbox: &queue::Receiver<Work>) {
     let slots = Slots::new(options.budget);
-    let lookup = options.lookup;
-    let mut worker = Worker { engine, slots, lookup, waiting: VecDeque::new(), active: VecDeque::new() };
+    let generations = options.generations.clamp(1, slots.capacity());
+    let (waiting, active) = (VecDeque::new(), VecDeque::new());
+    let mut worker = Worker { engine, slots, generations, lookup: options.lookup, waiting, active };
     while worker.receive(inbox) {
         worker.drop_cancelled();
         worker.admit();
@@ -30,6 +31,8 @@ pub(super) fn serve_all(engine: &dyn Engine, options: GeneratorOptions, inbox: &
 struct Worker<'a> {
     engine: &'a dyn Engine,
     slots: Slots,
+    /// How many advance together at most.
+    generations: usize,
     lookup: Option<PromptLookup>,
     /// In the order in which they came.
     waiting: VecDeque<Box<Job>>,
@@ -96,7 +99,7 @@ impl Worker<'_> {
     /// others pass.
     fn admit(&mut self) {
         let mut index = 0;
-        while self.active.len() < self.slots.capacity() {
+        while self.active.len() < self.generations {
             let Some(job) = self.waiting.get(index) else { return };
             if self.is_worth_waiting(&job.prompt.units) {
                 index += 1;
