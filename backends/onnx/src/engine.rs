@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{Digest, Engine, Error, ErrorKind, ModelInfo, Result, Session, Step, Tokenizer};
+use alloquy_core::{
+    Digest, Engine, Error, ErrorKind, LoadPhase, LoadTiming, ModelInfo, Result, Session, Step, Tokenizer,
+};
 use alloquy_onnx_runtime::{Event, Locator};
 
 use crate::decoder::{self, Decoder, Threads, Waiting};
@@ -46,6 +48,7 @@ pub struct OnnxEngine {
     decoder: Arc<Decoder>,
     chunk: usize,
     identity: Digest,
+    timing: LoadTiming,
 }
 
 impl OnnxEngine {
@@ -81,6 +84,10 @@ impl Engine for OnnxEngine {
     /// file longer than 16 MiB its length and 256 samples count.
     fn identity(&self) -> Option<Digest> {
         Some(self.identity)
+    }
+
+    fn load_timing(&self) -> Option<&LoadTiming> {
+        Some(&self.timing)
     }
 
     fn open(&self) -> Result<Box<dyn Session>> {
@@ -215,24 +222,29 @@ impl OnnxEngineBuilder {
     /// out of range, [`ErrorKind::Backend`] when ONNX Runtime or the provider is not to be had.
     pub fn load(mut self) -> Result<OnnxEngine> {
         self.check()?;
-        let parts = self.source.parts(self.graph_type.as_deref())?;
-        let tokenizer = HuggingFaceTokenizer::from_json(&parts.tokenizer)?;
-        let environment = self.providers.environment(self.runtime.as_ref(), &mut self.on_event)?;
+        let mut timing = LoadTiming::default();
+        let parts = timing.measure(LoadPhase::Files, || self.source.parts(self.graph_type.as_deref()))?;
+        let tokenizer =
+            timing.measure(LoadPhase::Tokenizer, || HuggingFaceTokenizer::from_json(&parts.tokenizer))?;
+        let environment = timing.measure(LoadPhase::Runtime, || {
+            self.providers.environment(self.runtime.as_ref(), &mut self.on_event)
+        })?;
         check_windows(&parts.graph_file)?;
-        let Loaded { session, provider, degradations } = self
-            .providers
-            .load(|provider| decoder::load(&environment, &parts.graph, provider, self.threads))?;
+        let load = |provider: &[_]| decoder::load(&environment, &parts.graph, provider, self.threads);
+        let Loaded { session, provider, degradations } =
+            timing.measure(LoadPhase::Graph, || self.providers.load(load))?;
         let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description)?;
         if provider != CPU {
             layout.cache = CacheKind::Concat;
         }
         let context = context_length(&parts.description)?;
-        let identity = identity(&parts, &provider, &loaded_version()?)?;
+        let version = loaded_version()?;
+        let identity = timing.measure(LoadPhase::Identity, || identity(&parts, &provider, &version))?;
         let mut model =
             model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
         model.degradations = degradations;
         let decoder = Arc::new(Decoder::new(session, layout, context));
-        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk, identity })
+        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk, identity, timing })
     }
 
     fn check(&self) -> Result<()> {
