@@ -4,7 +4,7 @@ mod overflow;
 pub(crate) mod pocket;
 mod template;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
@@ -12,12 +12,12 @@ use alloquy_core::{
     ConversationStore, DataProcessor, Degradation, Engine, Error, ErrorKind, LoadPhase, LoadTiming, Manager,
     ManagerBuilder, ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions,
 };
-use alloquy_onnx::{Gpu, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
+use alloquy_onnx::{Gpu, GraphCacheUse, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
 
-use crate::arguments::{ContextPolicy, ModelArguments, StoreArguments};
+use crate::arguments::{ContextPolicy, ModelArguments, OptimizationLevel, StoreArguments};
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::settings::data_folder;
@@ -27,6 +27,9 @@ use template::Template;
 
 /// What computes unless another provider is named.
 pub(crate) const PROVIDER: &str = "cpu";
+
+/// How far graphs are rewritten unless another level is named.
+pub(crate) const OPTIMIZATION: OptimizationLevel = OptimizationLevel::All;
 
 /// The family that takes replies as they are.
 const GENERIC: &str = "generic";
@@ -187,7 +190,36 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
     }
-    Ok(Arc::new(builder.load()?))
+    if let Some(level) = arguments.graph_optimization {
+        builder = builder.graph_optimization(optimization(level));
+    }
+    if arguments.graph_cache {
+        builder = builder.graph_cache(graph_cache()?);
+    }
+    let engine = builder.load()?;
+    match engine.graph_cache() {
+        GraphCacheUse::Off | GraphCacheUse::Read => {}
+        told => notes.say(told),
+    }
+    Ok(Arc::new(engine))
+}
+
+fn optimization(level: OptimizationLevel) -> GraphOptimization {
+    match level {
+        OptimizationLevel::Disable => GraphOptimization::Disable,
+        OptimizationLevel::Basic => GraphOptimization::Basic,
+        OptimizationLevel::Extended => GraphOptimization::Extended,
+        OptimizationLevel::All => GraphOptimization::All,
+    }
+}
+
+/// Returns the folder of optimised graphs.
+fn graph_cache() -> Result<PathBuf> {
+    let folder = alloquy_onnx::cache_folder();
+    let unknown = |source: alloquy_onnx::LocateError| {
+        Error::new(ErrorKind::Invalid, source.to_string()).with_source(source)
+    };
+    Ok(folder.map_err(unknown)?.join("graphs"))
 }
 
 fn named_model(path: &Path, notes: Notes) -> Result<OnnxEngineBuilder> {

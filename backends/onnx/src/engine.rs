@@ -1,7 +1,7 @@
 //! A model loaded with ONNX Runtime: its builder, and the engine. Knows no cache.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy_core::{
@@ -9,9 +9,11 @@ use alloquy_core::{
 };
 use alloquy_onnx_runtime::{Event, Locator};
 
-use crate::decoder::{self, Decoder, Threads, Waiting};
+use crate::decoder::{Decoder, Loading, Threads, Waiting};
+use crate::graph_cache::{self, GraphCache, GraphCacheUse, Made};
 use crate::graph_file::GraphFile;
-use crate::identity::identity;
+use crate::graph_optimization::GraphOptimization;
+use crate::identity::{Ran, graph_digests, identity};
 use crate::layout::{CacheKind, Layout};
 use crate::model_files::ModelFiles;
 use crate::model_info::{context_length, model_info};
@@ -23,7 +25,7 @@ use crate::tokenizer::HuggingFaceTokenizer;
 
 /// The provider that shares main memory with us. A buffer that stays bound is copied to any other device once, when
 /// it is bound, so that a cache there would never be seen to change: for those, what a run gives is fed to the next.
-const CPU: &str = "cpu";
+pub(crate) const CPU: &str = "cpu";
 
 /// How many tokens of a prompt are computed at once, unless told otherwise. A graph gives logits for each of
 /// them, so that a large vocabulary makes a long chunk costly; a shorter one wastes what the kernels are good at.
@@ -49,6 +51,7 @@ pub struct OnnxEngine {
     chunk: usize,
     identity: Digest,
     timing: LoadTiming,
+    graph_cache: GraphCacheUse,
 }
 
 impl OnnxEngine {
@@ -69,6 +72,11 @@ impl OnnxEngine {
     pub fn of_files(files: ModelFiles) -> OnnxEngineBuilder {
         OnnxEngineBuilder::of(Source::Files(files))
     }
+
+    /// Returns what became of the [`graph_cache`](OnnxEngineBuilder::graph_cache) when the model was loaded.
+    pub fn graph_cache(&self) -> &GraphCacheUse {
+        &self.graph_cache
+    }
 }
 
 impl Engine for OnnxEngine {
@@ -80,8 +88,8 @@ impl Engine for OnnxEngine {
         &self.tokenizer
     }
 
-    /// Of the graph and its weights, the files that say how it is fed, the version of ONNX Runtime and the provider. Of a
-    /// file longer than 16 MiB its length and 256 samples count.
+    /// Of the graph and its weights, the files that say how it is fed, the version of ONNX Runtime, the provider and how far
+    /// graphs are optimised. Of a file longer than 16 MiB its length and 256 samples count.
     fn identity(&self) -> Option<Digest> {
         Some(self.identity)
     }
@@ -123,6 +131,8 @@ pub struct OnnxEngineBuilder {
     /// What computes, and what else may where that cannot.
     providers: Providers,
     threads: Threads,
+    optimization: GraphOptimization,
+    graph_cache: Option<GraphCache>,
     prefill_chunk: usize,
     graph_type: Option<String>,
     on_event: Box<dyn FnMut(Event)>,
@@ -135,6 +145,8 @@ impl OnnxEngineBuilder {
             runtime: None,
             providers: Providers::first(CPU),
             threads: Threads::default(),
+            optimization: GraphOptimization::default(),
+            graph_cache: None,
             prefill_chunk: PREFILL_CHUNK,
             graph_type: None,
             on_event: Box::new(|_| {}),
@@ -192,6 +204,33 @@ impl OnnxEngineBuilder {
         self
     }
 
+    /// Sets how far the graph is rewritten when it is loaded; as far as can be by default.
+    #[must_use]
+    pub fn graph_optimization(mut self, level: GraphOptimization) -> Self {
+        self.optimization = level;
+        self
+    }
+
+    /// Keeps optimised graphs in a folder, and takes them from there; by default none are kept.
+    ///
+    /// One is used again for the same model, on the same processor, with the same library alone, and takes as much room as
+    /// the model. What is damaged, or cannot be written, never keeps a model from being loaded:
+    /// [`OnnxEngine::graph_cache`] says what became of it. Only what the processor computes is kept.
+    ///
+    /// ```no_run
+    /// use alloquy_onnx::{GraphCacheUse, OnnxEngine};
+    ///
+    /// let load = || OnnxEngine::builder("models/qwen3-0.6b").graph_cache("cache/graphs").load();
+    /// assert_eq!(load()?.graph_cache(), &GraphCacheUse::Written);
+    /// assert_eq!(load()?.graph_cache(), &GraphCacheUse::Read);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn graph_cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.graph_cache = Some(GraphCache::new(folder.into()));
+        self
+    }
+
     /// Sets how many tokens of a prompt are computed at once; at least 1. Other conversations take their turn between
     /// two such chunks.
     #[must_use]
@@ -230,21 +269,34 @@ impl OnnxEngineBuilder {
             self.providers.environment(self.runtime.as_ref(), &mut self.on_event)
         })?;
         check_windows(&parts.graph_file)?;
-        let load = |provider: &[_]| decoder::load(&environment, &parts.graph, provider, self.threads);
-        let Loaded { session, provider, degradations } =
-            timing.measure(LoadPhase::Graph, || self.providers.load(load))?;
+        let digests = timing.measure(LoadPhase::Identity, || graph_digests(&parts))?;
+        let version = loaded_version()?;
+        let Loaded { loaded, provider, degradations } = timing.measure(LoadPhase::Graph, || {
+            self.providers.load(|provider, providers| {
+                let (threads, optimization) = (self.threads, self.optimization);
+                let environment = &environment;
+                let loading = Loading { environment, providers, threads, optimization, written: None };
+                let ran = Ran { provider, version: &version, optimization };
+                graph_cache::load(
+                    self.graph_cache.as_ref(),
+                    &Made { graph: &parts.graph, digests: &digests, ran },
+                    &loading,
+                )
+            })
+        })?;
+        let (session, graph_cache) = loaded;
         let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description)?;
         if provider != CPU {
             layout.cache = CacheKind::Concat;
         }
         let context = context_length(&parts.description)?;
-        let version = loaded_version()?;
-        let identity = timing.measure(LoadPhase::Identity, || identity(&parts, &provider, &version))?;
+        let ran = Ran { provider: &provider, version: &version, optimization: self.optimization };
+        let identity = identity(&parts, &digests, ran);
         let mut model =
             model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
         model.degradations = degradations;
         let decoder = Arc::new(Decoder::new(session, layout, context));
-        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk, identity, timing })
+        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk, identity, timing, graph_cache })
     }
 
     fn check(&self) -> Result<()> {
@@ -278,6 +330,7 @@ impl fmt::Debug for OnnxEngineBuilder {
             .field("runtime", &self.runtime)
             .field("providers", &self.providers);
         fields.field("threads", &self.threads).field("prefill_chunk", &self.prefill_chunk);
+        fields.field("optimization", &self.optimization).field("graph_cache", &self.graph_cache);
         fields.field("graph_type", &self.graph_type).finish_non_exhaustive()
     }
 }

@@ -4,7 +4,6 @@ use alloquy_core::{Degradation, Error, ErrorKind, Result};
 use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
 use ort::environment::Environment;
 use ort::ep::ExecutionProviderDispatch;
-use ort::session::Session;
 
 use crate::environment::environment;
 
@@ -44,9 +43,9 @@ const PROVIDERS: &[Provider] = &[
 #[derive(Debug)]
 pub(crate) struct Providers(Vec<String>);
 
-/// A graph in the hands of a provider.
-pub(crate) struct Loaded {
-    pub(crate) session: Session,
+/// What was loaded for a provider.
+pub(crate) struct Loaded<T> {
+    pub(crate) loaded: T,
     pub(crate) provider: String,
     /// The providers before it, and why they were not it.
     pub(crate) degradations: Vec<Degradation>,
@@ -78,19 +77,19 @@ impl Providers {
         }
     }
 
-    /// Loads a graph for the first provider that can.
-    pub(crate) fn load(
+    /// Loads a graph for the first provider that can; `load` is given its name, and what to register for it.
+    pub(crate) fn load<T>(
         &self,
-        load: impl Fn(&[ExecutionProviderDispatch]) -> Result<Session>,
-    ) -> Result<Loaded> {
+        load: impl Fn(&str, &[ExecutionProviderDispatch]) -> Result<T>,
+    ) -> Result<Loaded<T>> {
         let mut replaced = Vec::new();
         for (index, name) in self.0.iter().enumerate() {
-            match provider(name).and_then(|provider| load(&provider)) {
-                Ok(session) => {
+            match provider(name).and_then(|provider| load(name, &provider)) {
+                Ok(loaded) => {
                     let used =
                         |(asked, reason)| Degradation::ProviderReplaced { asked, used: name.clone(), reason };
                     let degradations = replaced.into_iter().map(used).collect();
-                    return Ok(Loaded { session, provider: name.clone(), degradations });
+                    return Ok(Loaded { loaded, provider: name.clone(), degradations });
                 }
                 Err(error) if error.kind() == ErrorKind::Backend && index + 1 < self.0.len() => {
                     replaced.push((name.clone(), error.to_string()));

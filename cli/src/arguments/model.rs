@@ -6,6 +6,7 @@ use std::str::FromStr;
 use alloquy_core::Channel;
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::Dialect;
+use clap::builder::BoolishValueParser as Switch;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,31 @@ pub(crate) struct ModelArguments {
     /// How many threads compute
     #[arg(long, value_name = "N", env = "ALLOQUY_THREADS")]
     pub(crate) threads: Option<usize>,
+
+    /// How far the model's graph is rewritten when it is loaded: disable, basic, extended or all; all unless set
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LEVEL",
+        env = "ALLOQUY_GRAPH_OPTIMIZATION",
+        hide_possible_values = true
+    )]
+    pub(crate) graph_optimization: Option<OptimizationLevel>,
+
+    /// Keep the rewritten graph in the cache folder, and load it from there: faster, and twice the room on disk
+    #[arg(long, env = "ALLOQUY_GRAPH_CACHE", value_parser = Switch::new())]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) graph_cache: bool,
+}
+
+/// How far graphs are rewritten.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OptimizationLevel {
+    Disable,
+    Basic,
+    Extended,
+    All,
 }
 
 impl ModelArguments {
