@@ -190,6 +190,9 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
     }
+    if let Some(file) = &arguments.adapter {
+        builder = builder.adapter(file);
+    }
     if let Some(level) = arguments.graph_optimization {
         builder = builder.graph_optimization(optimization(level));
     }

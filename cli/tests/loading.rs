@@ -49,3 +49,11 @@ fn how_far_the_graph_is_rewritten_can_be_said() {
     assert_eq!(wrong.code, Some(2));
     assert!(wrong.err.contains("'most'"), "{}", wrong.err);
 }
+
+#[test]
+fn an_adapter_that_is_not_there_is_a_problem() {
+    let Some(model) = shared::find("models/stories260k") else { return };
+    let ran = program(&model).run(&["doctor", "--adapter", "french.onnx_adapter"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.contains("has no adapter \"french.onnx_adapter\"; it has none"), "{}", ran.out);
+}

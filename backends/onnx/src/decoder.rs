@@ -9,6 +9,7 @@ use ort::ep::ExecutionProviderDispatch;
 use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionOutputs};
 
+use crate::adapter::Adapter;
 use crate::error::{self, Cause};
 use crate::graph_cache::WEIGHTS;
 use crate::graph_optimization::GraphOptimization;
@@ -22,6 +23,7 @@ pub(crate) struct Decoder {
     session: Mutex<Session>,
     pub(crate) layout: Layout,
     pub(crate) context_length: usize,
+    pub(crate) adapter: Adapter,
 }
 
 /// How threads that have nothing to do wait for more.
@@ -55,8 +57,8 @@ pub(crate) struct Loading<'a> {
 }
 
 impl Decoder {
-    pub(crate) fn new(session: Session, layout: Layout, context_length: usize) -> Self {
-        Self { session: Mutex::new(session), layout, context_length }
+    pub(crate) fn new(session: Session, layout: Layout, context_length: usize, adapter: Adapter) -> Self {
+        Self { session: Mutex::new(session), layout, context_length, adapter }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {

@@ -9,6 +9,7 @@ use alloquy_core::{
 };
 use alloquy_onnx_runtime::{Event, Locator};
 
+use crate::adapter::Adapter;
 use crate::decoder::{Decoder, Loading, Threads, Waiting};
 use crate::graph_cache::{self, GraphCache, GraphCacheUse, Made};
 use crate::graph_file::GraphFile;
@@ -20,7 +21,7 @@ use crate::model_info::{context_length, model_info};
 use crate::providers::{Loaded, Providers};
 use crate::runtime::{loaded_version, require_version};
 use crate::session::{OnnxSession, forward_many};
-use crate::source::Source;
+use crate::source::{Source, Wanted};
 use crate::tokenizer::HuggingFaceTokenizer;
 
 /// The provider that shares main memory with us. A buffer that stays bound is copied to any other device once, when
@@ -88,8 +89,8 @@ impl Engine for OnnxEngine {
         &self.tokenizer
     }
 
-    /// Of the graph and its weights, the files that say how it is fed, the version of ONNX Runtime, the provider and how far
-    /// graphs are optimised. Of a file longer than 16 MiB its length and 256 samples count.
+    /// Of the graph and its weights, the files that say how it is fed, the version of ONNX Runtime, the provider, how far
+    /// graphs are optimised, and the adapter. Of a file longer than 16 MiB its length and 256 samples count.
     fn identity(&self) -> Option<Digest> {
         Some(self.identity)
     }
@@ -135,6 +136,7 @@ pub struct OnnxEngineBuilder {
     graph_cache: Option<GraphCache>,
     prefill_chunk: usize,
     graph_type: Option<String>,
+    adapter: Option<PathBuf>,
     on_event: Box<dyn FnMut(Event)>,
 }
 
@@ -149,6 +151,7 @@ impl OnnxEngineBuilder {
             graph_cache: None,
             prefill_chunk: PREFILL_CHUNK,
             graph_type: None,
+            adapter: None,
             on_event: Box::new(|_| {}),
         }
     }
@@ -246,6 +249,24 @@ impl OnnxEngineBuilder {
         self
     }
 
+    /// Adds a low-rank adapter (LoRA) to the model, an `.onnx_adapter` file. A name alone is a file of the model, and must not
+    /// lead out of its folder; whatever has a folder in it, such as `./french.onnx_adapter`, is a path.
+    ///
+    /// The graph needs inputs for what the adapter holds: exporters write them on demand. With another adapter a model has
+    /// another [`identity`](Engine::identity).
+    ///
+    /// ```no_run
+    /// use alloquy_onnx::OnnxEngine;
+    ///
+    /// let engine = OnnxEngine::builder("models/qwen3-0.6b").adapter("french.onnx_adapter").load()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn adapter(mut self, file: impl Into<PathBuf>) -> Self {
+        self.adapter = Some(file.into());
+        self
+    }
+
     /// Sets who hears of the progress when the library is fetched.
     #[must_use]
     pub fn on_event(mut self, listener: impl FnMut(Event) + 'static) -> Self {
@@ -262,7 +283,8 @@ impl OnnxEngineBuilder {
     pub fn load(mut self) -> Result<OnnxEngine> {
         self.check()?;
         let mut timing = LoadTiming::default();
-        let parts = timing.measure(LoadPhase::Files, || self.source.parts(self.graph_type.as_deref()))?;
+        let wanted = Wanted { graph_type: self.graph_type.as_deref(), adapter: self.adapter.as_deref() };
+        let parts = timing.measure(LoadPhase::Files, || self.source.parts(wanted))?;
         let tokenizer =
             timing.measure(LoadPhase::Tokenizer, || HuggingFaceTokenizer::from_json(&parts.tokenizer))?;
         let environment = timing.measure(LoadPhase::Runtime, || {
@@ -285,7 +307,10 @@ impl OnnxEngineBuilder {
             })
         })?;
         let (session, graph_cache) = loaded;
-        let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description)?;
+        let adapter = parts.adapter.as_ref().map(|file| Adapter::read(&file.name, &file.bytes));
+        let adapter = adapter.transpose()?.unwrap_or_default();
+        let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description, &adapter)?;
+        adapter.check(&session, &layout)?;
         if provider != CPU {
             layout.cache = CacheKind::Concat;
         }
@@ -295,7 +320,7 @@ impl OnnxEngineBuilder {
         let mut model =
             model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
         model.degradations = degradations;
-        let decoder = Arc::new(Decoder::new(session, layout, context));
+        let decoder = Arc::new(Decoder::new(session, layout, context, adapter));
         Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk, identity, timing, graph_cache })
     }
 
@@ -331,6 +356,6 @@ impl fmt::Debug for OnnxEngineBuilder {
             .field("providers", &self.providers);
         fields.field("threads", &self.threads).field("prefill_chunk", &self.prefill_chunk);
         fields.field("optimization", &self.optimization).field("graph_cache", &self.graph_cache);
-        fields.field("graph_type", &self.graph_type).finish_non_exhaustive()
+        fields.field("graph_type", &self.graph_type).field("adapter", &self.adapter).finish_non_exhaustive()
     }
 }

@@ -63,6 +63,7 @@ pub(crate) fn identity(parts: &Parts, graph: &[Digest], ran: Ran<'_>) -> Digest 
         lines.push(format!("{name} {}", Digest::of(text.as_bytes())));
     }
     lines.extend(graph.iter().map(Digest::to_string));
+    lines.extend(parts.adapter.iter().map(|adapter| format!("adapter {}", Digest::of(&adapter.bytes))));
     Digest::of(lines.join("\n").as_bytes())
 }
 

@@ -15,6 +15,8 @@
 //! Folders of ONNX Runtime GenAI, optimum and transformers.js are read as they are, or their files in memory; the modules are listed in the
 //! order in which a folder becomes a session.
 
+mod adapter;
+mod adapter_file;
 mod cpu;
 mod decoder;
 mod description;

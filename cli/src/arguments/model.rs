@@ -52,6 +52,10 @@ pub(crate) struct ModelArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_THREADS")]
     pub(crate) threads: Option<usize>,
 
+    /// A low-rank adapter (LoRA) of the model, an .onnx_adapter file: a name alone is a file in the model's folder
+    #[arg(long, value_name = "FILE", env = "ALLOQUY_ADAPTER")]
+    pub(crate) adapter: Option<PathBuf>,
+
     /// How far the model's graph is rewritten when it is loaded: disable, basic, extended or all; all unless set
     #[arg(
         long,
@@ -62,7 +66,7 @@ pub(crate) struct ModelArguments {
     )]
     pub(crate) graph_optimization: Option<OptimizationLevel>,
 
-    /// Keep the rewritten graph in the cache folder, and load it from there: faster, and twice the room on disk
+    /// Keep the rewritten graph in the cache folder, which takes as much room as the model, and load it from there
     #[arg(long, env = "ALLOQUY_GRAPH_CACHE", value_parser = Switch::new())]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) graph_cache: bool,
