@@ -43,6 +43,9 @@ impl Default for Benchmark {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BenchmarkReport {
+    /// How long the first token of all took, in a session of its own: what a backend does once is in it, and in none of the
+    /// runs.
+    pub warm_up: Duration,
     /// How long opening a session took, the median of as many times as each run was measured.
     pub session: Duration,
     /// One for each length of a prompt and each number of replies, in that order.
@@ -107,8 +110,8 @@ impl Benchmark {
     /// those of the engine.
     pub fn run(&self, engine: &dyn Engine, progress: &mut dyn FnMut(String)) -> Result<BenchmarkReport> {
         self.check(engine)?;
-        // What an engine sets up when it first computes is no part of any run.
-        Self { generated: 1, ..self.clone() }.measure(engine, 1, 1)?;
+        progress("first token".to_owned());
+        let warm_up = warm_up(engine)?;
         let mut runs = Vec::new();
         for &prompt in &self.prompts {
             for &together in &self.together {
@@ -117,7 +120,7 @@ impl Benchmark {
                 runs.push(median(measured.collect::<Result<_>>()?)?);
             }
         }
-        Ok(BenchmarkReport { session: self.session(engine)?, runs })
+        Ok(BenchmarkReport { warm_up, session: self.session(engine)?, runs })
     }
 
     fn session(&self, engine: &dyn Engine) -> Result<Duration> {
@@ -169,6 +172,12 @@ impl Benchmark {
         let step = steps.get(steps.len() / 2).copied().unwrap_or_default();
         Ok(BenchmarkRun { prompt, together, generated, prefill, fork, decode, step, computing })
     }
+}
+
+fn warm_up(engine: &dyn Engine) -> Result<Duration> {
+    let (units, mut session) = (babble(engine, 1), engine.open()?);
+    let (took, computed) = timed(|| session.forward(&units, &Cancel::default()).map(drop));
+    computed.map(|()| took)
 }
 
 /// One token of each reply: computed, and the next one drawn as a reply would draw it, although another one follows.

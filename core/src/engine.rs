@@ -12,6 +12,7 @@ use crate::chat_model::Degradation;
 use crate::media::Digest;
 use crate::prompt::Unit;
 use crate::sampling::SamplingOptions;
+use crate::timing::LoadTiming;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
 
@@ -83,6 +84,11 @@ pub trait Engine: Send + Sync + Debug {
     /// Returns what tells this model, run in this way, from every other: what a session's snapshot depends on beside its
     /// units. `None` where that cannot be said, and then there are no snapshots.
     fn identity(&self) -> Option<Digest> {
+        None
+    }
+
+    /// Returns how long loading the model took; `None` where nobody measured it.
+    fn load_timing(&self) -> Option<&LoadTiming> {
         None
     }
 

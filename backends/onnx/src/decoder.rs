@@ -1,5 +1,6 @@
 //! A loaded graph: ONNX Runtime's session, and what its inputs and outputs mean. Holds no cache.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +11,10 @@ use ort::ep::ExecutionProviderDispatch;
 use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionOutputs};
 
+use crate::adapter::Adapter;
 use crate::error::{self, Cause};
+use crate::graph_cache::WEIGHTS;
+use crate::graph_optimization::GraphOptimization;
 use crate::layout::Layout;
 use crate::source::Graph;
 
@@ -21,6 +25,7 @@ pub(crate) struct Decoder {
     session: Mutex<Session>,
     pub(crate) layout: Layout,
     pub(crate) context_length: usize,
+    pub(crate) adapter: Adapter,
     /// Nanoseconds that runs have taken.
     computing: AtomicU64,
 }
@@ -45,9 +50,20 @@ pub(crate) struct Threads {
     pub(crate) waiting: Waiting,
 }
 
+/// How a graph is loaded.
+#[derive(Clone, Copy)]
+pub(crate) struct Loading<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) providers: &'a [ExecutionProviderDispatch],
+    pub(crate) threads: Threads,
+    pub(crate) optimization: GraphOptimization,
+    /// Where it is written to, once it is optimised.
+    pub(crate) written: Option<&'a Path>,
+}
+
 impl Decoder {
-    pub(crate) fn new(session: Session, layout: Layout, context_length: usize) -> Self {
-        Self { session: Mutex::new(session), layout, context_length, computing: AtomicU64::new(0) }
+    pub(crate) fn new(session: Session, layout: Layout, context_length: usize, adapter: Adapter) -> Self {
+        Self { session: Mutex::new(session), layout, context_length, adapter, computing: AtomicU64::new(0) }
     }
 
     /// Does a run and counts its time.
@@ -72,17 +88,13 @@ impl Decoder {
 }
 
 /// Loads a graph.
-pub(crate) fn load(
-    environment: &Environment,
-    graph: &Graph,
-    providers: &[ExecutionProviderDispatch],
-    threads: Threads,
-) -> Result<Session> {
-    let builder = Session::builder(environment).map_err(error::runtime("start a session"))?;
-    let builder = with_threads(builder, threads)?;
-    let named: Vec<_> = providers.iter().map(ExecutionProviderDispatch::name).collect();
+pub(crate) fn load(graph: &Graph, loading: &Loading<'_>) -> Result<Session> {
+    let builder = Session::builder(loading.environment).map_err(error::runtime("start a session"))?;
+    let builder = with_threads(builder, loading.threads)?;
+    let builder = with_optimization(builder, loading)?;
+    let named: Vec<_> = loading.providers.iter().map(ExecutionProviderDispatch::name).collect();
     let action = format!("use the execution provider {}", named.join(", "));
-    let mut builder = builder.with_execution_providers(providers).map_err(error::runtime(&action))?;
+    let mut builder = builder.with_execution_providers(loading.providers).map_err(error::runtime(&action))?;
     let session = match graph {
         Graph::File(path) => builder.commit_from_file(path),
         Graph::Bytes { bytes, .. } => builder.commit_from_memory(bytes),
@@ -100,6 +112,24 @@ fn with_threads(mut builder: SessionBuilder, threads: Threads) -> Result<Session
     }
     let spins = threads.waiting == Waiting::Spin;
     builder.with_intra_op_spinning(spins).map_err(error::runtime("set how threads wait"))
+}
+
+/// How long a tensor has to be to be written beside the graph, in bytes.
+const LONG: &str = "1024";
+
+fn with_optimization(builder: SessionBuilder, loading: &Loading<'_>) -> Result<SessionBuilder> {
+    let builder = builder.with_optimization_level(loading.optimization.level());
+    let builder = builder.map_err(error::runtime("set how far it optimises graphs"))?;
+    let Some(path) = loading.written else { return Ok(builder) };
+    let failed = || error::runtime("set where it writes the optimised graph");
+    // Without the name of a file of its own, the graph would go on naming the model's weights, from another folder.
+    let builder = builder
+        .with_config_entry("session.optimized_model_external_initializers_file_name", WEIGHTS)
+        .map_err(failed())?;
+    let builder = builder
+        .with_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", LONG)
+        .map_err(failed())?;
+    builder.with_optimized_model_path(path).map_err(failed())
 }
 
 /// Says whose fault it is that a graph could not be loaded.

@@ -6,6 +6,7 @@
 use alloquy_core::{Error, Result};
 use ort::value::{Outlet, TensorElementType, ValueType};
 
+use crate::adapter::Adapter;
 use crate::description::{Description, Place};
 use crate::error::{model, unsupported};
 
@@ -76,7 +77,12 @@ const COUNTED_FROM_ONE: [&str; 3] = ["gemma3", "gemma3_text", "paligemma"];
 
 impl Layout {
     /// Reads the layout of a graph.
-    pub(crate) fn read(inputs: &[Outlet], outputs: &[Outlet], description: &Description) -> Result<Self> {
+    pub(crate) fn read(
+        inputs: &[Outlet],
+        outputs: &[Outlet],
+        description: &Description,
+        adapter: &Adapter,
+    ) -> Result<Self> {
         let graph = Graph { inputs, outputs, description };
         let slots = graph.slots()?;
         let logits = graph.output_name("logits");
@@ -92,7 +98,7 @@ impl Layout {
             takes_rows: graph.takes_rows(),
             slots,
         };
-        graph.without_strangers(&layout)?;
+        graph.without_strangers(&layout, adapter)?;
         Ok(layout)
     }
 
@@ -101,7 +107,8 @@ impl Layout {
         self.slots.iter().map(|slot| slot.heads * slot.width * size_of::<f32>()).sum()
     }
 
-    fn knows(&self, input: &str) -> bool {
+    /// Says whether an input is fed at every run, adapter or not.
+    pub(crate) fn knows(&self, input: &str) -> bool {
         let optional = [&self.attention_mask, &self.num_logits_to_keep, &self.use_cache_branch];
         let mut named = optional.into_iter().flatten().chain([&self.input_ids]);
         let positions = self.position_ids.as_ref().is_some_and(|positions| positions.name == input);
@@ -243,8 +250,9 @@ impl Graph<'_> {
     }
 
     /// An input that nobody feeds would fail at the first run; say so at once.
-    fn without_strangers(&self, layout: &Layout) -> Result<()> {
-        let mut strangers = self.inputs.iter().filter(|input| !layout.knows(input.name())).peekable();
+    fn without_strangers(&self, layout: &Layout, adapter: &Adapter) -> Result<()> {
+        let is_strange = |input: &&Outlet| !layout.knows(input.name()) && !adapter.feeds(input.name());
+        let mut strangers = self.inputs.iter().filter(is_strange).peekable();
         match strangers.peek() {
             None => Ok(()),
             Some(_) => Err(unsupported(format!(

@@ -4,7 +4,6 @@ use alloquy_core::{Degradation, Error, ErrorKind, Result};
 use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
 use ort::environment::Environment;
 use ort::ep::ExecutionProviderDispatch;
-use ort::session::Session;
 
 use crate::environment::environment;
 
@@ -47,9 +46,9 @@ pub(crate) struct Providers {
     fallbacks: Vec<String>,
 }
 
-/// A graph in the hands of a provider.
-pub(crate) struct Loaded {
-    pub(crate) session: Session,
+/// What was loaded for a provider.
+pub(crate) struct Loaded<T> {
+    pub(crate) loaded: T,
     pub(crate) provider: String,
     /// The providers before it, and why they were not it.
     pub(crate) degradations: Vec<Degradation>,
@@ -81,16 +80,16 @@ impl Providers {
         }
     }
 
-    /// Loads a graph for the first provider that can.
-    pub(crate) fn load(
+    /// Loads a graph for the first provider that can; `load` is given its name, and what to register for it.
+    pub(crate) fn load<T>(
         &self,
-        load: impl Fn(&[ExecutionProviderDispatch]) -> Result<Session>,
-    ) -> Result<Loaded> {
+        load: impl Fn(&str, &[ExecutionProviderDispatch]) -> Result<T>,
+    ) -> Result<Loaded<T>> {
         let (mut name, mut rest) = (&self.first, self.fallbacks.iter());
         let mut replaced = Vec::new();
         loop {
-            let error = match provider(name).and_then(|provider| load(&provider)) {
-                Ok(session) => return Ok(Loaded::new(session, name, replaced)),
+            let error = match provider(name).and_then(|provider| load(name, &provider)) {
+                Ok(loaded) => return Ok(Loaded::new(loaded, name, replaced)),
                 Err(error) => error,
             };
             match rest.next() {
@@ -104,15 +103,11 @@ impl Providers {
     }
 }
 
-impl Loaded {
-    fn new(session: Session, provider: &str, replaced: Vec<(String, String)>) -> Self {
+impl<T> Loaded<T> {
+    fn new(loaded: T, provider: &str, replaced: Vec<(String, String)>) -> Self {
         let used =
             |(asked, reason)| Degradation::ProviderReplaced { asked, used: provider.to_owned(), reason };
-        Self {
-            session,
-            provider: provider.to_owned(),
-            degradations: replaced.into_iter().map(used).collect(),
-        }
+        Self { loaded, provider: provider.to_owned(), degradations: replaced.into_iter().map(used).collect() }
     }
 }
 

@@ -51,6 +51,9 @@ impl Buffers {
                 binding.bind_input(&slot.past, tensor)?;
                 binding.bind_output(&slot.present, tensor)?;
             }
+            for (name, tensor) in decoder.adapter.tensors() {
+                binding.bind_input(name, tensor)?;
+            }
             Ok(binding)
         };
         let binding = bind().map_err(error::runtime("bind a cache"))?;

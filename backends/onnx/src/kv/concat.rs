@@ -52,7 +52,9 @@ impl ConcatCache {
         let feeds = feeds.map(|(name, value)| (Cow::from(name), SessionInputValue::from(value)));
         let pasts = decoder.layout.slots.iter().zip(self.values.iter());
         let pasts = pasts.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));
-        Ok(feeds.chain(pasts).collect())
+        let adapter = decoder.adapter.tensors();
+        let adapter = adapter.map(|(name, tensor)| (Cow::from(name), SessionInputValue::from(tensor)));
+        Ok(feeds.chain(pasts).chain(adapter).collect())
     }
 
     pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
