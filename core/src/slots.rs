@@ -55,6 +55,9 @@ pub struct CacheStatistics {
     pub continued: usize,
     /// How many went on in a copy, because what it was copied from is worth keeping.
     pub forked: usize,
+    /// How many bytes sessions have copied to go on ([`Session::copied`](crate::Session::copied)), as far as they say so;
+    /// without those whose call failed.
+    pub copied: usize,
     /// How many sessions were dropped because others needed the room.
     pub evicted: usize,
     /// Units of all prompts that were held already.
@@ -78,11 +81,22 @@ pub(crate) struct Slot {
     pub(crate) session: Box<dyn Session>,
     pub(crate) resident: Vec<Unit>,
     used: u64,
+    /// How many of the bytes that its session has copied are counted.
+    counted: usize,
 }
 
 impl Slot {
+    fn new(session: Box<dyn Session>, resident: Vec<Unit>) -> Self {
+        Self { session, resident, used: 0, counted: 0 }
+    }
+
     fn fork(&self) -> Result<Self> {
-        Ok(Self { session: self.session.fork()?, resident: self.resident.clone(), used: 0 })
+        Ok(Self::new(self.session.fork()?, self.resident.clone()))
+    }
+
+    /// How many bytes its session has copied that are not counted.
+    fn uncounted(&self) -> usize {
+        self.session.copied().saturating_sub(self.counted)
     }
 }
 
@@ -127,7 +141,8 @@ impl Slots {
     /// Returns what there is, with `held` slots taken out.
     pub(crate) fn statistics(&self, held: &[&Slot]) -> CacheStatistics {
         let (sessions, bytes) = (self.slots.len() + held.len(), self.bytes(held));
-        CacheStatistics { sessions, bytes, ..self.statistics }
+        let copied = self.statistics.copied + held.iter().map(|slot| slot.uncounted()).sum::<usize>();
+        CacheStatistics { sessions, bytes, copied, ..self.statistics }
     }
 
     fn bytes(&self, held: &[&Slot]) -> usize {
@@ -199,7 +214,7 @@ impl Slots {
             let mut session = engine.open()?;
             session.restore(units, snapshot.state())?;
             self.clock += 1;
-            self.put(Slot { session, resident: units.to_vec(), used: self.clock }, held);
+            self.put(Slot { used: self.clock, ..Slot::new(session, units.to_vec()) }, held);
         }
         Ok(units.len())
     }
@@ -248,6 +263,8 @@ impl Slots {
     /// many, or they are too large.
     pub(crate) fn put(&mut self, mut slot: Slot, held: &[&Slot]) {
         slot.resident.truncate(slot.session.resident());
+        self.statistics.copied += slot.uncounted();
+        slot.counted = slot.session.copied();
         self.computed.note(&slot.resident);
         self.slots.push(slot);
         while self.slots.len() + held.len() > self.budget.sessions {
@@ -267,7 +284,7 @@ impl Slots {
             Choice::Open => {
                 self.statistics.opened += 1;
                 self.make_room(held.len());
-                Ok(Slot { session: engine.open()?, resident: Vec::new(), used: 0 })
+                Ok(Slot::new(engine.open()?, Vec::new()))
             }
             Choice::Fork(index) => {
                 self.statistics.forked += 1;
