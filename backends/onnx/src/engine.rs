@@ -77,8 +77,8 @@ impl Engine for OnnxEngine {
         &self.tokenizer
     }
 
-    /// Of the graph and its weights, the files that say how it is fed, the version of ONNX Runtime and the provider. Of a
-    /// file longer than 16 MiB its length and 256 samples count.
+    /// Of the graph and its weights, the files that say how it is fed, the numbers of its cache, the version of ONNX Runtime
+    /// and the provider. Of a file longer than 16 MiB its length and 256 samples count.
     fn identity(&self) -> Option<Digest> {
         Some(self.identity)
     }
@@ -227,7 +227,7 @@ impl OnnxEngineBuilder {
             layout.cache = CacheKind::Concat;
         }
         let context = context_length(&parts.description)?;
-        let identity = identity(&parts, &provider, &loaded_version()?)?;
+        let identity = identity(&parts, &layout.slots, &provider, &loaded_version()?)?;
         let mut model =
             model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
         model.degradations = degradations;

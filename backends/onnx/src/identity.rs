@@ -1,7 +1,7 @@
 //! What tells a model, run in one way, from every other. Loads nothing.
 //!
 //! A state that was computed once is worth something only where it would be computed again to the bit, so whatever can
-//! change a bit counts: the graph, its weights, how tokens are fed to it, and what runs it.
+//! change a bit counts: the graph, its weights, how tokens are fed to it, the numbers of its cache, and what runs it.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -10,6 +10,7 @@ use std::path::Path;
 use alloquy_core::{Digest, Result};
 
 use crate::error::unreadable;
+use crate::layout::Slot;
 use crate::source::{Graph, Parts};
 
 /// The description files that say how a graph is fed.
@@ -24,8 +25,9 @@ const SAMPLES: u64 = 256;
 const SAMPLE: u64 = 64 << 10;
 
 /// Returns what tells a model from every other, as `provider` of ONNX Runtime `version` runs it.
-pub(crate) fn identity(parts: &Parts, provider: &str, version: &str) -> Result<Digest> {
+pub(crate) fn identity(parts: &Parts, slots: &[Slot], provider: &str, version: &str) -> Result<Digest> {
     let mut lines = vec![format!("onnx runtime {version} on {provider}")];
+    lines.extend(slots.iter().map(|slot| format!("{} of {}", slot.past, slot.element.kind())));
     for (name, text) in FED_BY.iter().filter_map(|name| parts.files.get_key_value(*name)) {
         lines.push(format!("{name} {}", Digest::of(text.as_bytes())));
     }

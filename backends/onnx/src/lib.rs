@@ -17,6 +17,7 @@
 
 mod decoder;
 mod description;
+mod element;
 mod engine;
 mod environment;
 mod error;
