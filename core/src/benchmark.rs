@@ -64,7 +64,7 @@ pub struct BenchmarkRun {
     pub generated: usize,
     /// How long the prompt took: the time to the first token, but for drawing it.
     pub prefill: Duration,
-    /// How long the copies of the session took that the other replies go on in.
+    /// How long the forks took that the other replies go on in; what is copied later, when they write, counts there.
     pub fork: Duration,
     /// How long the tokens of all replies took, drawing them included.
     pub decode: Duration,

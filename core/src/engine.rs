@@ -187,12 +187,21 @@ pub trait Session: Any + Send {
     /// [`ErrorKind::Backend`].
     fn truncate(&mut self, length: usize) -> Result<usize>;
 
-    /// Returns how many bytes of memory it takes, about; 0 where it is not known.
+    /// Returns how many bytes of memory it takes, about; 0 where it is not known. Of memory that it shares with forks it
+    /// says its part, so that the sum is what all of them take.
     fn bytes(&self) -> usize {
         0
     }
 
-    /// Copies the session; both go on independently.
+    /// Returns how many bytes of what it holds were copied, since it was opened or forked, so that it could go on: behind
+    /// what a fork still reads, in a larger room, or beside others. 0 where that is not known.
+    fn copied(&self) -> usize {
+        0
+    }
+
+    /// Returns a copy of the session; both go on independently, and so does the other when one is dropped.
+    ///
+    /// Nothing says that bytes are copied at once: a session may put that off until one of the two writes.
     ///
     /// # Errors
     /// [`ErrorKind::Backend`] when there is no memory for one.

@@ -59,6 +59,9 @@ pub struct CacheStatistics {
     pub continued: usize,
     /// How many went on in a copy, because what it was copied from is worth keeping.
     pub forked: usize,
+    /// How many bytes sessions have copied to go on ([`Session::copied`](crate::Session::copied)), as far as they say so;
+    /// without those whose call failed.
+    pub copied: usize,
     /// How many sessions were dropped because others needed the room.
     pub evicted: usize,
     /// Units of all prompts that were held already.
@@ -84,16 +87,27 @@ pub(crate) struct Slot {
     used: u64,
     /// Whether the session that it was restored from held something else behind all this. Nothing was computed since.
     went_on: bool,
+    /// How many of the bytes that its session has copied are counted.
+    counted: usize,
 }
 
 impl Slot {
+    fn new(session: Box<dyn Session>, resident: Vec<Unit>) -> Self {
+        Self { session, resident, used: 0, counted: 0, went_on: false }
+    }
+
     fn fork(&self) -> Result<Self> {
-        Ok(Self { session: self.session.fork()?, resident: self.resident.clone(), ..*self })
+        Ok(Self { went_on: self.went_on, ..Self::new(self.session.fork()?, self.resident.clone()) })
     }
 
     /// Where a prompt that shares so many units differs from what is held, or was held before a restart.
     fn first_difference(&self, shared: usize) -> Option<usize> {
         (shared < self.resident.len() || self.went_on).then_some(shared)
+    }
+
+    /// How many bytes its session has copied that are not counted.
+    fn uncounted(&self) -> usize {
+        self.session.copied().saturating_sub(self.counted)
     }
 }
 
@@ -138,7 +152,8 @@ impl Slots {
     /// Returns what there is, with `held` slots taken out.
     pub(crate) fn statistics(&self, held: &[&Slot]) -> CacheStatistics {
         let (sessions, bytes) = (self.slots.len() + held.len(), self.bytes(held));
-        CacheStatistics { sessions, bytes, ..self.statistics }
+        let copied = self.statistics.copied + held.iter().map(|slot| slot.uncounted()).sum::<usize>();
+        CacheStatistics { sessions, bytes, copied, ..self.statistics }
     }
 
     fn bytes(&self, held: &[&Slot]) -> usize {
@@ -214,7 +229,7 @@ impl Slots {
             session.restore(units, snapshot.state())?;
             self.clock += 1;
             let (resident, went_on) = (units.to_vec(), snapshot.went_on());
-            self.put(Slot { session, resident, used: self.clock, went_on }, held);
+            self.put(Slot { used: self.clock, went_on, ..Slot::new(session, resident) }, held);
         }
         Ok(units.len())
     }
@@ -262,6 +277,8 @@ impl Slots {
     /// many, or they are too large.
     pub(crate) fn put(&mut self, mut slot: Slot, held: &[&Slot]) {
         slot.resident.truncate(slot.session.resident());
+        self.statistics.copied += slot.uncounted();
+        slot.counted = slot.session.copied();
         self.computed.note(&slot.resident);
         self.slots.push(slot);
         while self.slots.len() + held.len() > self.budget.sessions {
@@ -282,7 +299,7 @@ impl Slots {
             Choice::Open => {
                 self.statistics.opened += 1;
                 self.make_room(held.len());
-                Ok(Slot { session: engine.open()?, resident: Vec::new(), used: 0, went_on: false })
+                Ok(Slot::new(engine.open()?, Vec::new()))
             }
             Choice::Fork(index) => {
                 let copy = self.slots.get(index).ok_or_else(gone)?.fork()?;

@@ -228,7 +228,8 @@ fn what_quotes_its_prompt_is_computed_in_few_runs() {
     assert!(kept > text.len() / 2 && kept <= guessed, "{kept} of {guessed} kept");
 }
 
-/// An engine whose sessions say that each unit takes a byte, and keep what they are told to when they are cut back.
+/// An engine whose sessions say that each unit takes a byte, copy them when they are forked, and keep what they are told to
+/// when they are cut back.
 #[derive(Debug)]
 struct Peculiar {
     engine: NoiseEngine,
@@ -238,6 +239,7 @@ struct Peculiar {
 struct PeculiarSession {
     session: Box<dyn Session>,
     kept: fn(resident: usize, length: usize) -> usize,
+    copied: usize,
 }
 
 impl Peculiar {
@@ -262,7 +264,7 @@ impl Engine for Peculiar {
     }
 
     fn open(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(PeculiarSession { session: self.engine.open()?, kept: self.kept }))
+        Ok(Box::new(PeculiarSession { session: self.engine.open()?, kept: self.kept, copied: 0 }))
     }
 }
 
@@ -288,8 +290,12 @@ impl Session for PeculiarSession {
         self.session.resident()
     }
 
+    fn copied(&self) -> usize {
+        self.copied
+    }
+
     fn fork(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(Self { session: self.session.fork()?, kept: self.kept }))
+        Ok(Box::new(Self { session: self.session.fork()?, kept: self.kept, copied: self.resident() }))
     }
 }
 
@@ -312,6 +318,20 @@ fn a_budget_of_bytes_is_kept_and_told() {
     outcome(generator.generate(prompt(100..200), greedy(), 0)).unwrap();
     let told = block_on(generator.statistics()).unwrap();
     assert_eq!((told.sessions, told.bytes), (1, 100));
+}
+
+#[test]
+fn what_sessions_copy_is_told_once() {
+    let generator = Generator::spawn(Arc::new(Peculiar::weighed()), CacheBudget::from(10)).unwrap();
+    let copied = |units| {
+        outcome(generator.generate(prompt(units), greedy(), 0)).unwrap();
+        let told = block_on(generator.statistics()).unwrap();
+        (told.forked, told.copied)
+    };
+    assert_eq!(copied((0..20).collect::<Vec<_>>()), (0, 0));
+    assert_eq!(copied((0..10).chain([7]).collect()), (1, 20));
+    assert_eq!(copied((0..10).chain([7, 8]).collect()), (1, 20));
+    assert_eq!(copied((0..10).chain([8]).collect()), (2, 32));
 }
 
 /// Sessions that fail, or panic, once they have been fed a token.

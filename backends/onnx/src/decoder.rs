@@ -10,6 +10,7 @@ use ort::environment::Environment;
 use ort::ep::ExecutionProviderDispatch;
 use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionOutputs};
+use ort::value::{DynValue, Shape};
 
 use crate::adapter::Adapter;
 use crate::error::{self, Cause};
@@ -149,11 +150,9 @@ pub(crate) fn last_rows(
     rows: usize,
     into: &mut Vec<f32>,
 ) -> ort::Result<()> {
-    let values = logits(outputs, layout, 1)?;
-    let start = values.len().saturating_sub(rows * layout.vocabulary);
-    into.clear();
-    into.extend_from_slice(values.get(start..).unwrap_or_default());
-    Ok(())
+    let (values, count) = logits(outputs, layout, 1)?;
+    let start = count.saturating_sub(rows * layout.vocabulary);
+    layout.logits_element.widen(values, start..count, into)
 }
 
 /// Copies the logits of the last token of one row out of the outputs of a run of several.
@@ -163,19 +162,21 @@ pub(crate) fn row_logits(
     row: usize,
     into: &mut Vec<f32>,
 ) -> ort::Result<()> {
-    let values = logits(outputs, layout, row + 1)?;
+    let (values, _) = logits(outputs, layout, row + 1)?;
     let start = row * layout.vocabulary;
-    into.clear();
-    into.extend_from_slice(values.get(start..start + layout.vocabulary).unwrap_or_default());
-    Ok(())
+    layout.logits_element.widen(values, start..start + layout.vocabulary, into)
 }
 
-/// The logits of a run, of which there must be at least so many rows.
-fn logits<'a>(outputs: &'a SessionOutputs<'_>, layout: &Layout, rows: usize) -> ort::Result<&'a [f32]> {
+/// The logits of a run and their number, of which there must be at least so many rows.
+fn logits<'a>(
+    outputs: &'a SessionOutputs<'_>,
+    layout: &Layout,
+    rows: usize,
+) -> ort::Result<(&'a DynValue, usize)> {
     let missing = || ort::Error::new(format!("{} was not given", layout.logits));
-    let (shape, values) = outputs.get(&layout.logits).ok_or_else(missing)?.try_extract_tensor::<f32>()?;
-    match values.len() >= rows * layout.vocabulary {
-        true => Ok(values),
-        false => Err(ort::Error::new(format!("{} has the shape {shape:?}", layout.logits))),
+    let values = outputs.get(&layout.logits).ok_or_else(missing)?;
+    match values.dtype().tensor_shape().map(Shape::num_elements) {
+        Some(count) if count >= rows * layout.vocabulary => Ok((values, count)),
+        _ => Err(ort::Error::new(format!("{} is {}", layout.logits, values.dtype()))),
     }
 }

@@ -90,8 +90,8 @@ impl Engine for OnnxEngine {
         &self.tokenizer
     }
 
-    /// Of the graph and its weights, the files that say how it is fed, the version of ONNX Runtime, the provider, how far
-    /// graphs are optimised, and the adapter. Of a file longer than 16 MiB its length and 256 samples count.
+    /// Of the graph and its weights, the files that say how it is fed, the numbers of its cache, the version of ONNX Runtime, the
+    /// provider, how far graphs are optimised, and the adapter. Of a file longer than 16 MiB its length and 256 samples count.
     fn identity(&self) -> Option<Digest> {
         Some(self.identity)
     }
@@ -321,7 +321,7 @@ impl OnnxEngineBuilder {
         }
         let context = context_length(&parts.description)?;
         let ran = Ran { provider: &provider, version: &version, optimization: self.optimization };
-        let identity = identity(&parts, &digests, ran);
+        let identity = identity(&parts, &digests, &layout.slots, ran);
         let mut model =
             model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
         model.degradations = degradations;

@@ -1,7 +1,7 @@
 //! What tells a model, run in one way, from every other. Loads nothing.
 //!
 //! A state that was computed once is worth something only where it would be computed again to the bit, so whatever can
-//! change a bit counts: the graph, its weights, how tokens are fed to it, and what runs it.
+//! change a bit counts: the graph, its weights, how tokens are fed to it, the numbers of its cache, and what runs it.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -12,6 +12,7 @@ use alloquy_core::{Digest, Result};
 use crate::cpu::processor;
 use crate::error::unreadable;
 use crate::graph_optimization::GraphOptimization;
+use crate::layout::Slot;
 use crate::source::{Graph, Parts};
 
 /// The description files that say how a graph is fed.
@@ -57,8 +58,9 @@ pub(crate) fn graph_digests(parts: &Parts) -> Result<Vec<Digest>> {
 }
 
 /// Returns what tells a model, whose graph has these digests, from every other.
-pub(crate) fn identity(parts: &Parts, graph: &[Digest], ran: Ran<'_>) -> Digest {
+pub(crate) fn identity(parts: &Parts, graph: &[Digest], slots: &[Slot], ran: Ran<'_>) -> Digest {
     let mut lines = ran.lines();
+    lines.extend(slots.iter().map(|slot| format!("{} of {}", slot.past, slot.element.kind())));
     for (name, text) in FED_BY.iter().filter_map(|name| parts.files.get_key_value(*name)) {
         lines.push(format!("{name} {}", Digest::of(text.as_bytes())));
     }

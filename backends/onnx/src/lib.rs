@@ -20,6 +20,7 @@ mod adapter_file;
 mod cpu;
 mod decoder;
 mod description;
+mod element;
 mod engine;
 mod environment;
 mod error;

@@ -3,9 +3,9 @@
 use alloquy_core::Result;
 use ort::memory::{AllocationDevice, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
-use ort::value::Tensor;
+use ort::value::DynTensor;
 
-use super::{copy_positions, empty_tensor, read_positions, write_positions};
+use super::{empty_tensor, read_positions, write_positions};
 use crate::decoder::Decoder;
 use crate::error;
 use crate::feeds::{Row, feeds};
@@ -26,8 +26,8 @@ pub(super) struct Feed<'a> {
 /// Tensors with room for so many positions in each of so many rows.
 #[derive(Debug)]
 pub(super) struct Buffers {
-    tensors: Vec<Tensor<f32>>,
-    pub(super) rows: usize,
+    tensors: Vec<DynTensor>,
+    rows: usize,
     pub(super) capacity: usize,
     /// Holds on to every tensor as past and as present.
     binding: IoBinding,
@@ -60,50 +60,33 @@ impl Buffers {
         Ok(Self { tensors, rows, capacity, binding })
     }
 
-    /// Copies the first `held` positions of a row of `other` into a row of these.
-    pub(super) fn copy_row(
-        &mut self,
-        row: usize,
-        other: &Self,
-        other_row: usize,
-        held: usize,
-        slots: &[Slot],
-    ) -> Result<()> {
-        let failed = || error::runtime("copy a cache");
-        for ((slot, to), from) in slots.iter().zip(&mut self.tensors).zip(&other.tensors) {
-            let (_, from) = from.try_extract_tensor::<f32>().map_err(failed())?;
-            let (_, to) = to.try_extract_tensor_mut::<f32>().map_err(failed())?;
-            let (from_size, to_size) = (from.len() / other.rows.max(1), to.len() / self.rows.max(1));
-            let from = from.chunks_exact(from_size.max(1)).nth(other_row).unwrap_or_default();
-            let to = to.chunks_exact_mut(to_size.max(1)).nth(row).unwrap_or_default();
-            copy_positions(slot, held, from, to);
-        }
-        Ok(())
-    }
-
-    /// Writes down the first `held` positions of a row.
-    pub(super) fn write_row(
+    /// Appends the first `held` positions of a row in one of the tensors.
+    pub(super) fn write(
         &self,
         row: usize,
+        (number, slot): (usize, &Slot),
         held: usize,
-        slots: &[Slot],
         into: &mut Vec<u8>,
     ) -> Result<()> {
-        for (slot, tensor) in slots.iter().zip(&self.tensors) {
-            let (_, values) = tensor.try_extract_tensor::<f32>().map_err(error::runtime("read a cache"))?;
-            let size = values.len() / self.rows.max(1);
-            let values = values.chunks_exact(size.max(1)).nth(row).unwrap_or_default();
-            write_positions(slot, held, values, into);
-        }
+        let Some(tensor) = self.tensors.get(number) else { return Ok(()) };
+        let bytes = slot.element.bytes(tensor).map_err(error::runtime("read a cache"))?;
+        let size = (bytes.len() / self.rows.max(1)).max(1);
+        write_positions(slot, held, bytes.chunks_exact(size).nth(row).unwrap_or_default(), into);
         Ok(())
     }
 
-    /// Puts `held` positions that were written down into a buffer of one row.
-    pub(super) fn read(&mut self, held: usize, slots: &[Slot], mut state: &[u8]) -> Result<()> {
-        for (slot, tensor) in slots.iter().zip(&mut self.tensors) {
-            let values = tensor.try_extract_tensor_mut::<f32>().map_err(error::runtime("fill a cache"))?.1;
-            read_positions(slot, held, &mut state, values);
-        }
+    /// Takes `held` positions that were written down into a row of one of the tensors.
+    pub(super) fn read(
+        &mut self,
+        row: usize,
+        (number, slot): (usize, &Slot),
+        held: usize,
+        from: &mut &[u8],
+    ) -> Result<()> {
+        let Some(tensor) = self.tensors.get_mut(number) else { return Ok(()) };
+        let bytes = slot.element.bytes_mut(tensor).map_err(error::runtime("fill a cache"))?;
+        let size = (bytes.len() / self.rows.max(1)).max(1);
+        read_positions(slot, held, from, bytes.chunks_exact_mut(size).nth(row).unwrap_or_default());
         Ok(())
     }
 
