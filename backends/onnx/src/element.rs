@@ -80,7 +80,6 @@ impl Element {
     where
         T: TensorValueTypeMarker + ?Sized,
     {
-        into.clear();
         into.resize(range.len(), 0.0);
         match self {
             Self::F32 => into.copy_from_slice(part(tensor.try_extract_tensor()?.1, range)?),

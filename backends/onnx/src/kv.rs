@@ -114,12 +114,16 @@ impl Cache {
     }
 }
 
-/// Makes a tensor of zeros for `positions` in each of `rows`.
+/// Makes a tensor for `positions` in each of `rows`. Nobody reads what was not written: clearing it would cost as much as
+/// computing a few tokens, and would take memory for positions that may never come. Where mistakes are looked for, all of it
+/// is NaN.
 fn empty_tensor(slot: &Slot, rows: usize, positions: usize) -> Result<DynTensor> {
     let shape = [rows as i64, slot.heads as i64, positions as i64, slot.width as i64];
     let tensor = DynTensor::new(&Allocator::default(), slot.element.kind(), shape);
     let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;
-    slot.element.bytes_mut(&mut tensor).map_err(error::runtime("clear a cache"))?.fill(0);
+    if cfg!(debug_assertions) {
+        slot.element.bytes_mut(&mut tensor).map_err(error::runtime("clear a cache"))?.fill(u8::MAX);
+    }
     Ok(tensor)
 }
 

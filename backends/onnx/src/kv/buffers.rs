@@ -1,7 +1,7 @@
 //! Tensors that a graph reads as past and writes as present, with a row for each session in them.
 
 use alloquy_core::Result;
-use ort::memory::{AllocationDevice, AllocatorType, MemoryInfo, MemoryType};
+use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
 use ort::value::DynTensor;
 
@@ -12,7 +12,7 @@ use crate::feeds::{Row, feeds};
 use crate::layout::Slot;
 
 /// How many positions a cache has room for at first.
-const FIRST_CAPACITY: usize = 256;
+pub(super) const FIRST_CAPACITY: usize = 256;
 
 /// What a graph is run on.
 pub(super) struct Feed<'a> {
@@ -29,8 +29,12 @@ pub(super) struct Buffers {
     tensors: Vec<DynTensor>,
     rows: usize,
     pub(super) capacity: usize,
-    /// Holds on to every tensor as past and as present.
+    /// Where the logits of a step go, the token of each row.
+    logits: DynTensor,
+    /// Holds on to every tensor as past and as present, and to the logits while steps follow each other.
     binding: IoBinding,
+    /// Whether the last run was a step.
+    stepped: bool,
 }
 
 /// How much room `needed` positions get, where there was room for `before`.
@@ -57,7 +61,8 @@ impl Buffers {
             Ok(binding)
         };
         let binding = bind().map_err(error::runtime("bind a cache"))?;
-        Ok(Self { tensors, rows, capacity, binding })
+        let logits = step_logits(decoder, rows).map_err(error::runtime("make room for logits"))?;
+        Ok(Self { tensors, rows, capacity, logits, binding, stepped: false })
     }
 
     /// Appends the first `held` positions of a row in one of the tensors.
@@ -100,9 +105,7 @@ impl Buffers {
         for (name, value) in feeds(&decoder.layout, feed.rows, feed.keep)? {
             self.binding.bind_input(name, &value)?;
         }
-        // Bound anew each time: the tensor of the last run would be used again, and has the last run's shape.
-        let host = MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::CPUOutput)?;
-        self.binding.bind_output_to_device(&decoder.layout.logits, &host)?;
+        self.bind_logits(decoder, feed)?;
         let mut session = decoder.lock();
         let outputs = decoder.counted(|| match feed.options {
             Some(options) => session.run_binding_with_options(&self.binding, options),
@@ -110,4 +113,25 @@ impl Buffers {
         })?;
         read(&outputs)
     }
+
+    /// Says where the logits go. Those of a step have one shape, and a place that stays; those of anything else get a new one
+    /// each time, because that of the last run would be used again, and has the last run's shape.
+    fn bind_logits(&mut self, decoder: &Decoder, feed: &Feed<'_>) -> ort::Result<()> {
+        let steps = feed.rows.iter().all(|row| row.tokens.len() == 1);
+        if !steps {
+            let host =
+                MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::CPUOutput)?;
+            self.binding.bind_output_to_device(&decoder.layout.logits, &host)?;
+        } else if !self.stepped {
+            self.binding.bind_output(&decoder.layout.logits, &mut self.logits)?;
+        }
+        self.stepped = steps;
+        Ok(())
+    }
+}
+
+/// Makes a tensor for the logits of one token in each row.
+fn step_logits(decoder: &Decoder, rows: usize) -> ort::Result<DynTensor> {
+    let shape = [rows as i64, 1, decoder.layout.vocabulary as i64];
+    DynTensor::new(&Allocator::default(), decoder.layout.logits_element.kind(), shape)
 }

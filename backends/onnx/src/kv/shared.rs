@@ -11,7 +11,7 @@ use ort::session::SessionOutputs;
 
 use super::Run;
 use super::batch::Batch;
-use super::buffers::{Feed, capacity};
+use super::buffers::{FIRST_CAPACITY, Feed, capacity};
 use super::lease::{Lease, Place};
 use crate::decoder::{Decoder, last_rows};
 use crate::feeds::Row;
@@ -54,7 +54,8 @@ impl SharedCache {
 
     /// Takes in positions that were written down.
     pub(super) fn restored(mut self, decoder: &Decoder, held: usize, state: &[u8]) -> Result<Self> {
-        let batch = Batch::new(decoder, 1, capacity(decoder, held, 0, self.least))?;
+        // With room for what is asked next, or the first thing to do would be to copy it all again.
+        let batch = Batch::new(decoder, 1, capacity(decoder, held + FIRST_CAPACITY, 0, self.least))?;
         let lease = Lease::take(&batch, held)?;
         lease.restore(held, &decoder.layout.slots, state)?;
         self.lease = Some(lease);
