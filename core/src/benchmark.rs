@@ -153,6 +153,7 @@ impl Benchmark {
         let units = babble(engine, prompt + self.generated);
         let (prompt_units, tokens) = units.split_at(prompt);
         let mut trunk = engine.open()?;
+        trunk.reserve(units.len());
         let (prefill, first) = timed(|| trunk.forward(prompt_units, &Cancel::default()).map(drop));
         first?;
         let (fork, copies) = timed(|| (1..together).map(|_| trunk.fork()).collect::<Result<Vec<_>>>());

@@ -161,6 +161,9 @@ pub trait Session: Any + Send {
     /// appended then), [`ErrorKind::Cancelled`] between chunks, [`ErrorKind::Backend`] otherwise.
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]>;
 
+    /// Says how many units will be held before long, so that room for them is made once. A hint; the default ignores it.
+    fn reserve(&mut self, _units: usize) {}
+
     /// Returns the logits behind the last unit that was appended, to work on in place; none before the first.
     ///
     /// They mean nothing after [`Session::truncate`], nor in a fork.

@@ -53,6 +53,14 @@ impl Cache {
         }
     }
 
+    /// Makes the next room that it gets one for so many positions. What a graph gives anew has no room to spare.
+    pub(crate) fn reserve(&mut self, positions: usize) {
+        match self {
+            Self::Shared(cache) => cache.least = cache.least.max(positions),
+            Self::Concat(_) => {}
+        }
+    }
+
     /// Returns its share of a step with others, where its kind can have one: `token` behind the first `held` positions.
     pub(crate) fn share<'a>(
         &'a mut self,

@@ -23,6 +23,8 @@ pub(crate) struct Layout {
     pub(crate) use_cache_branch: Option<String>,
     pub(crate) logits: String,
     pub(crate) logits_element: Element,
+    /// Whether they come in rows of tokens, as the shape `[rows, tokens, vocabulary]` says.
+    pub(crate) logits_in_rows: bool,
     pub(crate) vocabulary: usize,
     /// Every cache tensor.
     pub(crate) slots: Vec<Slot>,
@@ -104,6 +106,7 @@ impl Layout {
             use_cache_branch: graph.optional("use_cache_branch"),
             vocabulary: graph.vocabulary(&logits)?,
             logits_element: graph.logits_element(&logits)?,
+            logits_in_rows: tensor(graph.output(&logits)?)?.1.len() == 3,
             logits,
             cache: graph.cache_kind(),
             takes_rows: graph.takes_rows(),

@@ -115,6 +115,10 @@ impl Session for OnnxSession {
         Ok(&mut self.logits)
     }
 
+    fn reserve(&mut self, units: usize) {
+        self.cache.reserve(units.min(self.decoder.context_length));
+    }
+
     fn logits(&mut self) -> &mut [f32] {
         &mut self.logits
     }

@@ -117,7 +117,7 @@ impl Buffers {
     /// Says where the logits go. Those of a step have one shape, and a place that stays; those of anything else get a new one
     /// each time, because that of the last run would be used again, and has the last run's shape.
     fn bind_logits(&mut self, decoder: &Decoder, feed: &Feed<'_>) -> ort::Result<()> {
-        let steps = feed.rows.iter().all(|row| row.tokens.len() == 1);
+        let steps = decoder.layout.logits_in_rows && feed.rows.iter().all(|row| row.tokens.len() == 1);
         if !steps {
             let host =
                 MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::CPUOutput)?;

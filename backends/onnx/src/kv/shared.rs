@@ -55,7 +55,8 @@ impl SharedCache {
     /// Takes in positions that were written down.
     pub(super) fn restored(mut self, decoder: &Decoder, held: usize, state: &[u8]) -> Result<Self> {
         // With room for what is asked next, or the first thing to do would be to copy it all again.
-        let batch = Batch::new(decoder, 1, capacity(decoder, held + FIRST_CAPACITY, 0, self.least))?;
+        let wanted = (held + FIRST_CAPACITY).min(decoder.context_length).max(held);
+        let batch = Batch::new(decoder, 1, capacity(decoder, wanted, 0, self.least))?;
         let lease = Lease::take(&batch, held)?;
         lease.restore(held, &decoder.layout.slots, state)?;
         self.lease = Some(lease);
