@@ -8,7 +8,7 @@ mod narrow;
 
 use std::path::Path;
 
-use alloquy_core::{Cancel, Engine, ErrorKind, Session, Step, Unit, laws};
+use alloquy_core::{Cancel, Engine, ErrorKind, Piece, Session, Step, Unit, laws};
 use alloquy_onnx::OnnxEngine;
 use common::{feed, likeliest, load, models, units};
 use narrow::{BFLOAT16, FLOAT16, narrow};
@@ -40,7 +40,12 @@ fn caches_of_16_bits_obey_the_laws() {
     for (name, kind, tolerance) in ROUNDED {
         eprintln!("{name} in {kind}");
         let (engine, _folder) = narrowed(&models, name, kind);
-        laws::session::all(&engine, &prompt(), tolerance);
+        let prompt = match name {
+            WINDOWED => prompt(),
+            // Of what it never read, a trained model makes much the same, whatever stands there.
+            _ => engine.tokenizer().encode(&[Piece::Text("Tom and Mia went to the zoo.")]).unwrap(),
+        };
+        laws::session::all(&engine, &prompt, tolerance);
     }
 }
 

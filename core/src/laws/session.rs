@@ -148,9 +148,9 @@ impl Laws<'_> {
 
     /// Whoever writes first, and whoever went back before that.
     fn a_fork_and_its_trunk_see_nothing_of_each_other(&self) {
-        for back in [[0, 0], [2, 0], [0, 2], [2, 2]] {
+        let half = self.units.len() / 2;
+        for back in [[0, 0], [half - 1, 0], [0, half - 1], [2, half - 1]] {
             for swapped in [false, true] {
-                let half = self.units.len() / 2;
                 let mut trunk = self.open();
                 self.feed_some(trunk.as_mut(), half);
                 let fork = checked(trunk.fork());
@@ -164,15 +164,18 @@ impl Laws<'_> {
         }
     }
 
-    /// The first session goes astray before the other writes, and comes back; a third one reads with both of them, and
-    /// outlives them.
+    /// The first session goes astray while the other goes on, in turns, and comes back; a third one reads with both of them,
+    /// and outlives them.
     fn part(&self, [mut first, mut second]: [Box<dyn Session>; 2]) {
         let (third, start) = (checked(second.fork()), first.resident());
         drop(checked(first.fork()));
         let wrong: Vec<_> = self.units.iter().rev().cloned().collect();
-        checked(first.forward(&wrong, &Cancel::default()));
-        let held = second.resident();
-        let logits = self.feed(second.as_mut(), held, 5);
+        let (held, end) = (second.resident(), self.units.len() - 2);
+        let (early, late) = wrong.split_at(2);
+        checked(first.forward(early, &Cancel::default()));
+        checked(second.forward(self.units.get(held..end).unwrap_or_default(), &Cancel::default()));
+        checked(first.forward(late, &Cancel::default()));
+        let logits = self.feed(second.as_mut(), end, 5);
         self.agree(&logits, &self.whole(), "a session whose trunk or fork went astray and one alone");
         let kept = checked(first.truncate(start));
         let logits = self.feed(first.as_mut(), kept, 5);
@@ -188,7 +191,7 @@ impl Laws<'_> {
         self.agree(&logits, &self.whole(), "a fork that outlived all others and a session alone");
     }
 
-    /// One of several that step together is forked, and the fork goes back and astray in steps with the others.
+    /// One of several that step together is forked, and the fork goes astray in steps with the others.
     fn forks_that_step_together_see_nothing_of_each_other(&self) {
         let half = self.units.len() / 2;
         let (mut trunk, mut other) = (self.open(), self.open());
@@ -198,7 +201,6 @@ impl Laws<'_> {
         self.step(&mut [&mut *trunk, &mut *other], stepped.get(half..).unwrap_or_default());
         let mut fork = checked(trunk.fork());
         let mut last = checked(fork.fork());
-        let kept = checked(fork.truncate(half));
         for (unit, wrong) in rest.iter().zip(self.units.iter().rev()) {
             let right = Step { session: &mut *trunk, unit };
             let astray = [&mut fork, &mut other].map(|session| Step { session: &mut **session, unit: wrong });
@@ -206,8 +208,7 @@ impl Laws<'_> {
             checked(self.engine.forward_many(&mut steps));
         }
         self.agree(trunk.logits(), &self.whole(), "a trunk that stepped with its fork and a session alone");
-        checked(fork.truncate(kept));
-        let held = fork.resident();
+        let held = checked(fork.truncate(half));
         let logits = self.feed(fork.as_mut(), held, 5);
         self.agree(&logits, &self.whole(), "a fork that stepped astray and came back and a session alone");
         self.step(&mut [&mut *last, &mut *other], rest);

@@ -82,7 +82,7 @@ impl SharedCache {
         Ok(batch)
     }
 
-    /// Takes the first `held` positions along into a free row of a batch, and returns that.
+    /// Takes the first `held` positions along into a free row of a batch. Where that fails, nothing changes.
     pub(super) fn move_into(&mut self, decoder: &Decoder, batch: &Arc<Batch>, held: usize) -> Result<()> {
         let taken = Lease::take(batch, held)?;
         if let Some(before) = self.lease.as_ref().filter(|_| held > 0) {
