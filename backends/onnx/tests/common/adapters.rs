@@ -63,7 +63,7 @@ fn vector(bytes: &mut Vec<u8>, field: usize, count: usize, elements: &[u8]) {
     point(bytes, field, place);
     number(bytes, count as u32);
     bytes.extend_from_slice(elements);
-    while bytes.len() % 4 != 0 {
+    while !bytes.len().is_multiple_of(4) {
         bytes.push(0);
     }
 }

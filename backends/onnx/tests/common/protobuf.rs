@@ -22,6 +22,7 @@ impl Message {
         self.raw(field, text.as_bytes())
     }
 
+    #[allow(clippy::needless_pass_by_value)] // a message is written where it has its place
     pub fn message(self, field: u64, message: Self) -> Self {
         self.raw(field, &message.0)
     }
