@@ -7,8 +7,10 @@ use crate::snapshot::{Beginning, Snapshot, SnapshotOrigin};
 use crate::{Error, ErrorKind, Result};
 
 mod computed;
+mod spelling;
 
 use computed::Computed;
+use spelling::spells_alike;
 
 /// How much an engine keeps for prompts to come: every branch and conversation that it has room for.
 ///
@@ -163,12 +165,15 @@ impl Slots {
         let shared = common_prefix(&slot.resident, prompt);
         let first_difference = slot.first_difference(shared);
         slot.went_on = false;
+        let (held, coming) = (slot.resident.get(shared..), prompt.get(shared..));
+        let respelled =
+            spells_alike(held.unwrap_or_default(), coming.unwrap_or_default(), engine.tokenizer());
         let wanted = shared.min(reusable);
         let kept = slot.session.truncate(wanted)?;
         slot.resident.truncate(kept);
         self.clock += 1;
         slot.used = self.clock;
-        let miss = self.miss(prompt, wanted, kept);
+        let miss = self.miss(prompt, wanted, kept).or(respelled.then_some(MissReason::Respelled));
         let prompt = prompt.len();
         self.statistics.reused += kept;
         self.statistics.forwarded += prompt - kept;
