@@ -9,10 +9,10 @@ NEUTRAL = ["You are a helpful assistant.", "You are a friendly assistant.", "You
     "You help people with small questions.", "You are an assistant.", "This is a chat with a user.", "Be brief.", "Be a good assistant.", "You are a small language model.", "Keep your answers short."]
 
 # Skills and how often they come up in plain chats.
-PLAIN = [(arithmetic.episode, 9), (facts.episode, 12), (memory.episode, 8), (words.episode, 6), (smalltalk.small_talk, 3), (smalltalk.itself, 3), (facts.unknown, 4), (extraction.episode, 4), (beyond.episode, 3)]
+PLAIN = [(arithmetic.episode, 9), (facts.episode, 9), (memory.episode, 8), (words.episode, 6), (smalltalk.small_talk, 3), (smalltalk.itself, 3), (facts.unknown, 4), (extraction.episode, 4), (beyond.episode, 3)]
 # Those that mean the same under a persona or another system prompt.
 SAFE = [(arithmetic.episode, 3), (facts.episode, 3), (memory.episode, 3), (words.episode, 2)]
-SHORT = [(arithmetic.episode, 1), (facts.episode, 4), (memory.story, 4)]
+SHORT = [(arithmetic.episode, 3), (facts.episode, 4), (memory.story, 5)]
 
 
 # Beside tools nothing is beyond the model as long as one of them might do it.
@@ -152,4 +152,4 @@ def one_word(draw):
 def chat(draw):
     """Any chat."""
     makers = [plain, sums, with_tools, under_order, styled, one_word]
-    return draw.random.choices(makers, [32, 18, 30, 11, 8, 8])[0](draw)
+    return draw.random.choices(makers, [25, 20, 35, 11, 9, 10])[0](draw)

@@ -102,7 +102,7 @@ def town(draw):
 
 def word(draw):
     """A word in lower case, listed or invented."""
-    return draw.one(WORDS) if draw.chance(0.5) else invented(draw)
+    return draw.one(WORDS if draw.chance(0.5) else LOWER) if draw.chance(0.6) else invented(draw)
 
 
 def thing(draw):

@@ -156,9 +156,17 @@ TITLES = [
 
 def emblem(draw):
     """Something short to say again and again."""
-    if draw.chance(0.35):
-        return draw.one(EMBLEMS)
-    words = " ".join(names.word(draw) for _ in range(draw.number(1, 2)))
+    return draw.any([lambda: draw.one(EMBLEMS), lambda: draw.made(lambda: mixed(draw)), lambda: sentence(draw, " ".join(names.word(draw) for _ in range(draw.number(1, 2))))])()
+
+
+def mixed(draw):
+    """Words of emblems in an order that none of them has: ordinary words have to be copied too."""
+    words = [draw.any(draw.any(EMBLEMS).split()).strip(".,!").lower() for _ in range(draw.number(1, 4))]
+    return sentence(draw, draw.any([" ", " ", ", "]).join(words))
+
+
+def sentence(draw, words):
+    """The words with a capital and an end."""
     return words[0].upper() + words[1:] + draw.any(["!", ".", "!", "?"])
 
 

@@ -227,7 +227,7 @@ def numbered(requests, parameters):
 def made_up(draw):
     """A tool that nobody has offered before: a verb, a noun, and what it depends on."""
     verbs, said, describes = draw.any(ACTIONS)
-    noun = draw.one(names.NOUNS) if draw.chance(0.5) else names.invented(draw, 2)
+    noun = draw.one(names.NOUNS if draw.chance(0.6) else names.LOWER) if draw.chance(0.6) else names.invented(draw, 2)
     if draw.chance(0.15):
         noun = f"{draw.one(names.NOUNS)} {noun}"
     places = draw.random.sample(PLACES, draw.any([0, 1, 1, 1, 2, 2]))
@@ -236,7 +236,7 @@ def made_up(draw):
     if len({p.name for p in parameters}) < len(parameters):
         return made_up(draw)
     object_ = noun.replace(" ", "_")
-    name = f"{draw.any(verbs)}_{object_}" if draw.chance(0.85) else f"{object_}_{draw.any(verbs)}"
+    name = f"{draw.any(verbs)}_{object_}" if draw.chance(0.75) else f"{object_}_{draw.any(verbs)}"
     requests = [" ".join([verb, f"the {noun}", *order]) for verb in said for order in (slots, slots[::-1])]
     return Tool(name, f"{describes} the {noun}", parameters, requests, result_of(draw, noun))
 

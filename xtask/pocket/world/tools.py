@@ -11,7 +11,10 @@ QUESTION_WORDS = ("what", "how", "is", "do", "which", "where", "does")
 # A request that begins so is a statement; "please" does not go before it.
 STATEMENT_WORDS = set("i we at on a the it any note: note shopping alarm weather table message definition price directions light".split())
 NO_TOOL = "I have no tool for that."
-FAILURES = ["not found", "no connection", "access denied", "time out", "unknown name", "not available", "wrong input", "no permission"]
+FAILURES = """not found;no connection;access denied;time out;unknown name;not available;wrong input;no permission;no answer;no such name;no space left;
+no access;no network;not allowed;not open;not ready;not possible;too large;too late;too many calls;too many requests;connection lost;connection closed;
+connection refused;wrong name;wrong password;wrong number;unknown user;unknown input;unknown city;server down;server not found;file not found;name not found;
+name taken;name too long;input too long;input missing;password missing;permission denied;permission missing;request denied;try again later;the line is busy""".replace("\n", "").split(";")
 
 
 def asked(draw, request):
@@ -41,7 +44,7 @@ def reading(result):
 def result_for(draw, chosen):
     """What the tool gives back: mostly what it should."""
     if draw.chance(0.08):
-        return {"error": draw.one(FAILURES)}
+        return {"error": draw.one(FAILURES) if draw.chance(0.7) else toolbox.phrase(draw)}
     if draw.chance(0.15):
         return plain_text(draw)
     return toolbox.result_of(draw, "value")(draw) if draw.chance(0.1) else chosen.result(draw)
