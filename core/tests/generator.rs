@@ -315,6 +315,19 @@ fn a_budget_of_bytes_is_kept_and_told() {
 }
 
 #[test]
+fn more_are_kept_than_are_written_together() {
+    let engine = Gated::new(NoiseEngine::new([]));
+    let generator = Generator::spawn(Arc::new(engine.clone()), GeneratorOptions::default()).unwrap();
+    let prompts = (0..12).map(|first| prompt(first * 10..first * 10 + 5));
+    let streams: Vec<_> = prompts.map(|prompt| generator.generate(prompt, greedy(), 12)).collect();
+    engine.open_gate();
+    streams.into_iter().for_each(|stream| drop(outcome(stream).unwrap()));
+    assert_eq!(engine.log().iter().map(|(_, together)| *together).max(), Some(4));
+    let told = block_on(generator.statistics()).unwrap();
+    assert_eq!((told.sessions, told.evicted), (12, 0));
+}
+
+#[test]
 fn a_long_scoring_keeps_no_reply_waiting() {
     let engine = Gated::new(NoiseEngine::new([]));
     let generator = Generator::spawn(Arc::new(engine.clone()), 2).unwrap();
