@@ -4,6 +4,7 @@ use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
 use crate::snapshot::{Beginning, Snapshot, SnapshotOrigin};
+use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorKind, Result};
 
 mod computed;
@@ -161,13 +162,11 @@ impl Slots {
         let Some(reusable) = prompt.len().checked_sub(1) else {
             return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
         };
+        let respelled = self.is_respelled(engine.tokenizer(), prompt, held);
         let mut slot = self.chosen(engine, prompt, held)?;
         let shared = common_prefix(&slot.resident, prompt);
         let first_difference = slot.first_difference(shared);
         slot.went_on = false;
-        let (held, coming) = (slot.resident.get(shared..), prompt.get(shared..));
-        let respelled =
-            spells_alike(held.unwrap_or_default(), coming.unwrap_or_default(), engine.tokenizer());
         let wanted = shared.min(reusable);
         let kept = slot.session.truncate(wanted)?;
         slot.resident.truncate(kept);
@@ -249,6 +248,17 @@ impl Slots {
             false if kept < self.computed.longest(prompt).min(reusable) => Some(MissReason::NotHeld),
             false => None,
         }
+    }
+
+    /// Says whether a session that holds as much of a prompt as any goes on with the prompt's words in other tokens.
+    fn is_respelled(&self, tokenizer: &dyn Tokenizer, prompt: &[Unit], held: &[&Slot]) -> bool {
+        let Some((_, shared)) = self.nearest(prompt, held) else { return false };
+        let coming = prompt.get(shared..).unwrap_or_default();
+        let mut all = self.slots.iter().chain(held.iter().copied());
+        all.any(|slot| {
+            let tail = slot.resident.get(shared..).unwrap_or_default();
+            common_prefix(&slot.resident, prompt) == shared && spells_alike(tail, coming, tokenizer)
+        })
     }
 
     /// Says whether one of the prompts that are being computed (`coming`) begins more like `prompt` than what any session
