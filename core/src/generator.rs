@@ -23,6 +23,7 @@ use crate::{Error, ErrorKind, Result};
 
 mod active;
 mod lookup;
+mod scorer;
 mod worker;
 
 pub use lookup::PromptLookup;
@@ -227,7 +228,8 @@ impl Generator {
 
     /// Says how likely the tokens of each target are behind `prompt`, in a copy of the session that has most of it.
     ///
-    /// Sessions stay as they are. Dropping the future ends the work.
+    /// Sessions stay as they are. It takes turns with generations, a chunk or a target at a time; one scoring waits for
+    /// another. Dropping the future ends the work.
     ///
     /// # Errors
     /// Those of the session; [`ErrorKind::ContextOverflow`] when a target does not fit.

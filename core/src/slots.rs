@@ -4,11 +4,14 @@ use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
 use crate::snapshot::{Beginning, Snapshot, SnapshotOrigin};
+use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorKind, Result};
 
 mod computed;
+mod spelling;
 
 use computed::Computed;
+use spelling::spells_alike;
 
 /// How much an engine keeps for prompts to come: every branch and conversation that it has room for.
 ///
@@ -174,6 +177,7 @@ impl Slots {
         let Some(reusable) = prompt.len().checked_sub(1) else {
             return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
         };
+        let respelled = self.is_respelled(engine.tokenizer(), prompt, held);
         let mut slot = self.chosen(engine, prompt, held)?;
         let shared = common_prefix(&slot.resident, prompt);
         let first_difference = slot.first_difference(shared);
@@ -183,7 +187,7 @@ impl Slots {
         slot.resident.truncate(kept);
         self.clock += 1;
         slot.used = self.clock;
-        let miss = self.miss(prompt, wanted, kept);
+        let miss = self.miss(prompt, wanted, kept).or(respelled.then_some(MissReason::Respelled));
         let prompt = prompt.len();
         self.statistics.reused += kept;
         self.statistics.forwarded += prompt - kept;
@@ -259,6 +263,17 @@ impl Slots {
             false if kept < self.computed.longest(prompt).min(reusable) => Some(MissReason::NotHeld),
             false => None,
         }
+    }
+
+    /// Says whether a session that holds as much of a prompt as any goes on with the prompt's words in other tokens.
+    fn is_respelled(&self, tokenizer: &dyn Tokenizer, prompt: &[Unit], held: &[&Slot]) -> bool {
+        let Some((_, shared)) = self.nearest(prompt, held) else { return false };
+        let coming = prompt.get(shared..).unwrap_or_default();
+        let mut all = self.slots.iter().chain(held.iter().copied());
+        all.any(|slot| {
+            let tail = slot.resident.get(shared..).unwrap_or_default();
+            common_prefix(&slot.resident, prompt) == shared && spells_alike(tail, coming, tokenizer)
+        })
     }
 
     /// Says whether one of the prompts that are being computed (`coming`) begins more like `prompt` than what any session

@@ -122,9 +122,8 @@ impl Cache {
     }
 }
 
-/// Makes a tensor for `positions` in each of `rows`. Nobody reads what was not written: clearing it would cost as much as
-/// computing a few tokens, and would take memory for positions that may never come. Where mistakes are looked for, all of it
-/// is NaN.
+/// Makes a tensor for `positions` in each of `rows`. `ort` clears it, and nobody reads what was not written since; where
+/// mistakes are looked for, all of it is NaN.
 fn empty_tensor(slot: &Slot, rows: usize, positions: usize) -> Result<DynTensor> {
     let shape = [rows as i64, slot.heads as i64, positions as i64, slot.width as i64];
     let tensor = DynTensor::new(&Allocator::default(), slot.element.kind(), shape);
