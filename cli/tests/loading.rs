@@ -12,7 +12,7 @@ use program::Program;
 fn program(model: &Path) -> Program {
     let found = Program::new().run(&["doctor", "--json"]).events().remove(0);
     let checks = found["checks"].as_array().unwrap();
-    let runtime = checks.iter().find(|check| check["name"] == "runtime").unwrap().to_string();
+    let runtime = checks.iter().find(|check| check["check"] == "runtime").unwrap()["found"].as_str().unwrap();
     let library = runtime.split(" at ").nth(1).unwrap().split(", computes").next().unwrap().to_owned();
     let program = Program::new();
     let cache = program.path("cache");
