@@ -1,5 +1,5 @@
 //! How long a stored conversation takes to its next word after a restart: its prompt computed, against what was computed
-//! before put back.
+//! before put back. And how long without a restart, against a question with nothing before it.
 //!
 //! `cargo run --release -p alloquy --example resume -- [MODEL_FOLDER [TOKENS]]`; 2000 tokens unless told otherwise.
 
@@ -39,6 +39,10 @@ async fn measure(tokens: usize) -> Result<()> {
     let cold = round()?;
     let (computed, wanted) = answer(&cold, &path, Instant::now()).await?;
     report("to the first token, computing the prompt", computed);
+    let (next, alone) = (first_token(&cold, &path).await?, first_token(&round()?, &[]).await?);
+    report("to the first token of the next question, with all before it held", next);
+    report("to the first token of that question alone", alone);
+    println!("{:>9.2} times as long", next.as_secs_f64() / alone.as_secs_f64());
     drop(cold);
 
     let resumed = round()?;
@@ -92,6 +96,15 @@ fn conversation(round: &Round, tokens: usize) -> Result<Vec<Message>> {
             return Ok(path);
         }
     }
+}
+
+/// Asks something else, and says how long the first token took.
+async fn first_token(round: &Round, path: &[Message]) -> Result<Duration> {
+    let started = Instant::now();
+    let path = path.iter().cloned().chain([Message::user(SENTENCE)]).collect();
+    let one = SamplingOptions { max_tokens: Some(1), ..SamplingOptions::default() };
+    round.reply(Request::new(Preface::default(), path).sampling(one)).await?.finish().await?;
+    Ok(started.elapsed())
 }
 
 /// Asks once more, and says how long the first token took and what the answer begins with.

@@ -4,20 +4,20 @@ mod overflow;
 pub(crate) mod pocket;
 mod template;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    ConversationStore, DataProcessor, Degradation, Engine, Error, ErrorKind, Manager, ManagerBuilder,
-    ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions,
+    ConversationStore, DataProcessor, Degradation, Engine, Error, ErrorKind, LoadPhase, LoadTiming, Manager,
+    ManagerBuilder, ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions,
 };
-use alloquy_onnx::{Gpu, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
+use alloquy_onnx::{Gpu, GraphCacheUse, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
 
-use crate::arguments::{ContextPolicy, ModelArguments, StoreArguments};
+use crate::arguments::{ContextPolicy, ModelArguments, OptimizationLevel, StoreArguments};
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::settings::data_folder;
@@ -27,6 +27,9 @@ use template::Template;
 
 /// What computes unless another provider is named.
 pub(crate) const PROVIDER: &str = "cpu";
+
+/// How far graphs are rewritten unless another level is named.
+pub(crate) const OPTIMIZATION: OptimizationLevel = OptimizationLevel::All;
 
 /// The family that takes replies as they are.
 const GENERIC: &str = "generic";
@@ -41,6 +44,8 @@ pub(crate) struct Model {
     sampling: SamplingOptions,
     /// What becomes of a conversation that outgrows the context.
     overflow: Overflow,
+    /// How long loading all of it took.
+    pub(crate) loading: LoadTiming,
 }
 
 /// A processor and how it was chosen.
@@ -106,15 +111,23 @@ impl Model {
 
 /// Loads the model for conversations.
 pub(crate) fn model(arguments: &ModelArguments, notes: Notes) -> Result<Model> {
-    let engine = engine(arguments, notes)?;
-    let template = Template::choose(arguments, engine.model())?;
-    let config = arguments.processor();
-    let mut family = family(arguments.family.as_deref(), engine.model(), &config)?;
-    if let Some(source) = &template.source {
-        let info = template::with_source(engine.model(), source.clone());
-        family.processor = alloquy_processors::named_with(family.processor.name(), &info, &config)?;
-    }
-    assemble(engine, template, family)
+    conversing(arguments, engine(arguments, notes)?)
+}
+
+/// Adds to an engine what conversations need.
+pub(crate) fn conversing(arguments: &ModelArguments, engine: Arc<dyn Engine>) -> Result<Model> {
+    let mut loading = engine.load_timing().cloned().unwrap_or_default();
+    let template = loading.measure(LoadPhase::Template, || Template::choose(arguments, engine.model()))?;
+    let family = loading.measure(LoadPhase::Processor, || -> Result<_> {
+        let config = arguments.processor();
+        let mut family = family(arguments.family.as_deref(), engine.model(), &config)?;
+        if let Some(source) = &template.source {
+            let info = template::with_source(engine.model(), source.clone());
+            family.processor = alloquy_processors::named_with(family.processor.name(), &info, &config)?;
+        }
+        Ok(family)
+    })?;
+    assemble(engine, template, family, loading)
 }
 
 /// Loads the model for continuing texts: no chat template, no family.
@@ -122,22 +135,28 @@ pub(crate) fn completion_model(arguments: &ModelArguments, notes: Notes) -> Resu
     let engine = engine(arguments, notes)?;
     let template = Template::completion(engine.model())?;
     let family = family(Some(GENERIC), engine.model(), &DataProcessorConfig::default())?;
-    assemble(engine, template, family)
+    let loading = engine.load_timing().cloned().unwrap_or_default();
+    assemble(engine, template, family, loading)
 }
 
-fn assemble(engine: Arc<dyn Engine>, template: Template, family: Family) -> Result<Model> {
+fn assemble(
+    engine: Arc<dyn Engine>,
+    template: Template,
+    family: Family,
+    mut loading: LoadTiming,
+) -> Result<Model> {
     let format = SamplingOptions {
         stop: template.stop.clone(),
         stop_tokens: template.stop_tokens.iter().map(|token| vec![*token]).collect(),
         ..SamplingOptions::default()
     };
     let sampling = format.or(&recommended(engine.model())?);
-    let round = Round::builder(engine)
+    let builder = Round::builder(engine)
         .template(Arc::clone(&template.template))
         .processor(Arc::clone(&family.processor))
-        .constraints(Llguidance::default())
-        .build()?;
-    Ok(Model { round, template, family, sampling, overflow: Overflow::Error })
+        .constraints(Llguidance::default());
+    let round = loading.measure(LoadPhase::Processor, || builder.build())?;
+    Ok(Model { round, template, family, sampling, overflow: Overflow::Error, loading })
 }
 
 /// What MLC's file recommends, where the files that the engine reads recommend nothing. Its stop texts are its
@@ -155,15 +174,7 @@ fn recommended(model: &ModelInfo) -> Result<SamplingOptions> {
 
 /// Loads the model alone, without a template and a family.
 pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
-    let mut builder = match arguments.model.as_deref() {
-        Some(path) => named_model(path, notes)?,
-        None => {
-            let builder = pocket::builder()?;
-            pocket::introduce(notes);
-            builder
-        }
-    };
-    let progress = Arc::new(Progress::new(notes));
+    let (mut builder, progress) = begin(arguments, notes)?;
     builder = builder.on_event(move |event| progress.step(event.to_string()));
     let mut providers = arguments.provider.as_deref().unwrap_or(PROVIDER).split(',').map(str::trim);
     builder = builder.provider(providers.next().unwrap_or(PROVIDER));
@@ -171,14 +182,60 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
     }
-    Ok(Arc::new(builder.load()?))
+    if let Some(waiting) = arguments.waiting {
+        builder = builder.waiting(waiting.into());
+    }
+    if let Some(file) = &arguments.adapter {
+        builder = builder.adapter(file);
+    }
+    if let Some(level) = arguments.graph_optimization {
+        builder = builder.graph_optimization(optimization(level));
+    }
+    if arguments.graph_cache {
+        builder = builder.graph_cache(graph_cache()?);
+    }
+    let engine = builder.load()?;
+    match engine.graph_cache() {
+        GraphCacheUse::Off | GraphCacheUse::Read => {}
+        told => notes.say(told),
+    }
+    Ok(Arc::new(engine))
 }
 
-fn named_model(path: &Path, notes: Notes) -> Result<OnnxEngineBuilder> {
+fn optimization(level: OptimizationLevel) -> GraphOptimization {
+    match level {
+        OptimizationLevel::Disable => GraphOptimization::Disable,
+        OptimizationLevel::Basic => GraphOptimization::Basic,
+        OptimizationLevel::Extended => GraphOptimization::Extended,
+        OptimizationLevel::All => GraphOptimization::All,
+    }
+}
+
+/// Returns the folder of optimised graphs.
+fn graph_cache() -> Result<PathBuf> {
+    let folder = alloquy_onnx::cache_folder();
+    let unknown = |source: alloquy_onnx::LocateError| {
+        Error::new(ErrorKind::Invalid, source.to_string()).with_source(source)
+    };
+    Ok(folder.map_err(unknown)?.join("graphs"))
+}
+
+/// Says what is loaded, and shows that something is going on from then on.
+fn begin(arguments: &ModelArguments, notes: Notes) -> Result<(OnnxEngineBuilder, Progress)> {
+    let Some(path) = arguments.model.as_deref() else {
+        let builder = pocket::builder()?;
+        pocket::introduce(notes);
+        return Ok((builder, Progress::new(notes)));
+    };
+    let progress = Progress::new(notes);
+    Ok((named_model(path, &progress)?, progress))
+}
+
+fn named_model(path: &Path, progress: &Progress) -> Result<OnnxEngineBuilder> {
     if pocket::is_named(path) {
         return pocket::builder();
     }
-    Progress::new(notes).step(format!("loading {}", path.display()));
+    progress.step(format!("loading {}", path.display()));
     Ok(OnnxEngine::builder(path))
 }
 

@@ -1,4 +1,4 @@
-//! `alloquy bench`: every combination is measured and printed, and what cannot be measured is refused.
+//! `alloquy bench`: every combination is measured and printed, what loading took is, and what cannot be measured is refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 mod program;
@@ -22,9 +22,20 @@ fn each_prompt_is_measured_alone_and_together() {
             run["prefill_rate"].as_f64().unwrap() > 0.0 && run["decode_rate"].as_f64().unwrap() > 0.0,
             "{run}"
         );
+        let (step, overhead) = (run["step_seconds"].as_f64().unwrap(), run["overhead"].as_f64().unwrap());
+        assert!(step > 0.0 && (0.0..1.0).contains(&overhead), "{run}");
     }
+    assert!(printed["warm_up_seconds"].as_f64().unwrap() > 0.0, "{printed}");
+    let phases = printed["load_phases"].as_array().unwrap();
+    let names: Vec<_> = phases.iter().map(|phase| phase["phase"].as_str().unwrap()).collect();
+    assert_eq!(names, ["files", "tokenizer", "runtime", "identity", "graph", "template", "processor"]);
+    let seconds: Vec<_> = phases.iter().map(|phase| phase["seconds"].as_f64().unwrap()).collect();
+    assert!(seconds.iter().all(|&seconds| seconds > 0.0), "{printed}");
+    let engine: f64 = seconds[..5].iter().sum();
+    assert!(engine <= printed["load_seconds"].as_f64().unwrap(), "{printed}");
     let table = program.variable("ALLOQUY_PROMPT", "20").run(&["bench", "--repeat", "1"]).ok().out;
-    assert_eq!(table.lines().count(), 5, "{table}");
+    assert_eq!(table.lines().count(), 14, "{table}");
+    assert!(table.contains("\n  tokenizer  "), "{table}");
 }
 
 #[test]

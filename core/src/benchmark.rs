@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::cancel::Cancel;
 use crate::engine::{Engine, Session, Step};
 use crate::prompt::Unit;
+use crate::sampling::{Sampler, SamplingOptions};
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
@@ -42,6 +43,9 @@ impl Default for Benchmark {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct BenchmarkReport {
+    /// How long the first token of all took, in a session of its own: what a backend does once is in it, and in none of the
+    /// runs.
+    pub warm_up: Duration,
     /// How long opening a session took, the median of as many times as each run was measured.
     pub session: Duration,
     /// One for each length of a prompt and each number of replies, in that order.
@@ -60,16 +64,26 @@ pub struct BenchmarkRun {
     pub generated: usize,
     /// How long the prompt took: the time to the first token, but for drawing it.
     pub prefill: Duration,
-    /// How long the copies of the session took that the other replies go on in.
+    /// How long the forks took that the other replies go on in; what is copied later, when they write, counts there.
     pub fork: Duration,
-    /// How long the tokens of all replies took.
+    /// How long the tokens of all replies took, drawing them included.
     pub decode: Duration,
+    /// How long one step took, a token of each reply: the median, which a disturbed machine moves less than the sum.
+    pub step: Duration,
+    /// How much of `decode` the runtime computed; `None` where the engine does not tell.
+    pub computing: Option<Duration>,
 }
 
 impl BenchmarkRun {
     /// Returns tokens of the prompt a second.
     pub fn prefill_rate(&self) -> f64 {
         self.prompt as f64 / self.prefill.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    /// Returns the share of `decode` that the runtime did not compute: feeding it, reading its logits, drawing.
+    pub fn overhead(&self) -> Option<f64> {
+        let share = self.computing?.as_secs_f64() / self.decode.as_secs_f64().max(f64::MIN_POSITIVE);
+        Some((1.0 - share).max(0.0))
     }
 
     /// Returns how long the first token took; drawing it is not counted.
@@ -89,13 +103,15 @@ impl BenchmarkRun {
 }
 
 impl Benchmark {
-    /// Measures an engine; `progress` is told what comes next.
+    /// Measures an engine, after a short run that is not counted; `progress` is told what comes next.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a zero, [`ErrorKind::ContextOverflow`] for a prompt that leaves no room for its reply, and
     /// those of the engine.
     pub fn run(&self, engine: &dyn Engine, progress: &mut dyn FnMut(String)) -> Result<BenchmarkReport> {
         self.check(engine)?;
+        progress("first token".to_owned());
+        let warm_up = warm_up(engine)?;
         let mut runs = Vec::new();
         for &prompt in &self.prompts {
             for &together in &self.together {
@@ -104,7 +120,7 @@ impl Benchmark {
                 runs.push(median(measured.collect::<Result<_>>()?)?);
             }
         }
-        Ok(BenchmarkReport { session: self.session(engine)?, runs })
+        Ok(BenchmarkReport { warm_up, session: self.session(engine)?, runs })
     }
 
     fn session(&self, engine: &dyn Engine) -> Result<Duration> {
@@ -137,27 +153,48 @@ impl Benchmark {
         let units = babble(engine, prompt + self.generated);
         let (prompt_units, tokens) = units.split_at(prompt);
         let mut trunk = engine.open()?;
+        trunk.reserve(units.len());
         let (prefill, first) = timed(|| trunk.forward(prompt_units, &Cancel::default()).map(drop));
         first?;
         let (fork, copies) = timed(|| (1..together).map(|_| trunk.fork()).collect::<Result<Vec<_>>>());
         let mut sessions = copies?;
         sessions.push(trunk);
-        let (decode, written) =
-            timed(|| tokens.iter().try_for_each(|unit| step(engine, &mut sessions, unit)));
-        written?;
-        let generated = self.generated;
-        Ok(BenchmarkRun { prompt, together, generated, prefill, fork, decode })
+        let mut greedy =
+            Sampler::new(&SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() })?;
+        let before = engine.computing();
+        let steps = tokens.iter().map(|unit| {
+            let (took, stepped) = timed(|| step(engine, &mut sessions, unit, &mut greedy));
+            stepped.map(|()| took)
+        });
+        let mut steps = steps.collect::<Result<Vec<_>>>()?;
+        let computing = engine.computing().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let (decode, generated) = (steps.iter().sum(), self.generated);
+        steps.sort_unstable();
+        let step = steps.get(steps.len() / 2).copied().unwrap_or_default();
+        Ok(BenchmarkRun { prompt, together, generated, prefill, fork, decode, step, computing })
     }
 }
 
-fn step(engine: &dyn Engine, sessions: &mut [Box<dyn Session>], unit: &Unit) -> Result<()> {
-    match sessions {
-        [alone] => alone.forward(std::slice::from_ref(unit), &Cancel::default()).map(drop),
-        several => {
-            let steps = several.iter_mut().map(|session| Step { session: &mut **session, unit });
-            engine.forward_many(&mut steps.collect::<Vec<_>>())
-        }
+fn warm_up(engine: &dyn Engine) -> Result<Duration> {
+    let (units, mut session) = (babble(engine, 1), engine.open()?);
+    let (took, computed) = timed(|| session.forward(&units, &Cancel::default()).map(drop));
+    computed.map(|()| took)
+}
+
+/// One token of each reply: computed, and the next one drawn as a reply would draw it, although another one follows.
+fn step(
+    engine: &dyn Engine,
+    sessions: &mut [Box<dyn Session>],
+    unit: &Unit,
+    greedy: &mut Sampler,
+) -> Result<()> {
+    if let [alone] = sessions {
+        alone.forward(std::slice::from_ref(unit), &Cancel::default())?;
+    } else {
+        let steps = sessions.iter_mut().map(|session| Step { session: &mut **session, unit });
+        engine.forward_many(&mut steps.collect::<Vec<_>>())?;
     }
+    sessions.iter_mut().try_for_each(|session| greedy.sample(session.logits()).map(drop))
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {

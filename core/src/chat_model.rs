@@ -194,6 +194,9 @@ pub enum MissReason {
     /// The prompt has an earlier reply differently than it was said, or not at all: the template leaves its thoughts out,
     /// trims it or writes its calls anew, or the oldest messages were dropped.
     Rewritten,
+    /// A session holds the next words of the prompt in other tokens, and no reply explains it: one was dropped while it was
+    /// written, and its ids with it, or words of a message were edited around which tokens join otherwise.
+    Respelled,
     /// The model cannot go back to where the prompt leaves what the session holds.
     Rewound,
 }
@@ -204,6 +207,7 @@ impl std::fmt::Display for MissReason {
             Self::NotHeld => "no session holds the earlier replies",
             Self::Differs => "what a session holds differs",
             Self::Rewritten => "the prompt has an earlier reply otherwise, or not at all",
+            Self::Respelled => "a session holds the same words in other tokens",
             Self::Rewound => "the model cannot go back so far",
         })
     }

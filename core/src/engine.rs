@@ -1,5 +1,7 @@
 //! A model that runs here: an engine makes sessions, a session is one KV cache.
 
+use std::time::Duration;
+
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -10,6 +12,7 @@ use crate::chat_model::Degradation;
 use crate::media::Digest;
 use crate::prompt::Unit;
 use crate::sampling::SamplingOptions;
+use crate::timing::LoadTiming;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
 
@@ -84,11 +87,22 @@ pub trait Engine: Send + Sync + Debug {
         None
     }
 
+    /// Returns how long loading the model took; `None` where nobody measured it.
+    fn load_timing(&self) -> Option<&LoadTiming> {
+        None
+    }
+
     /// Opens an empty session.
     ///
     /// # Errors
     /// [`ErrorKind::Backend`](crate::ErrorKind::Backend) when there is no memory for one.
     fn open(&self) -> Result<Box<dyn Session>>;
+
+    /// Returns how long its runtime has computed since it was loaded, for all sessions together; `None` where it does not
+    /// count. What a step takes beyond that is ours.
+    fn computing(&self) -> Option<Duration> {
+        None
+    }
 
     /// Returns how many units of a prompt are best computed at once; between two such chunks others get their turn.
     fn prefill_chunk(&self) -> usize {
@@ -147,6 +161,9 @@ pub trait Session: Any + Send {
     /// appended then), [`ErrorKind::Cancelled`] between chunks, [`ErrorKind::Backend`] otherwise.
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]>;
 
+    /// Says how many units will be held before long, so that room for them is made once. A hint; the default ignores it.
+    fn reserve(&mut self, _units: usize) {}
+
     /// Returns the logits behind the last unit that was appended, to work on in place; none before the first.
     ///
     /// They mean nothing after [`Session::truncate`], nor in a fork.
@@ -173,12 +190,21 @@ pub trait Session: Any + Send {
     /// [`ErrorKind::Backend`].
     fn truncate(&mut self, length: usize) -> Result<usize>;
 
-    /// Returns how many bytes of memory it takes, about; 0 where it is not known.
+    /// Returns how many bytes of memory it takes, about; 0 where it is not known. Of memory that it shares with forks it
+    /// says its part, so that the sum is what all of them take.
     fn bytes(&self) -> usize {
         0
     }
 
-    /// Copies the session; both go on independently.
+    /// Returns how many bytes of what it holds were copied, since it was opened or forked, so that it could go on: behind
+    /// what a fork still reads, in a larger room, or beside others. 0 where that is not known.
+    fn copied(&self) -> usize {
+        0
+    }
+
+    /// Returns a copy of the session; both go on independently, and so does the other when one is dropped.
+    ///
+    /// Nothing says that bytes are copied at once: a session may put that off until one of the two writes.
     ///
     /// # Errors
     /// [`ErrorKind::Backend`] when there is no memory for one.

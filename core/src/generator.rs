@@ -23,6 +23,7 @@ use crate::{Error, ErrorKind, Result};
 
 mod active;
 mod lookup;
+mod scorer;
 mod worker;
 
 pub use lookup::PromptLookup;
@@ -84,17 +85,36 @@ pub struct Speculation {
 }
 
 /// How an engine's thread works.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+///
+/// A number of sessions stands for that many, each of which may be in use at the same time; a [`CacheBudget`] leaves the
+/// rest as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GeneratorOptions {
     /// How much is kept for prompts to come.
     pub budget: CacheBudget,
+    /// How many generations advance together, at least one and no more than there may be sessions; others wait. Each takes
+    /// the memory of a session until it ends, and the more there are, the longer is each of their steps.
+    pub generations: usize,
     /// How replies are guessed ahead; not at all unless set.
     pub lookup: Option<PromptLookup>,
 }
 
-impl<B: Into<CacheBudget>> From<B> for GeneratorOptions {
-    fn from(budget: B) -> Self {
-        Self { budget: budget.into(), lookup: None }
+impl Default for GeneratorOptions {
+    /// Four generations in sessions of the usual budget, without guesses.
+    fn default() -> Self {
+        Self { budget: CacheBudget::default(), generations: 4, lookup: None }
+    }
+}
+
+impl From<CacheBudget> for GeneratorOptions {
+    fn from(budget: CacheBudget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+}
+
+impl From<usize> for GeneratorOptions {
+    fn from(sessions: usize) -> Self {
+        Self { budget: sessions.into(), generations: sessions, ..Self::default() }
     }
 }
 
@@ -208,7 +228,8 @@ impl Generator {
 
     /// Says how likely the tokens of each target are behind `prompt`, in a copy of the session that has most of it.
     ///
-    /// Sessions stay as they are. Dropping the future ends the work.
+    /// Sessions stay as they are. It takes turns with generations, a chunk or a target at a time; one scoring waits for
+    /// another. Dropping the future ends the work.
     ///
     /// # Errors
     /// Those of the session; [`ErrorKind::ContextOverflow`] when a target does not fit.

@@ -109,7 +109,7 @@ pub use store::{
 pub use stream::{Emit, Run};
 pub use task_group::{Task, TaskGroup};
 pub use template::{Ending, PromptTemplate, TemplateInput};
-pub use timing::ReplyTiming;
+pub use timing::{LoadPhase, LoadTiming, ReplyTiming};
 pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 #[cfg(feature = "schemars")]
 pub use tool::TypedTool;

@@ -80,13 +80,20 @@ impl RoundBuilder {
         self
     }
 
-    /// Keeps at most this many KV caches; 4 unless set.
+    /// Keeps at most this many KV caches, and lets as many replies be written at the same time.
     pub fn sessions(mut self, sessions: usize) -> Self {
         self.options.budget.sessions = sessions;
+        self.options.generations = sessions;
         self
     }
 
-    /// Keeps KV caches within a budget.
+    /// Lets so many replies be written at the same time, while others wait; 4 unless set.
+    pub fn generations(mut self, generations: usize) -> Self {
+        self.options.generations = generations;
+        self
+    }
+
+    /// Keeps KV caches within a budget; [`CacheBudget::default`] unless set.
     pub fn cache(mut self, budget: CacheBudget) -> Self {
         self.options.budget = budget;
         self

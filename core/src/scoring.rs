@@ -1,4 +1,4 @@
-//! How likely given texts are as a continuation. Says nothing, and leaves every session as it was.
+//! How likely given texts are as a continuation. Knows no other work of the thread.
 
 use futures::channel::oneshot;
 
@@ -6,7 +6,6 @@ use crate::cancel::Cancel;
 use crate::engine::{Engine, Session};
 use crate::prompt::Unit;
 use crate::sampling::{LogSoftmax, Logprob};
-use crate::slots::{Slot, Slots};
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
@@ -48,27 +47,11 @@ pub(crate) struct Scoring {
     pub(crate) answer: oneshot::Sender<Result<Vec<Vec<Logprob>>>>,
 }
 
-/// Scores every target behind the prompt, in a copy of the session that holds most of it.
-pub(crate) fn score(
-    engine: &dyn Engine,
-    slots: &Slots,
-    held: &[&Slot],
-    scoring: &Scoring,
-) -> Result<Vec<Vec<Logprob>>> {
-    let Scoring { prompt, targets, cancel, .. } = scoring;
-    check_room(engine, prompt, targets)?;
-    let mut session = slots.copy(engine, prompt, held)?;
-    let fresh = prompt.get(session.resident()..).unwrap_or_default();
-    let first = session.forward(fresh, cancel)?.to_vec();
-    let mut scores = Vec::with_capacity(targets.len());
-    for target in targets {
-        rewind(&mut *session, prompt, cancel)?;
-        scores.push(score_target(&mut *session, &first, target, cancel)?);
-    }
-    Ok(scores)
-}
-
-fn check_room(engine: &dyn Engine, prompt: &[Unit], targets: &[Vec<TokenId>]) -> Result<()> {
+/// Refuses what would not fit.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] without a prompt, [`ErrorKind::ContextOverflow`].
+pub(crate) fn check_room(engine: &dyn Engine, prompt: &[Unit], targets: &[Vec<TokenId>]) -> Result<()> {
     if prompt.is_empty() {
         return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
     }
@@ -83,17 +66,8 @@ fn check_room(engine: &dyn Engine, prompt: &[Unit], targets: &[Vec<TokenId>]) ->
     Ok(())
 }
 
-/// Goes back to the prompt's end, computing again what the session could not keep.
-fn rewind(session: &mut dyn Session, prompt: &[Unit], cancel: &Cancel) -> Result<()> {
-    let kept = session.truncate(prompt.len())?;
-    match prompt.get(kept..).filter(|lost| !lost.is_empty()) {
-        Some(lost) => session.forward(lost, cancel).map(drop),
-        None => Ok(()),
-    }
-}
-
 /// Scores one target; `first` are the logits at the prompt's end.
-fn score_target(
+pub(crate) fn score_target(
     session: &mut dyn Session,
     first: &[f32],
     target: &[TokenId],

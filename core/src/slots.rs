@@ -3,24 +3,31 @@
 use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
-use crate::snapshot::{Snapshot, SnapshotOrigin};
+use crate::snapshot::{Beginning, Snapshot, SnapshotOrigin};
+use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorKind, Result};
 
 mod computed;
+mod spelling;
 
 use computed::Computed;
+use spelling::spells_alike;
 
-/// How much an engine keeps for prompts to come.
+/// How much an engine keeps for prompts to come: every branch and conversation that it has room for.
 ///
 /// ```
 /// use alloquy_core::CacheBudget;
 ///
-/// let budget = CacheBudget { sessions: 8, ..CacheBudget::default() };
-/// assert_eq!(budget.bytes, 2 << 30);
+/// let budget = CacheBudget { bytes: 8 << 30, ..CacheBudget::default() };
+/// assert_eq!(budget.sessions, 32);
 /// ```
+///
+/// ### Why two numbers?
+/// Memory is what a KV cache costs, so that bytes are what is to be limited. A model that does not say how many it takes is
+/// limited by the number alone, and whoever looks for a prompt compares it with what each session holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheBudget {
-    /// How many KV caches there may be, at least one; as many generations advance together.
+    /// How many KV caches there may be, at least one.
     pub sessions: usize,
     /// How many bytes they may take together, as far as sessions say so ([`Session::bytes`](crate::Session::bytes)). One is
     /// kept however large it is, and those in use are never dropped.
@@ -28,9 +35,9 @@ pub struct CacheBudget {
 }
 
 impl Default for CacheBudget {
-    /// Four sessions and 2 GiB.
+    /// 32 sessions and 2 GiB.
     fn default() -> Self {
-        Self { sessions: 4, bytes: 2 << 30 }
+        Self { sessions: 32, bytes: 2 << 30 }
     }
 }
 
@@ -55,6 +62,9 @@ pub struct CacheStatistics {
     pub continued: usize,
     /// How many went on in a copy, because what it was copied from is worth keeping.
     pub forked: usize,
+    /// How many bytes sessions have copied to go on ([`Session::copied`](crate::Session::copied)), as far as they say so;
+    /// without those whose call failed.
+    pub copied: usize,
     /// How many sessions were dropped because others needed the room.
     pub evicted: usize,
     /// Units of all prompts that were held already.
@@ -78,11 +88,29 @@ pub(crate) struct Slot {
     pub(crate) session: Box<dyn Session>,
     pub(crate) resident: Vec<Unit>,
     used: u64,
+    /// Whether the session that it was restored from held something else behind all this. Nothing was computed since.
+    went_on: bool,
+    /// How many of the bytes that its session has copied are counted.
+    counted: usize,
 }
 
 impl Slot {
+    fn new(session: Box<dyn Session>, resident: Vec<Unit>) -> Self {
+        Self { session, resident, used: 0, counted: 0, went_on: false }
+    }
+
     fn fork(&self) -> Result<Self> {
-        Ok(Self { session: self.session.fork()?, resident: self.resident.clone(), used: 0 })
+        Ok(Self { went_on: self.went_on, ..Self::new(self.session.fork()?, self.resident.clone()) })
+    }
+
+    /// Where a prompt that shares so many units differs from what is held, or was held before a restart.
+    fn first_difference(&self, shared: usize) -> Option<usize> {
+        (shared < self.resident.len() || self.went_on).then_some(shared)
+    }
+
+    /// How many bytes its session has copied that are not counted.
+    fn uncounted(&self) -> usize {
+        self.session.copied().saturating_sub(self.counted)
     }
 }
 
@@ -127,7 +155,8 @@ impl Slots {
     /// Returns what there is, with `held` slots taken out.
     pub(crate) fn statistics(&self, held: &[&Slot]) -> CacheStatistics {
         let (sessions, bytes) = (self.slots.len() + held.len(), self.bytes(held));
-        CacheStatistics { sessions, bytes, ..self.statistics }
+        let copied = self.statistics.copied + held.iter().map(|slot| slot.uncounted()).sum::<usize>();
+        CacheStatistics { sessions, bytes, copied, ..self.statistics }
     }
 
     fn bytes(&self, held: &[&Slot]) -> usize {
@@ -148,15 +177,17 @@ impl Slots {
         let Some(reusable) = prompt.len().checked_sub(1) else {
             return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
         };
+        let respelled = self.is_respelled(engine.tokenizer(), prompt, held);
         let mut slot = self.chosen(engine, prompt, held)?;
         let shared = common_prefix(&slot.resident, prompt);
-        let first_difference = (shared < slot.resident.len()).then_some(shared);
+        let first_difference = slot.first_difference(shared);
+        slot.went_on = false;
         let wanted = shared.min(reusable);
         let kept = slot.session.truncate(wanted)?;
         slot.resident.truncate(kept);
         self.clock += 1;
         slot.used = self.clock;
-        let miss = self.miss(prompt, wanted, kept);
+        let miss = self.miss(prompt, wanted, kept).or(respelled.then_some(MissReason::Respelled));
         let prompt = prompt.len();
         self.statistics.reused += kept;
         self.statistics.forwarded += prompt - kept;
@@ -180,7 +211,9 @@ impl Slots {
         let none = || Error::new(ErrorKind::NotFound, "no session holds anything of this conversation");
         let (slot, shared) = self.nearest(prompt, held).ok_or_else(none)?;
         let units = slot.resident.get(..shared.min(slot.session.resident())).unwrap_or_default();
-        Snapshot::take(origin, units, &*slot.session)
+        // What stands behind the prompt's end is the answer to it, and no difference.
+        let went_on = slot.first_difference(shared).is_some_and(|place| place < prompt.len());
+        Snapshot::of(origin, Beginning { units: units.to_vec(), went_on }, &*slot.session)
     }
 
     /// Adds a session that goes on from a snapshot, unless one holds all of it already. Those in use stay, so that there may
@@ -199,7 +232,8 @@ impl Slots {
             let mut session = engine.open()?;
             session.restore(units, snapshot.state())?;
             self.clock += 1;
-            self.put(Slot { session, resident: units.to_vec(), used: self.clock }, held);
+            let (resident, went_on) = (units.to_vec(), snapshot.went_on());
+            self.put(Slot { used: self.clock, went_on, ..Slot::new(session, resident) }, held);
         }
         Ok(units.len())
     }
@@ -231,23 +265,35 @@ impl Slots {
         }
     }
 
+    /// Says whether a session that holds as much of a prompt as any goes on with the prompt's words in other tokens.
+    fn is_respelled(&self, tokenizer: &dyn Tokenizer, prompt: &[Unit], held: &[&Slot]) -> bool {
+        let Some((_, shared)) = self.nearest(prompt, held) else { return false };
+        let coming = prompt.get(shared..).unwrap_or_default();
+        let mut all = self.slots.iter().chain(held.iter().copied());
+        all.any(|slot| {
+            let tail = slot.resident.get(shared..).unwrap_or_default();
+            common_prefix(&slot.resident, prompt) == shared && spells_alike(tail, coming, tokenizer)
+        })
+    }
+
     /// Says whether one of the prompts that are being computed (`coming`) begins more like `prompt` than what any session
     /// holds: whoever waits for it goes on in a copy.
     pub(crate) fn is_worth_waiting<'a>(
         &self,
         prompt: &[Unit],
         held: &[&Slot],
-        mut coming: impl Iterator<Item = &'a [Unit]>,
+        coming: impl Iterator<Item = &'a [Unit]>,
     ) -> bool {
-        let all = self.slots.iter().chain(held.iter().copied());
-        let now = all.map(|slot| common_prefix(&slot.resident, prompt)).max().unwrap_or(0);
-        coming.any(|later| common_prefix(later, prompt) > now)
+        let later = coming.map(|later| common_prefix(later, prompt)).max().unwrap_or(0);
+        later > 0 && self.nearest(prompt, held).is_none_or(|(_, now)| later > now)
     }
 
     /// Puts a slot back after use, while `held` others are taken out; the least recently used ones leave when there are too
     /// many, or they are too large.
     pub(crate) fn put(&mut self, mut slot: Slot, held: &[&Slot]) {
         slot.resident.truncate(slot.session.resident());
+        self.statistics.copied += slot.uncounted();
+        slot.counted = slot.session.copied();
         self.computed.note(&slot.resident);
         self.slots.push(slot);
         while self.slots.len() + held.len() > self.budget.sessions {
@@ -259,6 +305,7 @@ impl Slots {
     }
 
     fn chosen(&mut self, engine: &dyn Engine, prompt: &[Unit], held: &[&Slot]) -> Result<Slot> {
+        let gone = || Error::new(ErrorKind::Backend, "a session is gone");
         match self.choose(prompt, held) {
             Choice::Cut(index) => {
                 self.statistics.continued += 1;
@@ -267,18 +314,15 @@ impl Slots {
             Choice::Open => {
                 self.statistics.opened += 1;
                 self.make_room(held.len());
-                Ok(Slot { session: engine.open()?, resident: Vec::new(), used: 0 })
+                Ok(Slot::new(engine.open()?, Vec::new()))
             }
             Choice::Fork(index) => {
+                let copy = self.slots.get(index).ok_or_else(gone)?.fork()?;
                 self.statistics.forked += 1;
-                let best = self.slots.swap_remove(index);
-                let copy = best.fork()?;
-                self.slots.push(best);
                 self.make_room(held.len());
                 Ok(copy)
             }
             Choice::Replace { copied, dropped } => {
-                let gone = || Error::new(ErrorKind::Backend, "a session is gone");
                 let copy = self.slots.get(copied).ok_or_else(gone)?.fork()?;
                 self.slots.swap_remove(dropped);
                 self.statistics.forked += 1;
@@ -286,10 +330,10 @@ impl Slots {
                 Ok(copy)
             }
             Choice::ForkHeld(index) => {
+                let copy = held.get(index).ok_or_else(gone)?.fork()?;
                 self.statistics.forked += 1;
                 self.make_room(held.len());
-                let gone = || Error::new(ErrorKind::Backend, "a running session is gone");
-                held.get(index).ok_or_else(gone)?.fork()
+                Ok(copy)
             }
         }
     }
@@ -347,6 +391,18 @@ impl Slots {
         slot.resident.len() - shared.unwrap_or(0)
     }
 
+    /// Says whether another slot holds all that this one does.
+    fn is_held_elsewhere(&self, index: usize) -> bool {
+        let Some(Slot { resident, .. }) = self.slots.get(index) else { return false };
+        // From the end: branches of one conversation begin alike for long, and end differently.
+        let holds = |other: &Slot| {
+            let beginning = other.resident.get(..resident.len());
+            beginning.is_some_and(|beginning| beginning.iter().rev().eq(resident.iter().rev()))
+        };
+        let mut others = self.slots.iter().enumerate().filter(|(other, _)| *other != index);
+        resident.is_empty() || others.any(|(_, other)| holds(other))
+    }
+
     /// A slot is about to be added to those that are here, while `held` others are taken out.
     fn make_room(&mut self, held: usize) {
         while !self.slots.is_empty() && self.slots.len() + held >= self.budget.sessions {
@@ -357,7 +413,7 @@ impl Slots {
     /// Drops a slot: one of which others hold everything, or else the least recently used.
     fn evict(&mut self) {
         let slots = self.slots.iter().enumerate();
-        let first = slots.map(|(index, slot)| (self.own(index) > 0, slot.used, index)).min();
+        let first = slots.map(|(index, slot)| (!self.is_held_elsewhere(index), slot.used, index)).min();
         if let Some((.., index)) = first {
             self.slots.swap_remove(index);
             self.statistics.evicted += 1;

@@ -2,7 +2,9 @@
 //!
 //! A reply's text need not encode to the ids that were sampled. A session holds those, so a prompt that has others in their
 //! place shares nothing behind them. Texts are compared as the bytes of their tokens, from control token to control token:
-//! no token reaches across one, so what stands between two of them may be exchanged for other ids of the same text.
+//! no token reaches across one, so what stands between two of them may be exchanged for other ids of the same text. Added
+//! tokens that are blanks alone, as vocabularies like Gemma's have them for line breaks, are text like any other: what stands
+//! before a reply joins with the blanks that it begins with.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -30,7 +32,12 @@ impl KnownReplies {
 
     /// Says why not all that was computed for earlier replies is reused, where it is not.
     pub(crate) fn explain(self, report: CacheReport) -> CacheReport {
-        let report = CacheReport { miss: report.miss.or_else(|| self.miss(report)), ..report };
+        let miss = match report.miss {
+            // A reply that is known to stand otherwise says more than that its words are there.
+            respelled @ (Some(MissReason::Respelled) | None) => self.miss(report).or(respelled),
+            known => known,
+        };
+        let report = CacheReport { miss, ..report };
         tracing::debug!(?report, "prompt");
         report
     }
@@ -72,6 +79,8 @@ struct Splicing<'a> {
     specials: HashMap<TokenId, &'a SpecialToken>,
     /// The text behind the prompt's last control token: what stands before each reply ends like it.
     opening: Vec<u8>,
+    /// Its ids, which are those of every prompt that ended with it.
+    opening_ids: Vec<TokenId>,
     /// Where the next reply is looked for.
     from: usize,
     /// What stands behind there.
@@ -89,17 +98,22 @@ struct Stretch {
 
 impl<'a> Splicing<'a> {
     fn new(prompt: &'a mut Prompt, tokenizer: &'a dyn Tokenizer) -> Self {
-        let specials = tokenizer.specials().iter().map(|special| (special.id, special)).collect();
+        let specials = tokenizer.specials().iter().filter(|special| !special.text.trim().is_empty());
+        let specials = specials.map(|special| (special.id, special)).collect();
         let mut splicing = Self {
             units: &mut prompt.units,
             tokenizer,
             specials,
             opening: Vec::new(),
+            opening_ids: Vec::new(),
             from: 0,
             stretches: VecDeque::new(),
         };
         splicing.stretches = splicing.cut();
-        splicing.opening = splicing.stretches.back().and_then(|last| last.text.clone()).unwrap_or_default();
+        if let Some(Stretch { start, end, text: Some(text) }) = splicing.stretches.back().cloned() {
+            splicing.opening_ids = splicing.tokens(start, end).unwrap_or_default();
+            splicing.opening = text;
+        }
         splicing
     }
 
@@ -229,14 +243,33 @@ impl<'a> Splicing<'a> {
         Ok(Some(end))
     }
 
-    /// Encodes what stands before a reply, as it was when the reply was sampled: behind its control token, and alone.
+    /// Returns the ids of what stands before a reply, as they were when the reply was sampled: those of the prompt's end, or
+    /// those that stand there where one of them ends with it, or what it encodes to behind its control token, and alone.
     fn encode_opening(&self, place: &Stretch, opening: &[u8]) -> Result<Option<Vec<TokenId>>> {
+        if opening == self.opening {
+            return Ok(Some(self.opening_ids.clone()));
+        }
+        if let Some(ids) = self.standing(place, opening.len()) {
+            return Ok(Some(ids));
+        }
         let before = place.start.checked_sub(1).and_then(|border| self.units.get(border));
         let before = match before {
             Some(Unit::Token(token)) => self.special(*token),
             Some(Unit::Media(_)) | None => None,
         };
         self.encode_behind(before, opening)
+    }
+
+    /// The first ids of a stretch that have so many bytes; `None` where no id ends there.
+    fn standing(&self, place: &Stretch, length: usize) -> Option<Vec<TokenId>> {
+        let mut ids = self.tokens(place.start, place.end)?;
+        let mut end = 0;
+        let count = ids.iter().take_while(|id| {
+            end += self.tokenizer.bytes(**id).map_or(0, |bytes| bytes.len());
+            end <= length
+        });
+        ids.truncate(count.count());
+        (self.bytes(ids.iter().copied())?.len() == length).then_some(ids)
     }
 
     /// Encodes text behind a control token; `None` where the ids do not spell it.
@@ -262,11 +295,16 @@ impl<'a> Splicing<'a> {
     }
 
     fn text(&self, start: usize, end: usize) -> Option<Vec<u8>> {
+        self.bytes(self.tokens(start, end)?)
+    }
+
+    /// `None` where a picture or a sound stands among them.
+    fn tokens(&self, start: usize, end: usize) -> Option<Vec<TokenId>> {
         let tokens = self.units.get(start..end)?.iter().map(|unit| match unit {
             Unit::Token(token) => Some(*token),
             Unit::Media(_) => None,
         });
-        self.bytes(tokens.collect::<Option<Vec<_>>>()?)
+        tokens.collect()
     }
 
     fn bytes(&self, tokens: impl IntoIterator<Item = TokenId>) -> Option<Vec<u8>> {

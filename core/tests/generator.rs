@@ -10,7 +10,7 @@ use alloquy_core::{
     ModelInfo, Prompt, PromptLookup, Result, Sampler, SamplingOptions, Session, Step, TokenId, TokenStream,
     Tokenizer, Unit,
 };
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use pollster::block_on;
 use proptest::prelude::*;
 
@@ -228,7 +228,8 @@ fn what_quotes_its_prompt_is_computed_in_few_runs() {
     assert!(kept > text.len() / 2 && kept <= guessed, "{kept} of {guessed} kept");
 }
 
-/// An engine whose sessions say that each unit takes a byte, and keep what they are told to when they are cut back.
+/// An engine whose sessions say that each unit takes a byte, copy them when they are forked, and keep what they are told to
+/// when they are cut back.
 #[derive(Debug)]
 struct Peculiar {
     engine: NoiseEngine,
@@ -238,6 +239,7 @@ struct Peculiar {
 struct PeculiarSession {
     session: Box<dyn Session>,
     kept: fn(resident: usize, length: usize) -> usize,
+    copied: usize,
 }
 
 impl Peculiar {
@@ -262,7 +264,7 @@ impl Engine for Peculiar {
     }
 
     fn open(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(PeculiarSession { session: self.engine.open()?, kept: self.kept }))
+        Ok(Box::new(PeculiarSession { session: self.engine.open()?, kept: self.kept, copied: 0 }))
     }
 }
 
@@ -288,8 +290,12 @@ impl Session for PeculiarSession {
         self.session.resident()
     }
 
+    fn copied(&self) -> usize {
+        self.copied
+    }
+
     fn fork(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(Self { session: self.session.fork()?, kept: self.kept }))
+        Ok(Box::new(Self { session: self.session.fork()?, kept: self.kept, copied: self.resident() }))
     }
 }
 
@@ -312,6 +318,53 @@ fn a_budget_of_bytes_is_kept_and_told() {
     outcome(generator.generate(prompt(100..200), greedy(), 0)).unwrap();
     let told = block_on(generator.statistics()).unwrap();
     assert_eq!((told.sessions, told.bytes), (1, 100));
+}
+
+#[test]
+fn what_sessions_copy_is_told_once() {
+    let generator = Generator::spawn(Arc::new(Peculiar::weighed()), CacheBudget::from(10)).unwrap();
+    let copied = |units| {
+        outcome(generator.generate(prompt(units), greedy(), 0)).unwrap();
+        let told = block_on(generator.statistics()).unwrap();
+        (told.forked, told.copied)
+    };
+    assert_eq!(copied((0..20).collect::<Vec<_>>()), (0, 0));
+    assert_eq!(copied((0..10).chain([7]).collect()), (1, 20));
+    assert_eq!(copied((0..10).chain([7, 8]).collect()), (1, 20));
+    assert_eq!(copied((0..10).chain([8]).collect()), (2, 32));
+}
+
+#[test]
+fn more_are_kept_than_are_written_together() {
+    let engine = Gated::new(NoiseEngine::new([]));
+    let generator = Generator::spawn(Arc::new(engine.clone()), GeneratorOptions::default()).unwrap();
+    let prompts = (0..12).map(|first| prompt(first * 10..first * 10 + 5));
+    let streams: Vec<_> = prompts.map(|prompt| generator.generate(prompt, greedy(), 12)).collect();
+    engine.open_gate();
+    streams.into_iter().for_each(|stream| drop(outcome(stream).unwrap()));
+    assert_eq!(engine.log().iter().map(|(_, together)| *together).max(), Some(4));
+    let told = block_on(generator.statistics()).unwrap();
+    assert_eq!((told.sessions, told.evicted), (12, 0));
+}
+
+#[test]
+fn a_long_scoring_keeps_no_reply_waiting() {
+    let engine = Gated::new(NoiseEngine::new([]));
+    let generator = Generator::spawn(Arc::new(engine.clone()), 2).unwrap();
+    let targets = vec![vec![1; 6]; 20];
+    let mut scoring = Box::pin(generator.score(prompt(100..180), targets.clone()));
+    assert!(scoring.as_mut().now_or_never().is_none(), "the gate is closed");
+    let stream = generator.generate(prompt(0..5), greedy(), 8);
+    engine.open_gate();
+    let scores = block_on(scoring).unwrap();
+    assert_eq!(outcome(stream).unwrap().0, alone(prompt(0..5), 8));
+    let log = engine.log();
+    let last = log.iter().rposition(|(units, _)| *units > 1).unwrap();
+    let said = log.iter().take(last).filter(|(units, _)| *units == 1).count();
+    assert_eq!(said, 7, "it had to wait: {log:?}");
+    // With nobody else there the scores are the same.
+    let alone = Generator::spawn(Arc::new(NoiseEngine::new([])), 1).unwrap();
+    assert_eq!(block_on(alone.score(prompt(100..180), targets)).unwrap(), scores);
 }
 
 /// Sessions that fail, or panic, once they have been fed a token.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use alloquy_core::testing::{Draws, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
-    ChatModel, Digest, Engine, ErrorKind, Media, Message, ModelInfo, Preface, Reply, Request, Round, Session,
-    Snapshot, SnapshotOrigin, SnapshotRefusal, Tokenizer, Unit,
+    ChatModel, Digest, Ending, Engine, ErrorKind, Media, Message, MissReason, ModelInfo, Preface, Reply,
+    Request, Round, Session, Snapshot, SnapshotOrigin, SnapshotRefusal, Tokenizer, Unit,
 };
 use pollster::block_on;
 
@@ -51,6 +51,51 @@ fn another_process_goes_on_where_the_first_stopped() {
     let next = reply(&round, &["Hi", "Hello!", "Hi"]);
     let cache = next.cache.unwrap();
     assert_eq!((next.text().as_str(), cache.reused, cache.miss), ("Hello!", restored, None));
+}
+
+/// Asks behind a reply that the prompt has otherwise than it was said.
+fn rewritten(texts: &[&str]) -> Request {
+    request(texts).replies(vec!["Hello!".bytes().map(u32::from).collect()])
+}
+
+#[test]
+fn a_reply_that_the_template_rewrites_is_named_as_it_is_without_a_restart() {
+    let cache = |round: &Round, texts: &[&str]| {
+        let reply = block_on(async { round.reply(rewritten(texts)).await?.finish().await }).unwrap();
+        reply.cache.unwrap()
+    };
+    let before = round_over(engine());
+    reply(&before, &["Hi"]);
+    let (held, asked) = (["Hi", "Well, hello!"], ["Hi", "Well, hello!", "Hi"]);
+    let snapshot = block_on(before.snapshot(&rewritten(&held))).unwrap();
+    let without = cache(&before, &asked);
+    let after = round_over(engine());
+    let restored = block_on(after.restore(snapshot.bytes().to_vec())).unwrap();
+    assert_eq!(cache(&after, &asked), without);
+    assert_eq!((without.reused, without.miss), (restored, Some(MissReason::Rewritten)));
+    assert_eq!(cache(&after, &asked).miss, None, "it is held now in these words");
+    // A snapshot of that has it too, and so nothing is computed again.
+    let snapshot = block_on(after.snapshot(&rewritten(&asked))).unwrap();
+    let later = round_over(engine());
+    block_on(later.restore(snapshot.bytes().to_vec())).unwrap();
+    let further = cache(&later, &asked);
+    assert_eq!((further.forwarded, further.miss), (1, None));
+}
+
+#[test]
+fn a_prompt_that_is_computed_ahead_after_a_restart_is_told_once() {
+    let before = round_over(engine());
+    reply(&before, &["Hi"]);
+    let snapshot = block_on(before.snapshot(&rewritten(&["Hi", "Well, hello!"]))).unwrap();
+    let after = round_over(engine());
+    block_on(after.restore(snapshot.bytes().to_vec())).unwrap();
+    let ahead = rewritten(&["Hi", "Well, hello!"]).ending(Ending::Closed);
+    let warmed = block_on(after.warm(ahead)).unwrap().unwrap();
+    assert_eq!((warmed.reused, warmed.miss), (snapshot.units().len(), Some(MissReason::Rewritten)));
+    let next =
+        block_on(async { after.reply(rewritten(&["Hi", "Well, hello!", "Hi"])).await?.finish().await });
+    let cache = next.unwrap().cache.unwrap();
+    assert_eq!((cache.reused, cache.miss), (warmed.prompt, None));
 }
 
 #[test]
@@ -183,8 +228,8 @@ fn what_was_computed_otherwise_is_refused_by_name() {
     let template = SnapshotOrigin::new(origin.model, digest);
     assert_eq!(snapshot.check(&template), Err(SnapshotRefusal::OtherTemplate));
     let mut newer = bytes();
-    newer[8] = 2;
-    assert_eq!(Snapshot::read(newer), Err(SnapshotRefusal::OtherVersion { found: 2 }));
+    newer[8] = 3;
+    assert_eq!(Snapshot::read(newer), Err(SnapshotRefusal::OtherVersion { found: 3 }));
     let half = bytes().len() / 2;
     let cut = Snapshot::read(bytes()[..half].to_vec());
     assert_eq!(cut, Err(SnapshotRefusal::Cut { expected: bytes().len() as u64, found: half as u64 }));
@@ -270,7 +315,7 @@ impl Damage {
 /// Makes the checksum fit again.
 fn seal(bytes: &mut [u8]) {
     if let Some((whole, checksum)) = bytes.split_last_chunk_mut::<32>() {
-        *checksum = *Digest::of(whole).as_bytes();
+        *checksum = *blake3::hash(whole).as_bytes();
     }
 }
 

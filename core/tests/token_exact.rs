@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use alloquy_core::testing::{ByteTokenizer, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
-    Ask, CacheReport, Cancel, ChatModel, Conversation, Detokenizer, Engine, Manager, Message, MissReason,
-    ModelInfo, Piece, Preface, Request, Result, Round, Session, SpecialToken, TokenId, Tokenizer, Unit,
+    Ask, CacheReport, Cancel, ChatModel, Conversation, Delta, Detokenizer, Digest, Engine, Manager, Message,
+    MissReason, ModelInfo, Piece, Preface, PromptTemplate, Request, Result, Round, Session, SpecialToken,
+    TemplateInput, TokenId, Tokenizer, TurnEvent, Unit,
 };
+use futures::StreamExt;
 use pollster::block_on;
 use proptest::prelude::*;
 
@@ -227,6 +229,26 @@ fn what_is_computed_again_is_named() {
 }
 
 #[test]
+fn a_reply_that_was_dropped_has_no_ids_which_is_named() {
+    let manager = Manager::over(Arc::new(round())).build().unwrap();
+    block_on(async {
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let mut turn = chat.send("fruit");
+        let mut said = String::new();
+        while said.len() < "bana".len() {
+            if let TurnEvent::Delta(Delta::Text(text)) = turn.next().await.unwrap() {
+                said += &text;
+            }
+        }
+        drop(turn);
+        let next = chat.send("more").finish().await.unwrap().reply.cache.unwrap();
+        assert_eq!(next.miss, Some(MissReason::Respelled), "{next:?}");
+        let again = chat.regenerate(Ask::default()).finish().await.unwrap().reply.cache.unwrap();
+        assert_eq!((again.forwarded, again.miss), (1, None));
+    });
+}
+
+#[test]
 fn blanks_at_the_end_that_a_template_leaves_out_are_left_out_of_the_ids() {
     let round = round();
     let path = || vec![Message::user("fruit"), Message::assistant("banana"), Message::user("more")];
@@ -242,6 +264,48 @@ fn blanks_at_the_end_that_a_template_leaves_out_are_left_out_of_the_ids() {
     let prepared = round.prepare(&Request::new(Preface::default(), path).replies(vec![said])).unwrap();
     let tokens: Vec<_> = prepared.prompt.tokens().map(Option::unwrap).collect();
     assert!(tokens.windows(6).any(|window| window == bytes("date t")), "{tokens:?}");
+}
+
+/// Prints answers on a line of their own.
+#[derive(Debug)]
+struct Lined;
+
+impl PromptTemplate for Lined {
+    fn render(&self, input: &TemplateInput) -> Result<String> {
+        Ok(TaggedTemplate.render(input)?.replace("<assistant>", "<assistant>\n"))
+    }
+
+    fn digest(&self) -> Digest {
+        Digest::of(b"lined")
+    }
+}
+
+#[test]
+fn line_breaks_that_are_tokens_of_their_own_are_text() {
+    let mut engine = Bytewise::new(ScriptedEngine::new(SCRIPT));
+    let specials = engine.engine.model().specials.iter().map(|special| special.text.as_str());
+    engine.tokenizer = PairTokenizer(ByteTokenizer::new(specials.chain(["\n\n\n", "\n\n"])));
+    let [.., three, two] =
+        engine.tokenizer.specials().iter().map(|special| special.id).collect::<Vec<_>>()[..]
+    else {
+        panic!("there are two");
+    };
+    let round = Round::builder(Arc::new(engine)).template(Lined).processor(TaggedProcessor).build().unwrap();
+    let tokens = |answer: &str, replies: Vec<Vec<TokenId>>| {
+        let path = vec![Message::user("fruit"), Message::assistant(answer), Message::user("more")];
+        let prepared = round.prepare(&Request::new(Preface::default(), path).replies(replies)).unwrap();
+        prepared.prompt.tokens().map(Option::unwrap).collect::<Vec<_>>()
+    };
+    let has =
+        |tokens: &[TokenId], wanted: &[TokenId]| tokens.windows(wanted.len()).any(|window| window == wanted);
+    // The line break of the template and those of the reply make one token, unless the reply stands as it was sampled.
+    let said = [vec![two], bytes("banana")].concat();
+    assert!(has(&tokens("\n\nbanana", vec![]), &[three, u32::from(b'b')]));
+    let exact = tokens("\n\nbanana", vec![said.clone()]);
+    assert!(has(&exact, &[bytes("\n"), said].concat()), "{exact:?}");
+    // At the end of a reply they are blanks that a template may leave out.
+    let trimmed = tokens("banana", vec![[bytes("banana"), vec![two]].concat()]);
+    assert!(has(&trimmed, &bytes("\nbanana")), "{trimmed:?}");
 }
 
 #[test]

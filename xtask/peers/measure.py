@@ -1,6 +1,7 @@
 """Measures one peer: `measure.py genai|llama MODEL THREADS NEW PROMPT...`, a line of JSON for each length of a prompt.
 
-As Alloquy's own benchmark: a prompt's time is that to its first token, and of several repetitions the median counts.
+As Alloquy's own benchmark: a short run that is not counted comes first, a prompt's time is that to its first token, and a
+reply's rate is that of the median step, which a disturbed machine moves less than the sum of all.
 """
 
 import json
@@ -10,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-REPEATS = 3
+WARMUP_PROMPT, WARMUP_NEW = 16, 4
 
 
 def babble(length):
@@ -75,11 +76,11 @@ class Llama:
 def main(peer, model, threads, new, *prompts):
     """Prints what was measured."""
     measured = {"genai": Genai, "llama": Llama}[peer](model, int(threads))
+    measured.run(WARMUP_PROMPT, WARMUP_NEW)
     for prompt in map(int, prompts):
-        runs = [measured.run(prompt, int(new)) for _ in range(REPEATS)]
-        prefill = statistics.median(first for first, _ in runs)
-        decode = statistics.median(sum(steps) for _, steps in runs)
-        print(json.dumps({"peer": measured.name, "prompt": prompt, "prefill_rate": prompt / prefill, "decode_rate": int(new) / decode}), flush=True)
+        prefill, steps = measured.run(prompt, int(new))
+        step = statistics.median(steps)
+        print(json.dumps({"peer": measured.name, "prompt": prompt, "prefill_rate": prompt / prefill, "step_seconds": step}), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 import shape
 
-SPECIAL = ["<pad>", "<begin>", "<end>"]
+SPECIAL = ["<pad>", "<begin>", "<end>", "<|im_start|>", "<|im_end|>"]
+CHATML = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 OPTIONS = ["block_size=128", "prune_lm_head=true"]
 
 
@@ -31,13 +32,14 @@ def weights(folder):
 
 
 def tokenizer(folder):
-    """A tokenizer of single bytes: nobody measures it."""
+    """A tokenizer of single bytes: nobody measures it. What is drawn at random has a text all the same."""
     known = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    known += [f"w{place}" for place in range(len(known), shape.VOCABULARY)]
     bytewise = Tokenizer(models.BPE(vocab={token: place for place, token in enumerate(known)}, merges=[]))
     bytewise.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     bytewise.decoder = decoders.ByteLevel()
-    pad, begin, end = SPECIAL
-    PreTrainedTokenizerFast(tokenizer_object=bytewise, pad_token=pad, bos_token=begin, eos_token=end).save_pretrained(folder)
+    pad, begin, end, *chat = SPECIAL
+    PreTrainedTokenizerFast(tokenizer_object=bytewise, pad_token=pad, bos_token=begin, eos_token=end, additional_special_tokens=chat, chat_template=CHATML).save_pretrained(folder)
 
 
 def main(out):

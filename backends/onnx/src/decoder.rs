@@ -1,14 +1,21 @@
 //! A loaded graph: ONNX Runtime's session, and what its inputs and outputs mean. Holds no cache.
 
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use alloquy_core::{Error, ErrorKind, Result};
 use ort::environment::Environment;
 use ort::ep::ExecutionProviderDispatch;
 use ort::session::builder::SessionBuilder;
 use ort::session::{Session, SessionOutputs};
+use ort::value::{DynValue, Shape};
 
+use crate::adapter::Adapter;
 use crate::error::{self, Cause};
+use crate::graph_cache::WEIGHTS;
+use crate::graph_optimization::GraphOptimization;
 use crate::layout::Layout;
 use crate::source::Graph;
 
@@ -19,16 +26,20 @@ pub(crate) struct Decoder {
     session: Mutex<Session>,
     pub(crate) layout: Layout,
     pub(crate) context_length: usize,
+    pub(crate) adapter: Adapter,
+    /// Nanoseconds that runs have taken.
+    computing: AtomicU64,
 }
 
 /// How threads that have nothing to do wait for more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Waiting {
-    /// Busily: fastest on a machine that does nothing else, and slow for everyone on one that does.
-    #[default]
+    /// Busily, for some milliseconds: a seventh faster on a machine that does nothing else. Beside one other busy program it
+    /// loses more than half of its speed, and the other program as much.
     Spin,
-    /// Asleep: leaves the processor to others.
+    /// Asleep: beside one other busy program it loses about a third.
+    #[default]
     Sleep,
 }
 
@@ -40,9 +51,35 @@ pub(crate) struct Threads {
     pub(crate) waiting: Waiting,
 }
 
+/// How a graph is loaded.
+#[derive(Clone, Copy)]
+pub(crate) struct Loading<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) providers: &'a [ExecutionProviderDispatch],
+    pub(crate) threads: Threads,
+    pub(crate) optimization: GraphOptimization,
+    /// Where it is written to, once it is optimised.
+    pub(crate) written: Option<&'a Path>,
+}
+
 impl Decoder {
-    pub(crate) fn new(session: Session, layout: Layout, context_length: usize) -> Self {
-        Self { session: Mutex::new(session), layout, context_length }
+    pub(crate) fn new(session: Session, layout: Layout, context_length: usize, adapter: Adapter) -> Self {
+        Self { session: Mutex::new(session), layout, context_length, adapter, computing: AtomicU64::new(0) }
+    }
+
+    /// Does a run and counts its time.
+    pub(crate) fn counted<T>(&self, run: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let done = run();
+        // Half a thousand years fit.
+        let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.computing.fetch_add(took, Ordering::Relaxed);
+        done
+    }
+
+    /// Returns how long all runs have taken together.
+    pub(crate) fn computing(&self) -> Duration {
+        Duration::from_nanos(self.computing.load(Ordering::Relaxed))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {
@@ -52,17 +89,13 @@ impl Decoder {
 }
 
 /// Loads a graph.
-pub(crate) fn load(
-    environment: &Environment,
-    graph: &Graph,
-    providers: &[ExecutionProviderDispatch],
-    threads: Threads,
-) -> Result<Session> {
-    let builder = Session::builder(environment).map_err(error::runtime("start a session"))?;
-    let builder = with_threads(builder, threads)?;
-    let named: Vec<_> = providers.iter().map(ExecutionProviderDispatch::name).collect();
+pub(crate) fn load(graph: &Graph, loading: &Loading<'_>) -> Result<Session> {
+    let builder = Session::builder(loading.environment).map_err(error::runtime("start a session"))?;
+    let builder = with_threads(builder, loading.threads)?;
+    let builder = with_optimization(builder, loading)?;
+    let named: Vec<_> = loading.providers.iter().map(ExecutionProviderDispatch::name).collect();
     let action = format!("use the execution provider {}", named.join(", "));
-    let mut builder = builder.with_execution_providers(providers).map_err(error::runtime(&action))?;
+    let mut builder = builder.with_execution_providers(loading.providers).map_err(error::runtime(&action))?;
     let session = match graph {
         Graph::File(path) => builder.commit_from_file(path),
         Graph::Bytes { bytes, .. } => builder.commit_from_memory(bytes),
@@ -82,6 +115,24 @@ fn with_threads(mut builder: SessionBuilder, threads: Threads) -> Result<Session
     builder.with_intra_op_spinning(spins).map_err(error::runtime("set how threads wait"))
 }
 
+/// How long a tensor has to be to be written beside the graph, in bytes.
+const LONG: &str = "1024";
+
+fn with_optimization(builder: SessionBuilder, loading: &Loading<'_>) -> Result<SessionBuilder> {
+    let builder = builder.with_optimization_level(loading.optimization.level());
+    let builder = builder.map_err(error::runtime("set how far it optimises graphs"))?;
+    let Some(path) = loading.written else { return Ok(builder) };
+    let failed = || error::runtime("set where it writes the optimised graph");
+    // Without the name of a file of its own, the graph would go on naming the model's weights, from another folder.
+    let builder = builder
+        .with_config_entry("session.optimized_model_external_initializers_file_name", WEIGHTS)
+        .map_err(failed())?;
+    let builder = builder
+        .with_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", LONG)
+        .map_err(failed())?;
+    builder.with_optimized_model_path(path).map_err(failed())
+}
+
 /// Says whose fault it is that a graph could not be loaded.
 fn blame(code: ort::ErrorCode) -> ErrorKind {
     match code {
@@ -99,11 +150,9 @@ pub(crate) fn last_rows(
     rows: usize,
     into: &mut Vec<f32>,
 ) -> ort::Result<()> {
-    let values = logits(outputs, layout, 1)?;
-    let start = values.len().saturating_sub(rows * layout.vocabulary);
-    into.clear();
-    into.extend_from_slice(values.get(start..).unwrap_or_default());
-    Ok(())
+    let (values, count) = logits(outputs, layout, 1)?;
+    let start = count.saturating_sub(rows * layout.vocabulary);
+    layout.logits_element.widen(values, start..count, into)
 }
 
 /// Copies the logits of the last token of one row out of the outputs of a run of several.
@@ -113,19 +162,21 @@ pub(crate) fn row_logits(
     row: usize,
     into: &mut Vec<f32>,
 ) -> ort::Result<()> {
-    let values = logits(outputs, layout, row + 1)?;
+    let (values, _) = logits(outputs, layout, row + 1)?;
     let start = row * layout.vocabulary;
-    into.clear();
-    into.extend_from_slice(values.get(start..start + layout.vocabulary).unwrap_or_default());
-    Ok(())
+    layout.logits_element.widen(values, start..start + layout.vocabulary, into)
 }
 
-/// The logits of a run, of which there must be at least so many rows.
-fn logits<'a>(outputs: &'a SessionOutputs<'_>, layout: &Layout, rows: usize) -> ort::Result<&'a [f32]> {
+/// The logits of a run and their number, of which there must be at least so many rows.
+fn logits<'a>(
+    outputs: &'a SessionOutputs<'_>,
+    layout: &Layout,
+    rows: usize,
+) -> ort::Result<(&'a DynValue, usize)> {
     let missing = || ort::Error::new(format!("{} was not given", layout.logits));
-    let (shape, values) = outputs.get(&layout.logits).ok_or_else(missing)?.try_extract_tensor::<f32>()?;
-    match values.len() >= rows * layout.vocabulary {
-        true => Ok(values),
-        false => Err(ort::Error::new(format!("{} has the shape {shape:?}", layout.logits))),
+    let values = outputs.get(&layout.logits).ok_or_else(missing)?;
+    match values.dtype().tensor_shape().map(Shape::num_elements) {
+        Some(count) if count >= rows * layout.vocabulary => Ok((values, count)),
+        _ => Err(ort::Error::new(format!("{} is {}", layout.logits, values.dtype()))),
     }
 }

@@ -1,27 +1,33 @@
 //! A model loaded with ONNX Runtime: its builder, and the engine. Knows no cache.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use alloquy_core::{Digest, Engine, Error, ErrorKind, ModelInfo, Result, Session, Step, Tokenizer};
+use alloquy_core::{
+    Digest, Engine, Error, ErrorKind, LoadPhase, LoadTiming, ModelInfo, Result, Session, Step, Tokenizer,
+};
 use alloquy_onnx_runtime::{Event, Locator};
 
-use crate::decoder::{self, Decoder, Threads, Waiting};
+use crate::adapter::Adapter;
+use crate::decoder::{Decoder, Loading, Threads, Waiting};
+use crate::graph_cache::{self, GraphCache, GraphCacheUse, Made};
 use crate::graph_file::GraphFile;
-use crate::identity::identity;
+use crate::graph_optimization::GraphOptimization;
+use crate::identity::{Ran, graph_digests, identity};
 use crate::layout::{CacheKind, Layout};
 use crate::model_files::ModelFiles;
 use crate::model_info::{context_length, model_info};
 use crate::providers::{Loaded, Providers};
 use crate::runtime::{loaded_version, require_version};
 use crate::session::{OnnxSession, forward_many};
-use crate::source::Source;
+use crate::source::{Source, Wanted};
 use crate::tokenizer::HuggingFaceTokenizer;
 
 /// The provider that shares main memory with us. A buffer that stays bound is copied to any other device once, when
 /// it is bound, so that a cache there would never be seen to change: for those, what a run gives is fed to the next.
-const CPU: &str = "cpu";
+pub(crate) const CPU: &str = "cpu";
 
 /// How many tokens of a prompt are computed at once, unless told otherwise. A graph gives logits for each of
 /// them, so that a large vocabulary makes a long chunk costly; a shorter one wastes what the kernels are good at.
@@ -46,6 +52,8 @@ pub struct OnnxEngine {
     decoder: Arc<Decoder>,
     chunk: usize,
     identity: Digest,
+    timing: LoadTiming,
+    graph_cache: GraphCacheUse,
 }
 
 impl OnnxEngine {
@@ -66,6 +74,11 @@ impl OnnxEngine {
     pub fn of_files(files: ModelFiles) -> OnnxEngineBuilder {
         OnnxEngineBuilder::of(Source::Files(files))
     }
+
+    /// Returns what became of the [`graph_cache`](OnnxEngineBuilder::graph_cache) when the model was loaded.
+    pub fn graph_cache(&self) -> &GraphCacheUse {
+        &self.graph_cache
+    }
 }
 
 impl Engine for OnnxEngine {
@@ -77,14 +90,22 @@ impl Engine for OnnxEngine {
         &self.tokenizer
     }
 
-    /// Of the graph and its weights, the files that say how it is fed, the version of ONNX Runtime and the provider. Of a
-    /// file longer than 16 MiB its length and 256 samples count.
+    /// Of the graph and its weights, the files that say how it is fed, the numbers of its cache, the version of ONNX Runtime, the
+    /// provider, how far graphs are optimised, and the adapter. Of a file longer than 16 MiB its length and 256 samples count.
     fn identity(&self) -> Option<Digest> {
         Some(self.identity)
     }
 
+    fn load_timing(&self) -> Option<&LoadTiming> {
+        Some(&self.timing)
+    }
+
     fn open(&self) -> Result<Box<dyn Session>> {
         Ok(Box::new(OnnxSession::new(Arc::clone(&self.decoder), self.chunk)))
+    }
+
+    fn computing(&self) -> Option<Duration> {
+        Some(self.decoder.computing())
     }
 
     fn prefill_chunk(&self) -> usize {
@@ -104,7 +125,7 @@ impl Engine for OnnxEngine {
 /// let engine = OnnxEngine::builder("models/qwen3-0.6b")
 ///     .runtime(Locator::new().library("/opt/onnxruntime/lib/libonnxruntime.so"))
 ///     .threads(3)
-///     .waiting(Waiting::Sleep)
+///     .waiting(Waiting::Spin)
 ///     .graph_type("q4")
 ///     .on_event(|event| eprintln!("{event}"))
 ///     .load()?;
@@ -116,8 +137,11 @@ pub struct OnnxEngineBuilder {
     /// What computes, and what else may where that cannot.
     providers: Providers,
     threads: Threads,
+    optimization: GraphOptimization,
+    graph_cache: Option<GraphCache>,
     prefill_chunk: usize,
     graph_type: Option<String>,
+    adapter: Option<PathBuf>,
     on_event: Box<dyn FnMut(Event)>,
 }
 
@@ -128,8 +152,11 @@ impl OnnxEngineBuilder {
             runtime: None,
             providers: Providers::first(CPU),
             threads: Threads::default(),
+            optimization: GraphOptimization::default(),
+            graph_cache: None,
             prefill_chunk: PREFILL_CHUNK,
             graph_type: None,
+            adapter: None,
             on_event: Box::new(|_| {}),
         }
     }
@@ -178,10 +205,37 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets how threads wait for work.
+    /// Sets how threads wait for work; asleep unless told otherwise.
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.threads.waiting = waiting;
+        self
+    }
+
+    /// Sets how far the graph is rewritten when it is loaded; as far as can be by default.
+    #[must_use]
+    pub fn graph_optimization(mut self, level: GraphOptimization) -> Self {
+        self.optimization = level;
+        self
+    }
+
+    /// Keeps optimised graphs in a folder, and takes them from there; by default none are kept.
+    ///
+    /// One is used again for the same model, on the same processor, with the same library alone, and takes as much room as
+    /// the model. What is damaged, or cannot be written, never keeps a model from being loaded:
+    /// [`OnnxEngine::graph_cache`] says what became of it. Only what the processor computes is kept.
+    ///
+    /// ```no_run
+    /// use alloquy_onnx::{GraphCacheUse, OnnxEngine};
+    ///
+    /// let load = || OnnxEngine::builder("models/qwen3-0.6b").graph_cache("cache/graphs").load();
+    /// assert_eq!(load()?.graph_cache(), &GraphCacheUse::Written);
+    /// assert_eq!(load()?.graph_cache(), &GraphCacheUse::Read);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn graph_cache(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.graph_cache = Some(GraphCache::new(folder.into()));
         self
     }
 
@@ -200,6 +254,24 @@ impl OnnxEngineBuilder {
         self
     }
 
+    /// Adds a low-rank adapter (LoRA) to the model, an `.onnx_adapter` file. A name alone is a file of the model, and must not
+    /// lead out of its folder; whatever has a folder in it, such as `./french.onnx_adapter`, is a path.
+    ///
+    /// The graph needs inputs for what the adapter holds: exporters write them on demand. With another adapter a model has
+    /// another [`identity`](Engine::identity).
+    ///
+    /// ```no_run
+    /// use alloquy_onnx::OnnxEngine;
+    ///
+    /// let engine = OnnxEngine::builder("models/qwen3-0.6b").adapter("french.onnx_adapter").load()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn adapter(mut self, file: impl Into<PathBuf>) -> Self {
+        self.adapter = Some(file.into());
+        self
+    }
+
     /// Sets who hears of the progress when the library is fetched.
     #[must_use]
     pub fn on_event(mut self, listener: impl FnMut(Event) + 'static) -> Self {
@@ -215,24 +287,46 @@ impl OnnxEngineBuilder {
     /// out of range, [`ErrorKind::Backend`] when ONNX Runtime or the provider is not to be had.
     pub fn load(mut self) -> Result<OnnxEngine> {
         self.check()?;
-        let parts = self.source.parts(self.graph_type.as_deref())?;
-        let tokenizer = HuggingFaceTokenizer::from_json(&parts.tokenizer)?;
-        let environment = self.providers.environment(self.runtime.as_ref(), &mut self.on_event)?;
+        let mut timing = LoadTiming::default();
+        let wanted = Wanted { graph_type: self.graph_type.as_deref(), adapter: self.adapter.as_deref() };
+        let parts = timing.measure(LoadPhase::Files, || self.source.parts(wanted))?;
+        let tokenizer =
+            timing.measure(LoadPhase::Tokenizer, || HuggingFaceTokenizer::from_json(&parts.tokenizer))?;
+        let environment = timing.measure(LoadPhase::Runtime, || {
+            self.providers.environment(self.runtime.as_ref(), &mut self.on_event)
+        })?;
         check_windows(&parts.graph_file)?;
-        let Loaded { session, provider, degradations } = self
-            .providers
-            .load(|provider| decoder::load(&environment, &parts.graph, provider, self.threads))?;
-        let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description)?;
+        let digests = timing.measure(LoadPhase::Identity, || graph_digests(&parts))?;
+        let version = loaded_version()?;
+        let Loaded { loaded, provider, degradations } = timing.measure(LoadPhase::Graph, || {
+            self.providers.load(|provider, providers| {
+                let (threads, optimization) = (self.threads, self.optimization);
+                let environment = &environment;
+                let loading = Loading { environment, providers, threads, optimization, written: None };
+                let ran = Ran { provider, version: &version, optimization };
+                graph_cache::load(
+                    self.graph_cache.as_ref(),
+                    &Made { graph: &parts.graph, digests: &digests, ran },
+                    &loading,
+                )
+            })
+        })?;
+        let (session, graph_cache) = loaded;
+        let adapter = parts.adapter.as_ref().map(|file| Adapter::read(&file.name, &file.bytes));
+        let adapter = adapter.transpose()?.unwrap_or_default();
+        let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description, &adapter)?;
+        adapter.check(&session, &layout)?;
         if provider != CPU {
             layout.cache = CacheKind::Concat;
         }
         let context = context_length(&parts.description)?;
-        let identity = identity(&parts, &provider, &loaded_version()?)?;
+        let ran = Ran { provider: &provider, version: &version, optimization: self.optimization };
+        let identity = identity(&parts, &digests, &layout.slots, ran);
         let mut model =
             model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
         model.degradations = degradations;
-        let decoder = Arc::new(Decoder::new(session, layout, context));
-        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk, identity })
+        let decoder = Arc::new(Decoder::new(session, layout, context, adapter));
+        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk, identity, timing, graph_cache })
     }
 
     fn check(&self) -> Result<()> {
@@ -266,6 +360,7 @@ impl fmt::Debug for OnnxEngineBuilder {
             .field("runtime", &self.runtime)
             .field("providers", &self.providers);
         fields.field("threads", &self.threads).field("prefill_chunk", &self.prefill_chunk);
-        fields.field("graph_type", &self.graph_type).finish_non_exhaustive()
+        fields.field("optimization", &self.optimization).field("graph_cache", &self.graph_cache);
+        fields.field("graph_type", &self.graph_type).field("adapter", &self.adapter).finish_non_exhaustive()
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use alloquy_core::Result;
 
+use crate::adapter::ENDING;
 use crate::error::{model, unreadable};
 
 /// The description files that are read, where they exist.
@@ -127,6 +128,29 @@ impl ModelFolder {
             true => Ok(self.root.join(name)),
             false => Err(model(format!("file name {name:?} leads out of the model folder {:?}", self.root))),
         }
+    }
+
+    /// Reads an adapter of the model, which may not lie outside of the folder.
+    pub(crate) fn adapter(&self, name: &Path) -> Result<Vec<u8>> {
+        let path = self.root.join(name);
+        if !path.exists() {
+            return Err(self.without_adapter(name));
+        }
+        let real = |path: &Path| path.canonicalize().map_err(|source| unreadable(path, source));
+        match real(&path)?.starts_with(real(&self.fence)?) {
+            true => fs::read(&path).map_err(|source| unreadable(&path, source)),
+            false => Err(model(format!("adapter {name:?} leads out of the model folder {:?}", self.root))),
+        }
+    }
+
+    fn without_adapter(&self, name: &Path) -> alloquy_core::Error {
+        let entries = fs::read_dir(&self.root).into_iter().flatten();
+        let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let adapters = paths.filter(|path| path.extension().is_some_and(|end| end == ENDING));
+        let mut found: Vec<_> = adapters.map(|path| file_name(&path)).collect();
+        found.sort();
+        let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
+        model(format!("model folder {:?} has no adapter {name:?}; it has {found}", self.root))
     }
 
     /// Reads a file that a model must have.

@@ -1,7 +1,7 @@
 //! What tells a model, run in one way, from every other. Loads nothing.
 //!
 //! A state that was computed once is worth something only where it would be computed again to the bit, so whatever can
-//! change a bit counts: the graph, its weights, how tokens are fed to it, and what runs it.
+//! change a bit counts: the graph, its weights, how tokens are fed to it, the numbers of its cache, and what runs it.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -9,7 +9,10 @@ use std::path::Path;
 
 use alloquy_core::{Digest, Result};
 
+use crate::cpu::processor;
 use crate::error::unreadable;
+use crate::graph_optimization::GraphOptimization;
+use crate::layout::Slot;
 use crate::source::{Graph, Parts};
 
 /// The description files that say how a graph is fed.
@@ -23,30 +26,64 @@ const WHOLE: u64 = 16 << 20;
 const SAMPLES: u64 = 256;
 const SAMPLE: u64 = 64 << 10;
 
-/// Returns what tells a model from every other, as `provider` of ONNX Runtime `version` runs it.
-pub(crate) fn identity(parts: &Parts, provider: &str, version: &str) -> Result<Digest> {
-    let mut lines = vec![format!("onnx runtime {version} on {provider}")];
+/// What runs a graph.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ran<'a> {
+    pub(crate) provider: &'a str,
+    /// Of ONNX Runtime.
+    pub(crate) version: &'a str,
+    pub(crate) optimization: GraphOptimization,
+}
+
+impl Ran<'_> {
+    /// The usual optimisation goes without saying.
+    fn lines(&self) -> Vec<String> {
+        let runtime = format!("onnx runtime {} on {}", self.version, self.provider);
+        let optimized = format!("optimized {}", self.optimization);
+        let usual = self.optimization == GraphOptimization::default();
+        [runtime].into_iter().chain(Some(optimized).filter(|_| !usual)).collect()
+    }
+}
+
+/// Returns the digests of a model's graph and of the files of its weights.
+pub(crate) fn graph_digests(parts: &Parts) -> Result<Vec<Digest>> {
+    match &parts.graph {
+        Graph::Bytes { bytes, .. } => Ok(vec![of_bytes(bytes)?]),
+        Graph::File(graph) => {
+            let folder = graph.parent().unwrap_or(graph);
+            let weights = parts.graph_file.weights().map(|weights| folder.join(weights));
+            [graph.clone()].into_iter().chain(weights).map(|path| file_digest(&path)).collect()
+        }
+    }
+}
+
+/// Returns what tells a model, whose graph has these digests, from every other.
+pub(crate) fn identity(parts: &Parts, graph: &[Digest], slots: &[Slot], ran: Ran<'_>) -> Digest {
+    let mut lines = ran.lines();
+    lines.extend(slots.iter().map(|slot| format!("{} of {}", slot.past, slot.element.kind())));
     for (name, text) in FED_BY.iter().filter_map(|name| parts.files.get_key_value(*name)) {
         lines.push(format!("{name} {}", Digest::of(text.as_bytes())));
     }
-    match &parts.graph {
-        Graph::Bytes { bytes, .. } => lines.push(of_bytes(bytes)?.to_string()),
-        Graph::File(graph) => {
-            let folder = graph.parent().unwrap_or(graph);
-            lines.push(of_file(graph)?.to_string());
-            for weights in parts.graph_file.weights() {
-                lines.push(of_file(&folder.join(weights))?.to_string());
-            }
-        }
-    }
-    Ok(Digest::of(lines.join("\n").as_bytes()))
+    lines.extend(graph.iter().map(Digest::to_string));
+    lines.extend(parts.adapter.iter().map(|adapter| format!("adapter {}", Digest::of(&adapter.bytes))));
+    Digest::of(lines.join("\n").as_bytes())
+}
+
+/// Returns what tells an optimised graph from every other: the graph that it was made of, what made it, and the processor
+/// that it was made for.
+pub(crate) fn optimized_identity(graph: &[Digest], ran: Ran<'_>, library: u64) -> Digest {
+    let made = format!("optimized graph, format 1\n{}\nlibrary of {library} bytes", processor());
+    let lines = [made].into_iter().chain([format!("optimized {}", ran.optimization)]).chain(ran.lines());
+    let lines: Vec<_> = lines.chain(graph.iter().map(Digest::to_string)).collect();
+    Digest::of(lines.join("\n").as_bytes())
 }
 
 fn of_bytes(bytes: &[u8]) -> Result<Digest> {
     sampled(Cursor::new(bytes), bytes.len() as u64).map_err(|source| unreadable(Path::new("memory"), source))
 }
 
-fn of_file(path: &Path) -> Result<Digest> {
+/// Hashes a file: all of a short one, the length and samples of a long one.
+pub(crate) fn file_digest(path: &Path) -> Result<Digest> {
     let read = || -> io::Result<Digest> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -75,6 +112,21 @@ mod tests {
 
     fn digest(bytes: &[u8]) -> Digest {
         of_bytes(bytes).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn whatever_an_optimised_graph_depends_on_counts() {
+        let ran = Ran { provider: "cpu", version: "1.31.1", optimization: GraphOptimization::All };
+        let graph = [digest(b"graph"), digest(b"weights")];
+        let others = [
+            optimized_identity(&graph, Ran { provider: "cuda", ..ran }, 7),
+            optimized_identity(&graph, Ran { version: "1.31.2", ..ran }, 7),
+            optimized_identity(&graph, Ran { optimization: GraphOptimization::Basic, ..ran }, 7),
+            optimized_identity(&graph, ran, 8),
+            optimized_identity(&[digest(b"graph"), digest(b"weighty")], ran, 7),
+        ];
+        assert_eq!(optimized_identity(&graph, ran, 7), optimized_identity(&graph, ran, 7));
+        assert!(!others.contains(&optimized_identity(&graph, ran, 7)));
     }
 
     #[test]

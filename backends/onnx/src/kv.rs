@@ -3,7 +3,7 @@
 use alloquy_core::{Error, ErrorKind, Result, TokenId};
 use ort::memory::Allocator;
 use ort::session::RunOptions;
-use ort::value::Tensor;
+use ort::value::DynTensor;
 
 use crate::decoder::Decoder;
 use crate::error;
@@ -12,6 +12,7 @@ use crate::layout::{CacheKind, Slot};
 mod batch;
 mod buffers;
 mod concat;
+mod lease;
 mod shared;
 
 pub(crate) use batch::{Share, step};
@@ -52,6 +53,14 @@ impl Cache {
         }
     }
 
+    /// Makes the next room that it gets one for so many positions. What a graph gives anew has no room to spare.
+    pub(crate) fn reserve(&mut self, positions: usize) {
+        match self {
+            Self::Shared(cache) => cache.least = cache.least.max(positions),
+            Self::Concat(_) => {}
+        }
+    }
+
     /// Returns its share of a step with others, where its kind can have one: `token` behind the first `held` positions.
     pub(crate) fn share<'a>(
         &'a mut self,
@@ -60,20 +69,29 @@ impl Cache {
         logits: &'a mut Vec<f32>,
     ) -> Option<Share<'a>> {
         match self {
-            Self::Shared(cache) => Some(Share { cache, token, held, logits }),
+            Self::Shared(cache) => Some(Share::new(cache, token, held, logits)),
             Self::Concat(_) => None,
         }
     }
 
-    /// Returns for how many positions it has room.
-    pub(crate) fn positions(&self) -> usize {
+    /// Returns its part of the memory that it and others of one trunk take.
+    pub(crate) fn bytes(&self, decoder: &Decoder) -> usize {
         match self {
-            Self::Shared(cache) => cache.capacity(),
-            Self::Concat(cache) => cache.positions(),
+            Self::Shared(cache) => cache.bytes(decoder),
+            Self::Concat(cache) => cache.bytes(decoder),
         }
     }
 
-    /// Writes down the first `held` positions: every tensor in the layout's order, head by head, as little-endian floats.
+    /// Returns how many bytes it has copied since it was made.
+    pub(crate) fn copied(&self) -> usize {
+        match self {
+            Self::Shared(cache) => cache.copied(),
+            Self::Concat(cache) => cache.copied(),
+        }
+    }
+
+    /// Writes down the first `held` positions: every tensor in the layout's order, head by head, its numbers as they are,
+    /// little-endian.
     pub(crate) fn snapshot(&self, decoder: &Decoder, held: usize, into: &mut Vec<u8>) -> Result<()> {
         into.reserve(held * decoder.layout.bytes_per_position());
         match self {
@@ -95,83 +113,78 @@ impl Cache {
         })
     }
 
-    /// Copies the first `held` positions.
-    pub(crate) fn fork(&self, decoder: &Decoder, held: usize) -> Result<Self> {
-        Ok(match self {
-            Self::Shared(cache) => Self::Shared(cache.fork(decoder, held)?),
-            Self::Concat(cache) => Self::Concat(cache.clone()),
-        })
-    }
-}
-
-/// Makes a tensor of zeros for `positions` in each of `rows`.
-fn empty_tensor(slot: &Slot, rows: usize, positions: usize) -> Result<Tensor<f32>> {
-    let shape = [rows as i64, slot.heads as i64, positions as i64, slot.width as i64];
-    let tensor = Tensor::<f32>::new(&Allocator::default(), shape);
-    let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;
-    let (_, values) = tensor.try_extract_tensor_mut::<f32>().map_err(error::runtime("clear a cache"))?;
-    values.fill(0.0);
-    Ok(tensor)
-}
-
-/// Copies the first `held` positions of every head; the two tensors may have room for different numbers of them.
-fn copy_positions(slot: &Slot, held: usize, from: &[f32], to: &mut [f32]) {
-    let used = held * slot.width;
-    let room = |values: usize| (values / slot.heads.max(1)).max(1);
-    let (from_room, to_room) = (room(from.len()), room(to.len()));
-    for (from, to) in from.chunks_exact(from_room).zip(to.chunks_exact_mut(to_room)) {
-        if let (Some(from), Some(to)) = (from.get(..used), to.get_mut(..used)) {
-            to.copy_from_slice(from);
+    /// Returns a cache of the first `held` positions. Nothing is copied until one of the two would change what the other reads.
+    pub(crate) fn fork(&self, held: usize) -> Self {
+        match self {
+            Self::Shared(cache) => Self::Shared(cache.fork(held)),
+            Self::Concat(cache) => Self::Concat(cache.fork()),
         }
     }
 }
 
+/// Makes a tensor for `positions` in each of `rows`. `ort` clears it, and nobody reads what was not written since; where
+/// mistakes are looked for, all of it is NaN.
+fn empty_tensor(slot: &Slot, rows: usize, positions: usize) -> Result<DynTensor> {
+    let shape = [rows as i64, slot.heads as i64, positions as i64, slot.width as i64];
+    let tensor = DynTensor::new(&Allocator::default(), slot.element.kind(), shape);
+    let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;
+    if cfg!(debug_assertions) {
+        slot.element.bytes_mut(&mut tensor).map_err(error::runtime("clear a cache"))?.fill(u8::MAX);
+    }
+    Ok(tensor)
+}
+
 /// Appends the first `held` positions of every head.
-fn write_positions(slot: &Slot, held: usize, from: &[f32], into: &mut Vec<u8>) {
-    let used = held * slot.width;
+fn write_positions(slot: &Slot, held: usize, from: &[u8], into: &mut Vec<u8>) {
+    let used = held * slot.width * slot.element.size();
     let room = (from.len() / slot.heads.max(1)).max(1);
     for head in from.chunks_exact(room) {
         let start = into.len();
-        into.resize(start + used * size_of::<f32>(), 0);
-        let (to, _) = into.get_mut(start..).unwrap_or_default().as_chunks_mut();
-        to.iter_mut().zip(head).for_each(|(to, value)| *to = value.to_le_bytes());
+        into.extend_from_slice(head.get(..used).unwrap_or(head));
+        in_little_endian(slot, into.get_mut(start..).unwrap_or_default());
     }
 }
 
 /// Takes the first `held` positions of every head off the front of what was written.
-fn read_positions(slot: &Slot, held: usize, state: &mut &[u8], to: &mut [f32]) {
-    let used = held * slot.width;
+fn read_positions(slot: &Slot, held: usize, state: &mut &[u8], to: &mut [u8]) {
+    let used = held * slot.width * slot.element.size();
     let room = (to.len() / slot.heads.max(1)).max(1);
     for head in to.chunks_exact_mut(room) {
-        let (written, rest) = state.split_at_checked(used * size_of::<f32>()).unwrap_or_default();
-        let (values, _) = written.as_chunks();
-        head.iter_mut().zip(values).for_each(|(to, value)| *to = f32::from_le_bytes(*value));
+        let (written, rest) = state.split_at_checked(used).unwrap_or_default();
+        if let Some(head) = head.get_mut(..written.len()) {
+            head.copy_from_slice(written);
+            in_little_endian(slot, head);
+        }
         *state = rest;
+    }
+}
+
+/// Turns numbers as this machine has them into those of a state, or back: states are the same on every machine.
+fn in_little_endian(slot: &Slot, numbers: &mut [u8]) {
+    if cfg!(target_endian = "big") {
+        numbers.chunks_exact_mut(slot.element.size()).for_each(<[u8]>::reverse);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::element::Element;
 
     #[test]
     fn what_is_written_down_has_no_room_and_comes_back_into_any() {
-        let slot = Slot { past: String::new(), present: String::new(), heads: 2, width: 2 };
-        let mut written = vec![7];
-        write_positions(&slot, 1, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &mut written);
-        assert_eq!(written.len(), 1 + 4 * size_of::<f32>());
-        let (mut state, mut to) = (written.get(1..).unwrap_or_default(), [9.0; 12]);
-        read_positions(&slot, 1, &mut state, &mut to);
-        assert_eq!(to, [1.0, 2.0, 9.0, 9.0, 9.0, 9.0, 5.0, 6.0, 9.0, 9.0, 9.0, 9.0]);
-        assert!(state.is_empty());
-    }
-
-    #[test]
-    fn positions_are_copied_head_by_head() {
-        let slot = Slot { past: String::new(), present: String::new(), heads: 2, width: 2 };
-        let from = [1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 5.0, 6.0, 7.0, 8.0, 0.0, 0.0];
-        let mut to = [9.0; 8];
-        copy_positions(&slot, 1, &from, &mut to);
-        assert_eq!(to, [1.0, 2.0, 9.0, 9.0, 5.0, 6.0, 9.0, 9.0]);
+        for element in [Element::F32, Element::F16, Element::Bf16] {
+            let slot = Slot { past: String::new(), present: String::new(), heads: 2, width: 2, element };
+            let numbers = |numbers: &[u8]| -> Vec<u8> {
+                numbers.iter().flat_map(|&number| std::iter::repeat_n(number, element.size())).collect()
+            };
+            let mut written = vec![7];
+            write_positions(&slot, 1, &numbers(&[1, 2, 3, 4, 5, 6, 7, 8]), &mut written);
+            assert_eq!(written.get(1..).unwrap_or_default(), numbers(&[1, 2, 5, 6]));
+            let (mut state, mut to) = (written.get(1..).unwrap_or_default(), numbers(&[9; 12]));
+            read_positions(&slot, 1, &mut state, &mut to);
+            assert_eq!(to, numbers(&[1, 2, 9, 9, 9, 9, 5, 6, 9, 9, 9, 9]));
+            assert!(state.is_empty());
+        }
     }
 }

@@ -6,7 +6,9 @@
 use alloquy_core::{Error, Result};
 use ort::value::{Outlet, TensorElementType, ValueType};
 
+use crate::adapter::Adapter;
 use crate::description::{Description, Place};
+use crate::element::Element;
 use crate::error::{model, unsupported};
 
 /// What a graph takes and gives.
@@ -20,6 +22,9 @@ pub(crate) struct Layout {
     /// Which branch of a merged graph to take.
     pub(crate) use_cache_branch: Option<String>,
     pub(crate) logits: String,
+    pub(crate) logits_element: Element,
+    /// Whether they come in rows of tokens, as the shape `[rows, tokens, vocabulary]` says.
+    pub(crate) logits_in_rows: bool,
     pub(crate) vocabulary: usize,
     /// Every cache tensor.
     pub(crate) slots: Vec<Slot>,
@@ -45,6 +50,14 @@ pub(crate) struct Slot {
     pub(crate) present: String,
     pub(crate) heads: usize,
     pub(crate) width: usize,
+    pub(crate) element: Element,
+}
+
+impl Slot {
+    /// How many bytes one position takes.
+    fn bytes(&self) -> usize {
+        self.heads * self.width * self.element.size()
+    }
 }
 
 /// How past becomes present.
@@ -76,7 +89,12 @@ const COUNTED_FROM_ONE: [&str; 3] = ["gemma3", "gemma3_text", "paligemma"];
 
 impl Layout {
     /// Reads the layout of a graph.
-    pub(crate) fn read(inputs: &[Outlet], outputs: &[Outlet], description: &Description) -> Result<Self> {
+    pub(crate) fn read(
+        inputs: &[Outlet],
+        outputs: &[Outlet],
+        description: &Description,
+        adapter: &Adapter,
+    ) -> Result<Self> {
         let graph = Graph { inputs, outputs, description };
         let slots = graph.slots()?;
         let logits = graph.output_name("logits");
@@ -87,21 +105,24 @@ impl Layout {
             num_logits_to_keep: graph.optional("num_logits_to_keep"),
             use_cache_branch: graph.optional("use_cache_branch"),
             vocabulary: graph.vocabulary(&logits)?,
+            logits_element: graph.logits_element(&logits)?,
+            logits_in_rows: tensor(graph.output(&logits)?)?.1.len() == 3,
             logits,
             cache: graph.cache_kind(),
             takes_rows: graph.takes_rows(),
             slots,
         };
-        graph.without_strangers(&layout)?;
+        graph.without_strangers(&layout, adapter)?;
         Ok(layout)
     }
 
     /// How many bytes of all cache tensors one position takes.
     pub(crate) fn bytes_per_position(&self) -> usize {
-        self.slots.iter().map(|slot| slot.heads * slot.width * size_of::<f32>()).sum()
+        self.slots.iter().map(Slot::bytes).sum()
     }
 
-    fn knows(&self, input: &str) -> bool {
+    /// Says whether an input is fed at every run, adapter or not.
+    pub(crate) fn knows(&self, input: &str) -> bool {
         let optional = [&self.attention_mask, &self.num_logits_to_keep, &self.use_cache_branch];
         let mut named = optional.into_iter().flatten().chain([&self.input_ids]);
         let positions = self.position_ids.as_ref().is_some_and(|positions| positions.name == input);
@@ -154,19 +175,24 @@ impl Graph<'_> {
     }
 
     fn vocabulary(&self, logits: &str) -> Result<usize> {
-        let Some(output) = find(self.outputs, logits) else {
-            return Err(model(format!("the graph gives no {logits}, only {}", names(self.outputs.iter()))));
-        };
-        let (TensorElementType::Float32, shape) = tensor(output)? else {
-            return Err(unsupported(format!(
-                "the graph gives {logits} as {}, only f32 is supported",
-                output.dtype()
-            )));
-        };
+        let (_, shape) = tensor(self.output(logits)?)?;
         let declared = shape.last().and_then(|&size| usize::try_from(size).ok());
         let places = [("genai_config.json", "/model/vocab_size"), ("config.json", "/vocab_size")];
         let size = declared.or_else(|| self.description.size(&places));
         size.ok_or_else(|| crate::description::nowhere("vocabulary", &places))
+    }
+
+    fn logits_element(&self, logits: &str) -> Result<Element> {
+        let output = self.output(logits)?;
+        Element::of(tensor(output)?.0).ok_or_else(|| {
+            let supported = Element::SUPPORTED;
+            unsupported(format!("the graph gives {logits} as {}, {supported}", output.dtype()))
+        })
+    }
+
+    fn output(&self, name: &str) -> Result<&Outlet> {
+        let missing = || model(format!("the graph gives no {name}, only {}", names(self.outputs.iter())));
+        find(self.outputs, name).ok_or_else(missing)
     }
 
     fn slots(&self) -> Result<Vec<Slot>> {
@@ -189,12 +215,21 @@ impl Graph<'_> {
 
     fn slot(&self, input: &Outlet, present: String) -> Result<Slot> {
         let past = input.name().to_owned();
-        if find(self.outputs, &present).is_none() {
+        let Some(output) = find(self.outputs, &present) else {
             return Err(model(format!("the graph takes {past} but does not give {present}")));
-        }
-        let (element, shape) = tensor(input)?;
-        if element != TensorElementType::Float32 {
-            return Err(unsupported(format!("the cache {past} is {}, only f32 is supported", input.dtype())));
+        };
+        let (kind, shape) = tensor(input)?;
+        let Some(element) = Element::of(kind) else {
+            let message = format!("the cache {past} is {}, {}", input.dtype(), Element::SUPPORTED);
+            return Err(unsupported(message));
+        };
+        if tensor(output)?.0 != kind {
+            let message = format!(
+                "the graph takes {past} as {} and gives {present} as {}",
+                input.dtype(),
+                output.dtype()
+            );
+            return Err(model(message));
         }
         let &[_, heads, _, width] = shape else {
             return Err(unsupported(format!("the cache {past} is {}, not of 4 dimensions", input.dtype())));
@@ -202,7 +237,7 @@ impl Graph<'_> {
         let size =
             |declared: i64, places| usize::try_from(declared).ok().or_else(|| self.description.size(places));
         match (size(heads, HEADS), size(width, WIDTH)) {
-            (Some(heads), Some(width)) => Ok(Slot { past, present, heads, width }),
+            (Some(heads), Some(width)) => Ok(Slot { past, present, heads, width, element }),
             (None, _) => Err(crate::description::nowhere("number of key-value heads", HEADS)),
             (_, None) => Err(crate::description::nowhere("head size", WIDTH)),
         }
@@ -243,8 +278,9 @@ impl Graph<'_> {
     }
 
     /// An input that nobody feeds would fail at the first run; say so at once.
-    fn without_strangers(&self, layout: &Layout) -> Result<()> {
-        let mut strangers = self.inputs.iter().filter(|input| !layout.knows(input.name())).peekable();
+    fn without_strangers(&self, layout: &Layout, adapter: &Adapter) -> Result<()> {
+        let is_strange = |input: &&Outlet| !layout.knows(input.name()) && !adapter.feeds(input.name());
+        let mut strangers = self.inputs.iter().filter(is_strange).peekable();
         match strangers.peek() {
             None => Ok(()),
             Some(_) => Err(unsupported(format!(

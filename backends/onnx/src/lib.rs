@@ -15,15 +15,21 @@
 //! Folders of ONNX Runtime GenAI, optimum and transformers.js are read as they are, or their files in memory; the modules are listed in the
 //! order in which a folder becomes a session.
 
+mod adapter;
+mod adapter_file;
+mod cpu;
 mod decoder;
 mod description;
+mod element;
 mod engine;
 mod environment;
 mod error;
 mod feeds;
 mod folder;
 mod generation_config;
+mod graph_cache;
 mod graph_file;
+mod graph_optimization;
 mod identity;
 mod kv;
 mod layout;
@@ -36,9 +42,11 @@ mod source;
 mod summary;
 mod tokenizer;
 
-pub use alloquy_onnx_runtime::{Event, Gpu, Library, LocateError, Locator, Origin, Policy};
+pub use alloquy_onnx_runtime::{Event, Gpu, Library, LocateError, Locator, Origin, Policy, cache_folder};
 pub use decoder::Waiting;
 pub use engine::{OnnxEngine, OnnxEngineBuilder};
+pub use graph_cache::GraphCacheUse;
+pub use graph_optimization::GraphOptimization;
 pub use model_files::ModelFiles;
 pub use runtime::{Runtime, inspect_runtime};
 pub use summary::{describe, describe_files};

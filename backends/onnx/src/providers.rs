@@ -4,7 +4,6 @@ use alloquy_core::{Degradation, Error, ErrorKind, Result};
 use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
 use ort::environment::Environment;
 use ort::ep::ExecutionProviderDispatch;
-use ort::session::Session;
 
 use crate::environment::environment;
 
@@ -40,13 +39,16 @@ const PROVIDERS: &[Provider] = &[
     provider!("webgpu", ort::ep::WebGPU),
 ];
 
-/// What computes, and in this order what else may where that cannot; never empty.
+/// What computes, and in this order what else may where that cannot.
 #[derive(Debug)]
-pub(crate) struct Providers(Vec<String>);
+pub(crate) struct Providers {
+    first: String,
+    fallbacks: Vec<String>,
+}
 
-/// A graph in the hands of a provider.
-pub(crate) struct Loaded {
-    pub(crate) session: Session,
+/// What was loaded for a provider.
+pub(crate) struct Loaded<T> {
+    pub(crate) loaded: T,
     pub(crate) provider: String,
     /// The providers before it, and why they were not it.
     pub(crate) degradations: Vec<Degradation>,
@@ -54,11 +56,11 @@ pub(crate) struct Loaded {
 
 impl Providers {
     pub(crate) fn first(name: impl Into<String>) -> Self {
-        Self(vec![name.into()])
+        Self { first: name.into(), fallbacks: Vec::new() }
     }
 
     pub(crate) fn push(&mut self, name: impl Into<String>) {
-        self.0.push(name.into());
+        self.fallbacks.push(name.into());
     }
 
     /// Loads the library: the one that was named, else one for the first provider, else one for the others.
@@ -67,38 +69,45 @@ impl Providers {
         named: Option<&Locator>,
         on_event: &mut dyn FnMut(Event),
     ) -> Result<Environment> {
-        let first = match self.0.first().map(String::as_str) {
-            Some("cuda") => Locator::new().gpu(Gpu::Cuda).policy(Policy::Never),
+        let first = match self.first.as_str() {
+            "cuda" => Locator::new().gpu(Gpu::Cuda).policy(Policy::Never),
             _ => Locator::new(),
         };
         let loaded = environment(named.unwrap_or(&first), on_event);
         match loaded {
-            Err(_) if named.is_none() && self.0.len() > 1 => environment(&Locator::new(), on_event),
+            Err(_) if named.is_none() && !self.fallbacks.is_empty() => environment(&Locator::new(), on_event),
             loaded => loaded,
         }
     }
 
-    /// Loads a graph for the first provider that can.
-    pub(crate) fn load(
+    /// Loads a graph for the first provider that can; `load` is given its name, and what to register for it.
+    pub(crate) fn load<T>(
         &self,
-        load: impl Fn(&[ExecutionProviderDispatch]) -> Result<Session>,
-    ) -> Result<Loaded> {
+        load: impl Fn(&str, &[ExecutionProviderDispatch]) -> Result<T>,
+    ) -> Result<Loaded<T>> {
+        let (mut name, mut rest) = (&self.first, self.fallbacks.iter());
         let mut replaced = Vec::new();
-        for (index, name) in self.0.iter().enumerate() {
-            match provider(name).and_then(|provider| load(&provider)) {
-                Ok(session) => {
-                    let used =
-                        |(asked, reason)| Degradation::ProviderReplaced { asked, used: name.clone(), reason };
-                    let degradations = replaced.into_iter().map(used).collect();
-                    return Ok(Loaded { session, provider: name.clone(), degradations });
-                }
-                Err(error) if error.kind() == ErrorKind::Backend && index + 1 < self.0.len() => {
+        loop {
+            let error = match provider(name).and_then(|provider| load(name, &provider)) {
+                Ok(loaded) => return Ok(Loaded::new(loaded, name, replaced)),
+                Err(error) => error,
+            };
+            match rest.next() {
+                Some(next) if error.kind() == ErrorKind::Backend => {
                     replaced.push((name.clone(), error.to_string()));
+                    name = next;
                 }
-                Err(error) => return Err(error),
+                _ => return Err(error),
             }
         }
-        Err(unknown(""))
+    }
+}
+
+impl<T> Loaded<T> {
+    fn new(loaded: T, provider: &str, replaced: Vec<(String, String)>) -> Self {
+        let used =
+            |(asked, reason)| Degradation::ProviderReplaced { asked, used: provider.to_owned(), reason };
+        Self { loaded, provider: provider.to_owned(), degradations: replaced.into_iter().map(used).collect() }
     }
 }
 

@@ -47,6 +47,13 @@ pub(crate) fn loaded_version() -> Result<String> {
     version(&library()?.path)
 }
 
+/// Returns how many bytes the file of the loaded library has: builds of one version may differ.
+pub(crate) fn loaded_size() -> Result<u64> {
+    let path = library()?.path;
+    let metadata = std::fs::metadata(&path).map_err(|source| crate::error::unreadable(&path, source))?;
+    Ok(metadata.len())
+}
+
 /// Refuses a loaded library that is older than `least`; `reason` says what is wrong with it.
 pub(crate) fn require_version(least: (u32, u32), reason: &str) -> Result<()> {
     let library = library()?;

@@ -115,6 +115,10 @@ impl Session for OnnxSession {
         Ok(&mut self.logits)
     }
 
+    fn reserve(&mut self, units: usize) {
+        self.cache.reserve(units.min(self.decoder.context_length));
+    }
+
     fn logits(&mut self) -> &mut [f32] {
         &mut self.logits
     }
@@ -147,11 +151,15 @@ impl Session for OnnxSession {
     }
 
     fn bytes(&self) -> usize {
-        self.cache.positions() * self.decoder.layout.bytes_per_position()
+        self.cache.bytes(&self.decoder)
+    }
+
+    fn copied(&self) -> usize {
+        self.cache.copied()
     }
 
     fn fork(&self) -> Result<Box<dyn Session>> {
-        let cache = self.cache.fork(&self.decoder, self.held)?;
+        let cache = self.cache.fork(self.held);
         let decoder = Arc::clone(&self.decoder);
         Ok(Box::new(Self { decoder, cache, held: self.held, chunk: self.chunk, logits: Vec::new() }))
     }

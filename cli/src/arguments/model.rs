@@ -6,6 +6,7 @@ use std::str::FromStr;
 use alloquy_core::Channel;
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::Dialect;
+use clap::builder::BoolishValueParser as Switch;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +51,56 @@ pub(crate) struct ModelArguments {
     /// How many threads compute
     #[arg(long, value_name = "N", env = "ALLOQUY_THREADS")]
     pub(crate) threads: Option<usize>,
+
+    /// How threads wait for work: spin, which is fastest on a machine that does nothing else, or sleep; sleep unless set
+    #[arg(long, value_enum, value_name = "HOW", env = "ALLOQUY_WAITING", hide_possible_values = true)]
+    pub(crate) waiting: Option<Waiting>,
+
+    /// A low-rank adapter (LoRA) of the model, an .onnx_adapter file: a name alone is a file in the model's folder
+    #[arg(long, value_name = "FILE", env = "ALLOQUY_ADAPTER")]
+    pub(crate) adapter: Option<PathBuf>,
+
+    /// How far the model's graph is rewritten when it is loaded: disable, basic, extended or all; all unless set
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LEVEL",
+        env = "ALLOQUY_GRAPH_OPTIMIZATION",
+        hide_possible_values = true
+    )]
+    pub(crate) graph_optimization: Option<OptimizationLevel>,
+
+    /// Keep the rewritten graph in the cache folder, which takes as much room as the model, and load it from there
+    #[arg(long, env = "ALLOQUY_GRAPH_CACHE", value_parser = Switch::new())]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) graph_cache: bool,
+}
+
+/// How threads wait for work.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Waiting {
+    Spin,
+    Sleep,
+}
+
+impl From<Waiting> for alloquy_onnx::Waiting {
+    fn from(waiting: Waiting) -> Self {
+        match waiting {
+            Waiting::Spin => Self::Spin,
+            Waiting::Sleep => Self::Sleep,
+        }
+    }
+}
+
+/// How far graphs are rewritten.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OptimizationLevel {
+    Disable,
+    Basic,
+    Extended,
+    All,
 }
 
 impl ModelArguments {

@@ -1,14 +1,16 @@
 //! `alloquy bench`: how fast a model is on this machine.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use alloquy_core::{Benchmark, BenchmarkReport, BenchmarkRun};
+use alloquy_core::{Benchmark, BenchmarkReport, BenchmarkRun, Engine, LoadPhase, LoadTiming};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::arguments::ModelArguments;
 use crate::failure::Failure;
+use crate::notes::Notes;
 use crate::open;
 use crate::progress::Progress;
 
@@ -19,7 +21,13 @@ Examples:
   alloquy bench --json | jq '.runs[] | {prompt, together, decode_rate}'
 
 Prompts and replies are arbitrary tokens: speed does not depend on what they say. A prompt's time is the time to the \
-first token. Replies that are written together share each reading of the weights.";
+first token. Replies that are written together share each reading of the weights. The overhead is the part of a \
+reply's time that is not the runtime's. \
+What loading took is told phase by phase; a chat adds the template and the processor to what the engine \
+takes.";
+
+/// A part of loading and how long it took.
+type Phase = (LoadPhase, Duration);
 
 /// Measure how fast a model computes prompts and replies
 #[derive(Args, Debug)]
@@ -47,9 +55,11 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
+        let arguments = context.settings.settle(&self.model)?;
         let start = Instant::now();
-        let engine = open::engine(&context.settings.settle(&self.model)?, context.notes)?;
-        let load = start.elapsed();
+        let engine = open::engine(&arguments, context.notes)?;
+        let load = start.elapsed().as_secs_f64();
+        let loading = loading(&arguments, &engine, context.notes);
         let progress = Progress::new(context.notes);
         let benchmark = Benchmark {
             prompts: self.prompt,
@@ -60,14 +70,16 @@ impl Bench {
         let report = benchmark.run(&*engine, &mut |step| progress.step(step))?;
         drop(progress);
         let name = &engine.model().name;
-        let (load, session) = (load.as_secs_f64(), report.session.as_secs_f64());
-        let text =
-            format!("{name}: loaded in {load:.2} s, a session in {session:.3} s\n\n{}", table(&report));
+        let (warm_up, session) = (report.warm_up.as_secs_f64(), report.session.as_secs_f64());
+        let head =
+            format!("{name}: loaded in {load:.2} s, warm after {warm_up:.3} s, a session in {session:.3} s");
         context.print(
-            &text,
+            &format!("{head}\n\n{}\n{}", phases(&loading), table(&report)),
             &json!({
                 "model": name,
                 "load_seconds": load,
+                "load_phases": loading.phases().iter().map(phase_value).collect::<Vec<_>>(),
+                "warm_up_seconds": warm_up,
                 "session_seconds": session,
                 "runs": report.runs.iter().map(value).collect::<Vec<_>>(),
             }),
@@ -75,15 +87,42 @@ impl Bench {
     }
 }
 
+/// How long everything took that a conversation needs; what only conversations need may be missing, which is told.
+fn loading(arguments: &ModelArguments, engine: &Arc<dyn Engine>, notes: Notes) -> LoadTiming {
+    match open::conversing(arguments, Arc::clone(engine)) {
+        Ok(model) => model.loading,
+        Err(error) => {
+            notes.say(format_args!("template and processor are not measured: {error}"));
+            engine.load_timing().cloned().unwrap_or_default()
+        }
+    }
+}
+
+fn phases(loading: &LoadTiming) -> String {
+    let head = "  LOADING            TIME\n".to_owned();
+    let line =
+        |(phase, took): &Phase| format!("  {:10} {:>8.1} ms\n", phase.to_string(), milliseconds(*took));
+    loading.phases().iter().fold(head, |table, phase| table + &line(phase))
+}
+
+fn phase_value((phase, took): &Phase) -> Value {
+    json!({ "phase": phase, "seconds": took.as_secs_f64() })
+}
+
+fn milliseconds(took: Duration) -> f64 {
+    took.as_secs_f64() * 1000.0
+}
+
 fn table(report: &BenchmarkReport) -> String {
-    let head = "  PROMPT  TOGETHER  FIRST TOKEN  PROMPT TOKENS/S  REPLY TOKENS/S\n".to_owned();
+    let head = "  PROMPT  TOGETHER  FIRST TOKEN  PROMPT TOKENS/S  REPLY TOKENS/S  OVERHEAD\n".to_owned();
     report.runs.iter().fold(head, |table, run| table + &line(run))
 }
 
 fn line(run: &BenchmarkRun) -> String {
-    let first = run.prefill.as_secs_f64() * 1000.0;
+    let first = milliseconds(run.prefill);
+    let overhead = run.overhead().map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0));
     format!(
-        "{:>8}  {:>8}  {first:>8.1} ms  {:>15.1}  {:>14.1}\n",
+        "{:>8}  {:>8}  {first:>8.1} ms  {:>15.1}  {:>14.1}  {overhead:>8}\n",
         run.prompt,
         run.together,
         run.prefill_rate(),
@@ -104,5 +143,7 @@ fn value(run: &BenchmarkRun) -> Value {
         "decode_tokens": run.decode_tokens(),
         "decode_seconds": run.decode.as_secs_f64(),
         "decode_rate": run.decode_rate(),
+        "step_seconds": run.step.as_secs_f64(),
+        "overhead": run.overhead(),
     })
 }

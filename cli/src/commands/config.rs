@@ -87,6 +87,8 @@ fn defaults(context: &Context, settled: &Settable) -> Result<BTreeMap<String, (V
     defaults.insert("resume".to_owned(), (false.into(), Origin::Default));
     defaults.insert("resume-quota".to_owned(), (QUOTA.into(), Origin::Default));
     defaults.insert("provider".to_owned(), (open::PROVIDER.into(), Origin::Default));
+    defaults.insert("graph-optimization".to_owned(), (json!(open::OPTIMIZATION), Origin::Default));
+    defaults.insert("graph-cache".to_owned(), (false.into(), Origin::Default));
     defaults.insert("approve".to_owned(), ("ask".into(), Origin::Default));
     defaults.insert("tool-timeout".to_owned(), (TIMEOUT.into(), Origin::Default));
     defaults.insert("tool-rounds".to_owned(), (ROUNDS.into(), Origin::Default));

@@ -24,9 +24,11 @@ pub(super) fn introduce(notes: Notes) {
     );
 }
 
+/// Its steps take half a millisecond, in which a thread that sleeps is hardly woken up. A prompt of usual length is one chunk.
 #[cfg(feature = "pocket")]
 pub(super) fn builder() -> Result<OnnxEngineBuilder> {
-    Ok(alloquy_onnx::OnnxEngine::of_files(alloquy_pocket::files()))
+    let builder = alloquy_onnx::OnnxEngine::of_files(alloquy_pocket::files());
+    Ok(builder.waiting(alloquy_onnx::Waiting::Spin).prefill_chunk(512))
 }
 
 #[cfg(not(feature = "pocket"))]

@@ -43,11 +43,11 @@ pub(crate) async fn hold(setting: Setting, seed: u64, turns: usize) -> Figures {
     course.model.figures.lock().unwrap().clone()
 }
 
-/// Room for every branch of a chat, so that what is not reused has another reason.
-const SESSIONS: usize = 32;
-
+/// What is kept unless it is set.
 fn budget() -> CacheBudget {
-    std::env::var("ALLOQUY_REUSE_SESSIONS").map_or(SESSIONS, |sessions| sessions.parse().unwrap()).into()
+    let usual = CacheBudget::default();
+    std::env::var("ALLOQUY_REUSE_SESSIONS")
+        .map_or(usual, |sessions| sessions.parse::<usize>().unwrap().into())
 }
 
 struct Course {

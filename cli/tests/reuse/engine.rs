@@ -12,6 +12,8 @@ use crate::trie::{Place, Trie};
 pub(crate) struct Replay {
     model: ModelInfo,
     tokenizer: Arc<HuggingFaceTokenizer>,
+    /// What each token adds to a text.
+    texts: Arc<Vec<Vec<u8>>>,
     state: Arc<Mutex<State>>,
 }
 
@@ -21,21 +23,26 @@ struct State {
     /// How many units stand before the reply.
     prompt: usize,
     units: Trie<TokenId>,
-    text: Trie<u8>,
+    /// The longest sequences that were held.
+    sequences: Vec<Vec<TokenId>>,
 }
 
-/// How much of a prompt some session has held, whenever that was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
-    /// Its leading tokens that were held in this order.
-    pub(crate) units: usize,
-    /// Its leading tokens whose text was held in this order, in whichever tokens.
-    pub(crate) text: usize,
+/// What of a prompt was held in other tokens: whole words or parts of them, not letters that words begin with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Respelled {
+    pub(crate) tokens: usize,
+    /// Whether a control token stands there as plain text.
+    pub(crate) as_text: bool,
+    /// The tokens that were held from there, and those that stand in the prompt.
+    pub(crate) before: String,
+    pub(crate) after: String,
 }
 
 impl Replay {
     pub(crate) fn new(model: ModelInfo, tokenizer: HuggingFaceTokenizer) -> Self {
-        Self { model, tokenizer: Arc::new(tokenizer), state: Arc::default() }
+        let ids = 0..model.vocabulary as TokenId;
+        let texts = ids.map(|id| tokenizer.bytes(id).unwrap_or_default()).collect();
+        Self { model, tokenizer: Arc::new(tokenizer), texts: Arc::new(texts), state: Arc::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -48,21 +55,58 @@ impl Replay {
         (state.prompt, state.reply) = (prompt, reply);
     }
 
-    pub(crate) fn held(&self, prompt: &[TokenId]) -> Held {
+    /// What of a prompt was held in other tokens, behind its first `held` ones.
+    pub(crate) fn respelled(&self, prompt: &[TokenId], held: usize) -> Respelled {
         let state = self.state();
-        let bytes: Vec<_> = prompt.iter().map(|token| self.bytes(*token)).collect();
-        let mut rest = state.text.common(bytes.iter().flatten().copied());
-        let whole = bytes.iter().take_while(|bytes| {
-            let fits = bytes.len() <= rest;
-            rest = rest.saturating_sub(bytes.len());
-            fits
-        });
-        Held { text: whole.count(), units: state.units.common(prompt.iter().copied()) }
+        let alike = |sequence: &&Vec<TokenId>| {
+            let same = self.text(sequence).zip(self.text(prompt)).take_while(|(left, right)| left == right);
+            same.count()
+        };
+        let Some(sequence) = state.sequences.iter().max_by_key(alike) else { return Respelled::default() };
+        let (place, length) = (common(sequence, prompt), alike(&sequence));
+        let (was, now) = (self.ends(sequence, place, length), self.ends(prompt, place, length));
+        let border = now.iter().rev().find(|end| was.contains(end)).copied().unwrap_or(0);
+        let count = |ends: &[usize]| place + ends.iter().take_while(|end| **end <= border).count();
+        let (was, now) = (count(&was), count(&now));
+        if now <= held {
+            return Respelled::default();
+        }
+        let controls = |tokens: &[TokenId]| tokens.iter().filter(|token| self.is_control(**token)).count();
+        let as_text = controls(&sequence[place..was]) != controls(&prompt[place..now]);
+        let shown = |tokens: &[TokenId]| {
+            let texts = tokens.iter().map(|token| String::from_utf8_lossy(&self.texts[*token as usize]));
+            texts.collect::<Vec<_>>().join("|")
+        };
+        let (before, after) = (shown(&sequence[place..]), shown(&prompt[place..]));
+        Respelled { tokens: now - held, as_text, before, after }
     }
 
-    fn bytes(&self, token: TokenId) -> Vec<u8> {
-        self.tokenizer.bytes(token).unwrap_or_default()
+    /// Where tokens behind `place` end in the text, up to `length`.
+    fn ends(&self, tokens: &[TokenId], place: usize, length: usize) -> Vec<usize> {
+        let mut end = self.text(&tokens[..place]).count();
+        let ends = tokens[place..].iter().map(|token| {
+            end += self.texts[*token as usize].len();
+            end
+        });
+        ends.take_while(|end| *end <= length).collect()
     }
+
+    fn text<'a>(&'a self, tokens: &'a [TokenId]) -> impl Iterator<Item = u8> + 'a {
+        tokens.iter().flat_map(|token| self.texts[*token as usize].iter().copied())
+    }
+
+    fn is_control(&self, token: TokenId) -> bool {
+        self.tokenizer.specials().iter().any(|special| special.id == token)
+    }
+
+    /// How many leading tokens of a prompt some session has held in this order, whenever that was.
+    pub(crate) fn held(&self, prompt: &[TokenId]) -> usize {
+        self.state().units.common(prompt.iter().copied())
+    }
+}
+
+fn common<T: PartialEq>(left: &[T], right: &[T]) -> usize {
+    left.iter().zip(right).take_while(|(left, right)| left == right).count()
 }
 
 impl Engine for Replay {
@@ -76,27 +120,36 @@ impl Engine for Replay {
 
     fn open(&self) -> Result<Box<dyn Session>> {
         let logits = vec![0.0; self.model.vocabulary];
-        Ok(Box::new(ReplaySession { engine: self.clone(), places: Vec::new(), logits }))
+        let mut state = self.state();
+        state.sequences.push(Vec::new());
+        let sequence = state.sequences.len() - 1;
+        drop(state);
+        Ok(Box::new(ReplaySession { engine: self.clone(), places: Vec::new(), sequence, logits }))
     }
 }
 
 #[derive(Clone, Debug)]
 struct ReplaySession {
     engine: Replay,
-    /// What is held, as places among all units and all text that ever were.
-    places: Vec<(Place, Place)>,
+    /// What is held, as places among all units that ever were.
+    places: Vec<Place>,
+    /// Which of the engine's sequences that is, unless it was cut since.
+    sequence: usize,
     logits: Vec<f32>,
 }
 
 impl ReplaySession {
     fn take(&mut self, token: TokenId) {
-        let bytes = self.engine.bytes(token);
         let mut state = self.engine.state();
-        let (unit, text) = self.places.last().copied().unwrap_or_default();
-        let unit = state.units.step(unit, token);
-        let text = bytes.into_iter().fold(text, |text, byte| state.text.step(text, byte));
+        if state.sequences[self.sequence].len() > self.places.len() {
+            let beginning = state.sequences[self.sequence][..self.places.len()].to_vec();
+            self.sequence = state.sequences.len();
+            state.sequences.push(beginning);
+        }
+        state.sequences[self.sequence].push(token);
+        let place = state.units.step(self.places.last().copied().unwrap_or_default(), token);
         drop(state);
-        self.places.push((unit, text));
+        self.places.push(place);
     }
 }
 

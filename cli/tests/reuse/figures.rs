@@ -5,7 +5,7 @@ use std::fmt;
 
 use alloquy_core::{CacheReport, Error, MissReason, Reply};
 
-use crate::engine::Held;
+use crate::engine::Respelled;
 use crate::setting::Setting;
 
 /// Of a thousand tokens that need not be computed again, so many must not be.
@@ -13,7 +13,9 @@ const TARGET: f64 = 999.0;
 
 /// A reply with what had been held of its prompt before.
 pub(crate) struct Seen<'a> {
-    pub(crate) held: Held,
+    /// How many leading tokens of its prompt.
+    pub(crate) held: usize,
+    pub(crate) respelled: Respelled,
     pub(crate) reply: &'a Reply,
 }
 
@@ -29,8 +31,8 @@ pub(crate) struct Figures {
     /// Tokens that had been held, but for the last of a prompt, which gives the logits.
     unchanged: usize,
     reused: usize,
-    /// Tokens whose text had been held and which are not reused.
-    respelled: usize,
+    /// Tokens whose text had been said in others, by the cause.
+    respelled: BTreeMap<&'static str, usize>,
     /// Replies and tokens, by the reason that is reported.
     missed: BTreeMap<&'static str, (usize, usize)>,
     pub(crate) dropped: usize,
@@ -49,24 +51,29 @@ impl Figures {
         *self.refused.entry(format!("{error:#}")).or_default() += 1;
     }
 
-    pub(crate) fn count(&mut self, Seen { held, reply }: Seen<'_>) {
+    pub(crate) fn count(&mut self, Seen { held, respelled, reply }: Seen<'_>) {
         let Some(cache) = reply.cache else { return };
         self.replies += 1;
         self.calls += reply.message.tool_calls().count();
         self.thoughts += usize::from(reply.message.thinking().is_some());
         self.prompt += cache.prompt;
-        let reusable = held.units.min(cache.prompt - 1);
+        let reusable = held.min(cache.prompt - 1);
         self.unchanged += reusable;
         self.reused += cache.reused.min(reusable);
-        assert!(cache.reused <= reusable, "{cache:?} of {held:?}: more is reused than was ever held");
-        self.respelled += held.text.min(cache.prompt - 1).saturating_sub(cache.reused);
+        assert!(cache.reused <= reusable, "{cache:?} of {held}: more is reused than was ever held");
+        if respelled.tokens > 0 {
+            *self.respelled.entry(cause(&respelled, &cache)).or_default() += respelled.tokens;
+        }
         if cache.reused < reusable {
             let (replies, tokens) = self.missed.entry(reason(&cache)).or_default();
             *replies += 1;
             *tokens += reusable - cache.reused;
         }
         if std::env::var_os("ALLOQUY_REUSE_TEMPLATE").is_some() {
-            println!("{held:?} {cache:?}");
+            println!("held {held} {cache:?}");
+            if let Respelled { tokens: 1.., before, after, .. } = &respelled {
+                println!("before: {before}\nnow:    {after}");
+            }
         }
     }
 
@@ -77,7 +84,9 @@ impl Figures {
         self.prompt += other.prompt;
         self.unchanged += other.unchanged;
         self.reused += other.reused;
-        self.respelled += other.respelled;
+        for (cause, tokens) in &other.respelled {
+            *self.respelled.entry(cause).or_default() += tokens;
+        }
         self.dropped += other.dropped;
         for (reason, (replies, tokens)) in &other.missed {
             let sum = self.missed.entry(reason).or_default();
@@ -89,8 +98,20 @@ impl Figures {
         self.reused as f64 * 1000.0 / self.unchanged.max(1) as f64
     }
 
+    fn is_silent(&self) -> bool {
+        self.missed.contains_key(SILENT) || self.respelled.contains_key(SILENT)
+    }
+
     fn has_passed(&self) -> bool {
-        self.share() >= TARGET && !self.missed.contains_key(SILENT) && self.replies > 0
+        self.share() >= TARGET && !self.is_silent() && self.replies > 0
+    }
+}
+
+/// Why words that were said before are in other tokens.
+fn cause(respelled: &Respelled, report: &CacheReport) -> &'static str {
+    match reason(report) {
+        "rewritten" if respelled.as_text => "control token as text",
+        named => named,
     }
 }
 
@@ -99,6 +120,7 @@ fn reason(report: &CacheReport) -> &'static str {
         Some(MissReason::NotHeld) => "not held",
         Some(MissReason::Differs) => "differs",
         Some(MissReason::Rewritten) => "rewritten",
+        Some(MissReason::Respelled) => "respelled",
         Some(MissReason::Rewound) => "rewound",
         Some(_) => "other",
         None => SILENT,
@@ -111,6 +133,8 @@ impl fmt::Display for Figures {
             format!("{reason}: {tokens} in {replies}")
         };
         let missed: Vec<_> = self.missed.iter().map(missed).collect();
+        let respelled: Vec<_> =
+            self.respelled.iter().map(|(cause, tokens)| format!("{cause}: {tokens}")).collect();
         write!(
             formatter,
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.2} % | {} | {} |",
@@ -124,10 +148,14 @@ impl fmt::Display for Figures {
             self.unchanged,
             self.reused,
             self.share() / 10.0,
-            if missed.is_empty() { "–".to_owned() } else { missed.join(", ") },
-            self.respelled,
+            listed(&missed),
+            listed(&respelled),
         )
     }
+}
+
+fn listed(entries: &[String]) -> String {
+    if entries.is_empty() { "–".to_owned() } else { entries.join(", ") }
 }
 
 #[derive(Debug, Default)]
@@ -157,7 +185,7 @@ impl fmt::Display for Table {
             "| template | family | vocabulary | replies | calls | thoughts | prompt tokens | held before | reused | share \
              | not reused | same text |"
         )?;
-        writeln!(formatter, "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---|---:|")?;
+        writeln!(formatter, "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---|---|")?;
         for figures in &self.0 {
             writeln!(formatter, "{figures}")?;
             total.add(figures);

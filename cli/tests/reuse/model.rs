@@ -69,6 +69,7 @@ impl ChatModel for Watched {
             self.spelling.spelled(&text, &self.setting.tokenizer, draws)
         };
         let held = self.engine.held(&prompt);
+        let respelled = self.engine.respelled(&prompt, held);
         self.engine.will_say(prompt.len(), tokens);
         let mut stream = self.round.reply(request).await?;
         let figures = Arc::clone(&self.figures);
@@ -77,7 +78,7 @@ impl ChatModel for Watched {
                 emit.send(delta).await;
             }
             let reply: Reply = stream.finish().await?;
-            figures.lock().unwrap().count(Seen { held, reply: &reply });
+            figures.lock().unwrap().count(Seen { held, respelled, reply: &reply });
             Ok(reply)
         }))
     }

@@ -12,6 +12,9 @@ use crate::{ErrorKind, Result};
 
 use super::{Generation, Job, PromptLookup, Speculation};
 
+/// How many tokens of a reply get their room beforehand: few are longer, and the memory counts from then on.
+const RESERVED: usize = 256;
+
 /// A generation with the session that it goes on in.
 pub(super) struct Active {
     pub(super) job: Box<Job>,
@@ -32,9 +35,10 @@ pub(super) enum Going {
 }
 
 impl Active {
-    pub(super) fn new(mut job: Box<Job>, slot: Slot, report: CacheReport) -> Self {
+    pub(super) fn new(mut job: Box<Job>, mut slot: Slot, report: CacheReport) -> Self {
         job.clock.begin();
         job.sampler.read(job.prompt.tokens().flatten());
+        slot.session.reserve(job.prompt.units.len() + job.limit.min(RESERVED));
         Self { job, slot, report, computed: report.reused, next: None, sampled: 0 }
     }
 

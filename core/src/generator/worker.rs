@@ -7,40 +7,53 @@ use std::sync::mpsc as queue;
 use crate::cancel::Cancel;
 use crate::engine::{Engine, Step};
 use crate::prompt::Unit;
-use crate::scoring::score;
 use crate::slots::{Slot, Slots};
 use crate::{Error, ErrorKind, Result};
 
 use super::active::{Active, Going};
+use super::scorer::Scorer;
 use super::{GeneratorOptions, Job, PromptLookup, Work};
 
 /// Serves an inbox until nobody can write to it any more.
 pub(super) fn serve_all(engine: &dyn Engine, options: GeneratorOptions, inbox: &queue::Receiver<Work>) {
     let slots = Slots::new(options.budget);
-    let lookup = options.lookup;
-    let mut worker = Worker { engine, slots, lookup, waiting: VecDeque::new(), active: VecDeque::new() };
+    let generations = options.generations.clamp(1, slots.capacity());
+    let mut worker = Worker {
+        engine,
+        slots,
+        generations,
+        lookup: options.lookup,
+        waiting: VecDeque::new(),
+        active: VecDeque::new(),
+        scorers: VecDeque::new(),
+    };
     while worker.receive(inbox) {
         worker.drop_cancelled();
         worker.admit();
         worker.prefill();
         worker.decode();
+        worker.score();
     }
 }
 
 struct Worker<'a> {
     engine: &'a dyn Engine,
     slots: Slots,
+    /// How many advance together at most.
+    generations: usize,
     lookup: Option<PromptLookup>,
     /// In the order in which they came.
     waiting: VecDeque<Box<Job>>,
     /// The one whose turn is next stands first.
     active: VecDeque<Active>,
+    /// In the order in which they came. The first one alone has a session, beside those that are counted.
+    scorers: VecDeque<Scorer>,
 }
 
 impl Worker<'_> {
     /// Takes in what has come, and waits for it when there is nothing else to do; false when nothing can come.
     fn receive(&mut self, inbox: &queue::Receiver<Work>) -> bool {
-        if self.waiting.is_empty() && self.active.is_empty() {
+        if self.waiting.is_empty() && self.active.is_empty() && self.scorers.is_empty() {
             match inbox.recv() {
                 Ok(work) => self.take(work),
                 Err(queue::RecvError) => return false,
@@ -55,12 +68,7 @@ impl Worker<'_> {
     fn take(&mut self, work: Work) {
         match work {
             Work::Generate(job) => self.waiting.push_back(job),
-            Work::Score(scoring) => {
-                let held = held(&self.active);
-                let scores = guarded(|| score(self.engine, &self.slots, &held, &scoring));
-                // Nobody waits for the answer any more: the future was dropped.
-                let _ = scoring.answer.send(scores);
-            }
+            Work::Score(scoring) => self.scorers.push_back(Scorer::new(scoring)),
             Work::Statistics(answer) => {
                 let held = held(&self.active);
                 let _ = answer.send(self.slots.statistics(&held));
@@ -96,7 +104,7 @@ impl Worker<'_> {
     /// others pass.
     fn admit(&mut self) {
         let mut index = 0;
-        while self.active.len() < self.slots.capacity() {
+        while self.active.len() < self.generations {
             let Some(job) = self.waiting.get(index) else { return };
             if self.is_worth_waiting(&job.prompt.units) {
                 index += 1;
@@ -141,6 +149,17 @@ impl Worker<'_> {
         match lookup {
             Some(lookup) => writing.into_iter().for_each(|alone| self.speculate(alone, lookup)),
             None => self.step(writing),
+        }
+    }
+
+    /// Computes a piece of what is scored first.
+    fn score(&mut self) {
+        let Some(mut scorer) = self.scorers.pop_front() else { return };
+        let held = held(&self.active);
+        match guarded(|| scorer.step(self.engine, &self.slots, &held)) {
+            Ok(Going::On) => self.scorers.push_front(scorer),
+            Ok(Going::Done) => scorer.answer(Ok(())),
+            Err(error) => scorer.answer(Err(error)),
         }
     }
 

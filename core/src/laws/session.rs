@@ -37,6 +37,8 @@ pub fn all(engine: &dyn Engine, prompt: &[TokenId], tolerance: f32) {
     laws.truncating_and_feeding_again_changes_nothing();
     laws.truncating_keeps_what_it_says();
     laws.a_fork_is_independent();
+    laws.a_fork_and_its_trunk_see_nothing_of_each_other();
+    laws.forks_that_step_together_see_nothing_of_each_other();
     laws.sessions_are_independent();
     laws.sessions_that_step_together_are_as_alone();
     laws.a_cancelled_forward_leaves_a_usable_session();
@@ -142,6 +144,87 @@ impl Laws<'_> {
             &self.whole(),
             "a fork that came back to its trunk's way and a session without one",
         );
+    }
+
+    /// Whoever writes first, and whoever went back before that.
+    fn a_fork_and_its_trunk_see_nothing_of_each_other(&self) {
+        let half = self.units.len() / 2;
+        for back in [[0, 0], [half - 1, 0], [0, half - 1], [2, half - 1]] {
+            for swapped in [false, true] {
+                let mut trunk = self.open();
+                self.feed_some(trunk.as_mut(), half);
+                let fork = checked(trunk.fork());
+                let mut pair = [trunk, fork];
+                for (session, back) in pair.iter_mut().zip(back) {
+                    checked(session.truncate(half - back));
+                }
+                pair.rotate_left(usize::from(swapped));
+                self.part(pair);
+            }
+        }
+    }
+
+    /// The first session goes astray while the other goes on, in turns, and comes back; a third one reads with both of them,
+    /// and outlives them.
+    fn part(&self, [mut first, mut second]: [Box<dyn Session>; 2]) {
+        let (third, start) = (checked(second.fork()), first.resident());
+        drop(checked(first.fork()));
+        let wrong: Vec<_> = self.units.iter().rev().cloned().collect();
+        let (held, end) = (second.resident(), self.units.len() - 2);
+        let (early, late) = wrong.split_at(2);
+        checked(first.forward(early, &Cancel::default()));
+        checked(second.forward(self.units.get(held..end).unwrap_or_default(), &Cancel::default()));
+        checked(first.forward(late, &Cancel::default()));
+        let logits = self.feed(second.as_mut(), end, 5);
+        self.agree(&logits, &self.whole(), "a session whose trunk or fork went astray and one alone");
+        let kept = checked(first.truncate(start));
+        let logits = self.feed(first.as_mut(), kept, 5);
+        self.agree(&logits, &self.whole(), "a session that came back while its fork went on and one alone");
+        drop(first);
+        let logits = self.feed_on(second.as_mut());
+        self.agree(&logits, &self.fed_on(), "a session whose trunk or fork was dropped and one alone");
+        drop(second);
+        let mut last = checked(third.fork());
+        drop(third);
+        let held = last.resident();
+        let logits = self.feed(last.as_mut(), held, 5);
+        self.agree(&logits, &self.whole(), "a fork that outlived all others and a session alone");
+    }
+
+    /// One of several that step together is forked, and the fork goes astray in steps with the others.
+    fn forks_that_step_together_see_nothing_of_each_other(&self) {
+        let half = self.units.len() / 2;
+        let (mut trunk, mut other) = (self.open(), self.open());
+        self.feed_some(trunk.as_mut(), half);
+        self.feed_some(other.as_mut(), half);
+        let (stepped, rest) = self.units.split_at(half + 2);
+        self.step(&mut [&mut *trunk, &mut *other], stepped.get(half..).unwrap_or_default());
+        let mut fork = checked(trunk.fork());
+        let mut last = checked(fork.fork());
+        for (unit, wrong) in rest.iter().zip(self.units.iter().rev()) {
+            let right = Step { session: &mut *trunk, unit };
+            let astray = [&mut fork, &mut other].map(|session| Step { session: &mut **session, unit: wrong });
+            let mut steps: Vec<_> = std::iter::once(right).chain(astray).collect();
+            checked(self.engine.forward_many(&mut steps));
+        }
+        self.agree(trunk.logits(), &self.whole(), "a trunk that stepped with its fork and a session alone");
+        let held = checked(fork.truncate(half));
+        let logits = self.feed(fork.as_mut(), held, 5);
+        self.agree(&logits, &self.whole(), "a fork that stepped astray and came back and a session alone");
+        self.step(&mut [&mut *last, &mut *other], rest);
+        self.agree(
+            last.logits(),
+            &self.whole(),
+            "a fork that stepped later than its trunk and a session alone",
+        );
+        drop(last);
+        let logits = self.feed_on(trunk.as_mut());
+        self.agree(&logits, &self.fed_on(), "a trunk whose forks are gone and a session alone");
+    }
+
+    /// Feeds the first `count` units of the prompt.
+    fn feed_some(&self, session: &mut dyn Session, count: usize) {
+        checked(session.forward(self.units.get(..count).unwrap_or_default(), &Cancel::default()));
     }
 
     fn sessions_are_independent(&self) {

@@ -56,6 +56,11 @@ impl FittedRequest {
     }
 }
 
+/// What is kept free for a reply unless it is said: MLC's `mean_gen_len`, or a quarter where the window is that small.
+pub(super) fn usual_reply(window: usize) -> usize {
+    128.min(window / 4)
+}
+
 /// How many units fit, and how many of them are kept free for a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Room {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use super::fitting::{FittedRequest, PromptLength, Room, first_fitting, replaced};
+use super::fitting::{FittedRequest, PromptLength, Room, first_fitting, replaced, usual_reply};
 use super::groups::Groups;
 use super::{Middleware, Next, ids};
 use crate::Result;
@@ -51,11 +51,6 @@ impl DropPolicy {
         self.pinned = turns;
         self
     }
-}
-
-/// What is kept free for a reply unless it is said: MLC's `mean_gen_len`, or a quarter where the window is that small.
-pub(super) fn usual_reply(window: usize) -> usize {
-    128.min(window / 4)
 }
 
 /// The middleware that drops the oldest turns of a conversation when its prompt would not fit.

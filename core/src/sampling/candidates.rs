@@ -81,6 +81,8 @@ pub(super) struct Range {
 
 /// How many running values there are: a single one would make every step wait for the last.
 const LANES: usize = 16;
+/// How many numbers are compared before it is asked whether one of them was it.
+const BLOCK: usize = 64;
 
 fn sum(weights: &[f32]) -> f64 {
     let mut lanes = [0.0_f64; LANES];
@@ -96,8 +98,16 @@ fn sum(weights: &[f32]) -> f64 {
 /// Returns the highest finite logit and its token, the lowest one of equals.
 pub(super) fn likeliest(logits: &[f32]) -> Option<(TokenId, f32)> {
     let highest = highest(logits).filter(|highest| highest.is_finite())?;
-    let token = logits.iter().position(|&logit| logit == highest)?;
-    Some((token as TokenId, highest))
+    Some((first(logits, highest)? as TokenId, highest))
+}
+
+/// Returns where a number stands first. Whole blocks are looked at without a branch, which goes several at a time.
+fn first(logits: &[f32], wanted: f32) -> Option<usize> {
+    let (blocks, _) = logits.as_chunks::<BLOCK>();
+    let has = |block: &[f32; BLOCK]| block.iter().fold(false, |found, &logit| found | (logit == wanted));
+    let start = blocks.iter().position(has).unwrap_or(blocks.len()) * BLOCK;
+    let behind = logits.get(start..)?.iter().position(|&logit| logit == wanted)?;
+    Some(start + behind)
 }
 
 fn highest(logits: &[f32]) -> Option<f32> {
@@ -165,4 +175,21 @@ pub(super) fn last_to_reach<T: Copy>(
 /// Likelier first, the lower id of equals.
 pub(super) fn likelier(left: &Candidate, right: &Candidate) -> Ordering {
     right.weight.total_cmp(&left.weight).then(left.token.cmp(&right.token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_equals_is_found_wherever_blocks_end() {
+        for length in [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5] {
+            for place in [0, length / 2, length - 1] {
+                let mut logits = vec![-1.0; length];
+                logits.iter_mut().skip(place).step_by(2).for_each(|logit| *logit = 2.5);
+                assert_eq!(likeliest(&logits), Some((place as TokenId, 2.5)), "{place} of {length}");
+            }
+        }
+        assert_eq!((likeliest(&[f32::NAN, f32::INFINITY]), likeliest(&[])), (None, None));
+    }
 }

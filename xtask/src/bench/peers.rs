@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -14,8 +15,12 @@ use crate::{Error, Result, command, root};
 /// What names this benchmark.
 pub(super) const NAME: &str = "peers";
 /// How many tokens are written behind each prompt.
-const GENERATED: &str = "64";
+const GENERATED: &str = "48";
 const OURS: &str = "alloquy";
+/// How threads wait in the peers too, unless they are told otherwise.
+const SPIN: &str = "spin";
+/// How they wait in ours, unless they are told otherwise.
+const DEFAULT: &str = "sleep";
 
 /// Options of the benchmark `peers`.
 #[derive(Debug, clap::Args)]
@@ -27,7 +32,7 @@ pub(super) struct Peers {
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [128, 512, 1024])]
     prompts: Vec<usize>,
     /// How often each runtime gets its turn; the median counts.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 5)]
     rounds: usize,
     /// Leaves llama.cpp out, whose package compiles for half an hour.
     #[arg(long)]
@@ -39,6 +44,13 @@ pub(super) struct Peers {
 struct Rates {
     prefill: f64,
     decode: f64,
+}
+
+/// What is run: the Python that has the peers, and a model in each format.
+struct Models {
+    python: PathBuf,
+    onnx: PathBuf,
+    gguf: Option<PathBuf>,
 }
 
 /// What was measured of each runtime at each length, once a round.
@@ -55,15 +67,21 @@ impl Peers {
         };
         command::run(&mut command::cargo(&["build", "--release", "--package", "alloquy"]))?;
         let mut measured = Measured::new();
+        let models = Models { python, onnx, gguf };
         for _ in 0..self.rounds {
-            self.ours(&onnx, &mut measured)?;
-            self.peer(&python, "genai", &onnx, &mut measured)?;
-            if let Some(gguf) = &gguf {
-                self.peer(&python, "llama", gguf, &mut measured)?;
-            }
+            self.round(&models, &self.prompts, &mut measured)?;
         }
+        println!("\nAlone on the machine:");
         print(&measured, &self.prompts);
-        let (read, weights) = (bandwidth::measured(self.threads), weights(&onnx)?);
+        let (mut beside, first) = (Measured::new(), self.prompts.get(..1).unwrap_or_default());
+        for _ in 0..self.rounds {
+            beside_a_busy_program(|| self.round(&models, first, &mut beside))?;
+        }
+        println!("\nBeside one busy program:");
+        print(&beside, first);
+        print_losses(&measured, &beside);
+        let onnx = &models.onnx;
+        let (read, weights) = (bandwidth::measured(self.threads), weights(onnx)?);
         println!(
             "memory is read at {:.1} GB/s; {:.0} MB of weights: at most {:.0} tokens/s",
             read / 1e9,
@@ -73,21 +91,50 @@ impl Peers {
         Ok(())
     }
 
-    fn ours(&self, model: &Path, measured: &mut Measured) -> Result {
-        let mut bench = Command::new(root().join("target/release/alloquy"));
-        bench
-            .args(["--json", "bench", "--together", "1", "--repeat", "3", "--generate", GENERATED, "--model"])
-            .arg(model);
-        bench.args(["--threads", &self.threads.to_string(), "--prompt", &list(&self.prompts, ",")]);
-        let report: Value = parsed(&printed(&mut bench)?)?;
-        let runs = report.get("runs").and_then(Value::as_array).cloned().unwrap_or_default();
-        runs.iter().try_for_each(|run| note(run, OURS, measured))
+    /// Every runtime once.
+    fn round(&self, models: &Models, prompts: &[usize], measured: &mut Measured) -> Result {
+        let Models { python, onnx, gguf } = models;
+        self.ours(onnx, prompts, SPIN, measured)?;
+        self.peer(python, "genai", onnx, prompts, measured)?;
+        self.ours(onnx, prompts, DEFAULT, measured)?;
+        gguf.as_ref().map_or(Ok(()), |gguf| self.peer(python, "llama", gguf, prompts, measured))
     }
 
-    fn peer(&self, python: &Path, peer: &str, model: &Path, measured: &mut Measured) -> Result {
+    fn ours(&self, model: &Path, prompts: &[usize], waiting: &str, measured: &mut Measured) -> Result {
+        let mut bench = Command::new(root().join("target/release/alloquy"));
+        bench
+            .args([
+                "--json",
+                "bench",
+                "--together",
+                "1",
+                "--repeat",
+                "3",
+                "--generate",
+                GENERATED,
+                "--waiting",
+                waiting,
+                "--model",
+            ])
+            .arg(model);
+        bench.args(["--threads", &self.threads.to_string(), "--prompt", &list(prompts, ",")]);
+        let report: Value = parsed(&printed(&mut bench)?)?;
+        let runs = report.get("runs").and_then(Value::as_array).cloned().unwrap_or_default();
+        let name = if waiting == SPIN { OURS.to_owned() } else { format!("{OURS}, threads sleep") };
+        runs.iter().try_for_each(|run| note(run, &name, measured))
+    }
+
+    fn peer(
+        &self,
+        python: &Path,
+        peer: &str,
+        model: &Path,
+        prompts: &[usize],
+        measured: &mut Measured,
+    ) -> Result {
         let mut measure = Command::new(python);
         measure.arg(script("measure.py")).arg(peer).arg(model);
-        measure.args([&self.threads.to_string(), GENERATED]).args(self.prompts.iter().map(usize::to_string));
+        measure.args([&self.threads.to_string(), GENERATED]).args(prompts.iter().map(usize::to_string));
         for line in printed(&mut measure)?.lines() {
             let run = parsed(line)?;
             let name = run.get("peer").and_then(Value::as_str).unwrap_or(peer).to_owned();
@@ -101,7 +148,7 @@ fn note(run: &Value, name: &str, measured: &mut Measured) -> Result {
     let number = |field: &str| {
         run.get(field).and_then(Value::as_f64).ok_or_else(|| Error::new(format!("{run} has no {field:?}")))
     };
-    let rates = Rates { prefill: number("prefill_rate")?, decode: number("decode_rate")? };
+    let rates = Rates { prefill: number("prefill_rate")?, decode: 1.0 / number("step_seconds")? };
     measured.entry((name.to_owned(), number("prompt")? as usize)).or_default().push(rates);
     Ok(())
 }
@@ -119,6 +166,30 @@ fn print(measured: &Measured, prompts: &[usize]) {
             println!("| {name} | {prompt} | {prefill:.1} | {decode:.1} | {by_prefill:.2} | {by_decode:.2} |");
         }
     }
+}
+
+/// What part of its speed each runtime loses beside a busy program.
+fn print_losses(alone: &Measured, beside: &Measured) {
+    for (key, rates) in alone {
+        let Some(beside) = beside.get(key).map(|rates| median(rates).decode) else { continue };
+        let loss = 100.0 * (1.0 - beside / median(rates).decode);
+        println!("{} loses {loss:.0} % of its reply tokens/s behind {} tokens", key.0, key.1);
+    }
+}
+
+/// Keeps one core busy while something is measured.
+fn beside_a_busy_program<T>(work: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                std::hint::black_box(&over);
+            }
+        });
+        let done = work();
+        over.store(true, Ordering::Relaxed);
+        done
+    })
 }
 
 fn median(rates: &[Rates]) -> Rates {

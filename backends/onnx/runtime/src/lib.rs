@@ -25,5 +25,5 @@ mod wheel;
 pub use error::LocateError;
 pub use event::Event;
 pub use library::{Library, Origin};
-pub use locator::{Locator, Policy};
+pub use locator::{Locator, Policy, cache_folder};
 pub use wheel::{Gpu, PINNED, Wheel};

@@ -150,8 +150,7 @@ impl Locator {
     }
 
     fn cached(&self, wheel: &Wheel) -> Result<PathBuf> {
-        let named = self.cache.clone().or_else(|| variable("ALLOQUY_CACHE").map(PathBuf::from));
-        let root = named.map_or_else(user_cache, Ok)?;
+        let root = self.cache.clone().map_or_else(cache_folder, Ok)?;
         let folder = root.join("onnxruntime").join(wheel.folder());
         std::path::absolute(folder).map_err(crate::error::io_error("resolve", &root))
     }
@@ -199,7 +198,14 @@ fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-fn user_cache() -> Result<PathBuf> {
+/// Returns the folder of what can be had again: `ALLOQUY_CACHE`, or `alloquy` in the user's cache folder.
+///
+/// # Errors
+/// [`LocateError::NoCache`] when the home folder is unknown.
+pub fn cache_folder() -> Result<PathBuf> {
+    if let Some(named) = variable("ALLOQUY_CACHE") {
+        return Ok(PathBuf::from(named));
+    }
     let folders = etcetera::choose_base_strategy().map_err(|_| LocateError::NoCache)?;
     Ok(folders.cache_dir().join("alloquy"))
 }

@@ -1,7 +1,8 @@
-//! Buffers that several sessions share, a row each, so that a step of all of them reads the weights once.
+//! Buffers that several sessions share, a row each, so that a step of all of them reads the weights once. A session that
+//! runs by itself has a batch of one row.
 //!
-//! A row that takes no part in a step is fed a token all the same, behind all that its session holds: what is written there
-//! does not count, and is overwritten by the session's next token. So sessions leave and come back without a copy.
+//! A row that takes no part in a step is fed a token all the same, behind all that its sessions hold: what is written there
+//! does not count, and is overwritten by the next token that does. So sessions leave and come back without a copy.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +10,7 @@ use alloquy_core::{Error, ErrorKind, Result, TokenId};
 use ort::session::SessionOutputs;
 
 use super::buffers::{Buffers, Feed, capacity};
+use super::lease::Place;
 use super::shared::SharedCache;
 use crate::decoder::{Decoder, row_logits};
 use crate::error;
@@ -26,66 +28,118 @@ struct State {
     rows: Vec<Option<usize>>,
 }
 
-/// A session's row. It is free again when this is dropped.
-#[derive(Debug)]
-pub(super) struct BatchRow {
-    batch: Arc<Batch>,
-    row: usize,
+/// What one session gives to a step and gets from it.
+pub(crate) struct Share<'a> {
+    cache: &'a mut SharedCache,
+    token: TokenId,
+    held: usize,
+    logits: &'a mut Vec<f32>,
+    /// Where it may write its token, if anywhere.
+    place: Option<Place>,
 }
 
-impl Drop for BatchRow {
-    fn drop(&mut self) {
-        if let Some(row) = self.batch.lock().rows.get_mut(self.row) {
-            *row = None;
-        }
+impl<'a> Share<'a> {
+    pub(super) fn new(
+        cache: &'a mut SharedCache,
+        token: TokenId,
+        held: usize,
+        logits: &'a mut Vec<f32>,
+    ) -> Self {
+        let place = cache.writable(held);
+        Self { cache, token, held, logits, place }
+    }
+
+    /// Returns its row, if it may write in this batch.
+    fn row_in(&self, batch: &Arc<Batch>) -> Option<usize> {
+        self.place.as_ref().filter(|place| Arc::ptr_eq(&place.batch, batch)).map(|place| place.row)
+    }
+
+    fn join(&mut self, decoder: &Decoder, batch: &Arc<Batch>) -> Result<()> {
+        self.cache.move_into(decoder, batch, self.held)?;
+        self.place = self.cache.writable(self.held);
+        Ok(())
     }
 }
 
-/// What one session gives to a step and gets from it.
-pub(crate) struct Share<'a> {
-    pub(super) cache: &'a mut SharedCache,
-    pub(crate) token: TokenId,
-    pub(crate) held: usize,
-    pub(crate) logits: &'a mut Vec<f32>,
-}
-
 impl Batch {
+    pub(super) fn new(decoder: &Decoder, rows: usize, capacity: usize) -> Result<Arc<Self>> {
+        let buffers = Buffers::new(decoder, rows, capacity)?;
+        Ok(Arc::new(Self(Mutex::new(State { buffers, rows: vec![None; rows] }))))
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic while it was locked leaves rows behind that count nothing more than before.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes buffers for the sessions of a step and copies them there.
+    /// Takes a free row, in which `held` positions will count.
+    pub(super) fn take(&self, held: usize) -> Result<usize> {
+        let mut state = self.lock();
+        let free = state.rows.iter_mut().enumerate().find(|(_, row)| row.is_none());
+        let none = || Error::new(ErrorKind::Backend, "a batch has no free row");
+        let (index, row) = free.ok_or_else(none)?;
+        *row = Some(held);
+        Ok(index)
+    }
+
+    /// Nobody reads a row any longer.
+    pub(super) fn release(&self, row: usize) {
+        if let Some(row) = self.lock().rows.get_mut(row) {
+            *row = None;
+        }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.lock().buffers.capacity
+    }
+
+    pub(super) fn has_one_row(&self) -> bool {
+        self.lock().rows.len() == 1
+    }
+
+    /// Appends the first `held` positions of a row, of one of the cache's tensors.
+    pub(super) fn write(
+        &self,
+        row: usize,
+        slot: (usize, &Slot),
+        held: usize,
+        into: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.lock().buffers.write(row, slot, held, into)
+    }
+
+    /// Takes `held` positions that were written down into a row, of one of the cache's tensors.
+    pub(super) fn read(&self, row: usize, slot: (usize, &Slot), held: usize, from: &mut &[u8]) -> Result<()> {
+        self.lock().buffers.read(row, slot, held, from)
+    }
+
+    /// Runs the graph on the only row.
+    pub(super) fn run_alone(
+        &self,
+        decoder: &Decoder,
+        feed: &Feed<'_>,
+        read: impl FnOnce(&SessionOutputs<'_>) -> ort::Result<()>,
+    ) -> Result<()> {
+        let mut state = self.lock();
+        state.buffers.run(decoder, feed, read).map_err(error::runtime("run the model"))?;
+        state.rows = feed.rows.iter().map(|row| Some(row.held + row.tokens.len())).collect();
+        Ok(())
+    }
+
+    /// Makes buffers for the sessions of a step and takes them there.
     fn gather(decoder: &Decoder, shares: &mut [Share<'_>]) -> Result<Arc<Self>> {
         let needed = shares.iter().map(|share| share.held + 1).max().unwrap_or(0);
         let before = shares.iter().filter(|share| share.held > 0).map(|share| share.cache.capacity());
         let least = shares.iter().map(|share| share.cache.least).max().unwrap_or(0);
         let room = capacity(decoder, needed, before.filter(|&room| room < needed).max().unwrap_or(0), least);
-        let buffers = Buffers::new(decoder, shares.len(), room)?;
-        let batch = Arc::new(Self(Mutex::new(State { buffers, rows: vec![None; shares.len()] })));
-        shares.iter_mut().try_for_each(|share| batch.join(decoder, share))?;
-        Ok(batch)
-    }
-
-    /// Takes a session into a free row.
-    fn join(self: &Arc<Self>, decoder: &Decoder, share: &mut Share<'_>) -> Result<()> {
-        let mut state = self.lock();
-        let free = state.rows.iter().position(Option::is_none);
-        let row = free.ok_or_else(|| Error::new(ErrorKind::Backend, "a batch has no free row"))?;
-        share.cache.copy_into(&mut state.buffers, row, share.held, &decoder.layout.slots)?;
-        if let Some(taken) = state.rows.get_mut(row) {
-            *taken = Some(share.held);
-        }
-        drop(state);
-        share.cache.place_in(BatchRow { batch: Arc::clone(self), row });
-        Ok(())
+        Self::new(decoder, shares.len(), room)
     }
 
     /// Says whether the sessions can step here, once those that are not here yet have come: there is room for each, and
     /// more than half of the rows take part.
     fn suits(self: &Arc<Self>, shares: &[Share<'_>]) -> bool {
         let state = self.lock();
-        let coming = shares.iter().filter(|share| share.cache.row_in(self).is_none()).count();
+        let coming = shares.iter().filter(|share| share.row_in(self).is_none()).count();
         let free = state.rows.iter().filter(|row| row.is_none()).count();
         let is_full = |length: usize| length >= state.buffers.capacity;
         let has_room = !state.rows.iter().flatten().any(|&length| is_full(length));
@@ -100,7 +154,7 @@ impl Batch {
         let State { buffers, rows } = &mut *state;
         let mut fed: Vec<_> = rows.iter().map(|row| (0, row.unwrap_or(0))).collect();
         for share in &*shares {
-            if let Some(place) = share.cache.row_in(self).and_then(|row| fed.get_mut(row)) {
+            if let Some(place) = share.row_in(self).and_then(|row| fed.get_mut(row)) {
                 *place = (share.token, share.held);
             }
         }
@@ -110,14 +164,14 @@ impl Batch {
             .collect();
         let read = |outputs: &SessionOutputs<'_>| {
             shares.iter_mut().try_for_each(|share| {
-                let row = share.cache.row_in(self).unwrap_or_default();
+                let row = share.row_in(self).unwrap_or_default();
                 row_logits(outputs, &decoder.layout, row, share.logits)
             })
         };
         let feed = Feed { rows: &fed, keep: 1, options: None };
         buffers.run(decoder, &feed, read).map_err(error::runtime("run the model"))?;
         for share in &*shares {
-            if let Some(length) = share.cache.row_in(self).and_then(|row| rows.get_mut(row)) {
+            if let Some(length) = share.row_in(self).and_then(|row| rows.get_mut(row)) {
                 *length = Some(share.held + 1);
             }
         }
@@ -125,45 +179,15 @@ impl Batch {
     }
 }
 
-impl BatchRow {
-    pub(super) fn batch(&self) -> Arc<Batch> {
-        Arc::clone(&self.batch)
-    }
-
-    pub(super) fn row_in(&self, batch: &Arc<Batch>) -> Option<usize> {
-        Arc::ptr_eq(&self.batch, batch).then_some(self.row)
-    }
-
-    pub(super) fn capacity(&self) -> usize {
-        self.batch.lock().buffers.capacity
-    }
-
-    /// Writes down the first `held` positions.
-    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
-        self.batch.lock().buffers.write_row(self.row, held, slots, into)
-    }
-
-    /// Copies the first `held` positions into a row of other buffers.
-    pub(super) fn copy_into(
-        &self,
-        buffers: &mut Buffers,
-        row: usize,
-        held: usize,
-        slots: &[Slot],
-    ) -> Result<()> {
-        buffers.copy_row(row, &self.batch.lock().buffers, self.row, held, slots)
-    }
-}
-
 /// Computes one token in each of several sessions at once.
 pub(crate) fn step(decoder: &Decoder, shares: &mut [Share<'_>]) -> Result<()> {
-    let mut batches = shares.iter().filter_map(|share| share.cache.batch());
+    let mut batches = shares.iter().filter_map(|share| share.place.as_ref().map(|place| &place.batch));
     let batch = match batches.find(|batch| batch.suits(shares)) {
-        Some(batch) => batch,
+        Some(batch) => Arc::clone(batch),
         None => Batch::gather(decoder, shares)?,
     };
-    for share in shares.iter_mut().filter(|share| share.cache.row_in(&batch).is_none()) {
-        batch.join(decoder, share)?;
+    for share in shares.iter_mut().filter(|share| share.row_in(&batch).is_none()) {
+        share.join(decoder, &batch)?;
     }
     batch.step(decoder, shares)
 }

@@ -1,18 +1,18 @@
 //! Tensors that a graph reads as past and writes as present, with a row for each session in them.
 
 use alloquy_core::Result;
-use ort::memory::{AllocationDevice, AllocatorType, MemoryInfo, MemoryType};
+use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
-use ort::value::Tensor;
+use ort::value::DynTensor;
 
-use super::{copy_positions, empty_tensor, read_positions, write_positions};
+use super::{empty_tensor, read_positions, write_positions};
 use crate::decoder::Decoder;
 use crate::error;
 use crate::feeds::{Row, feeds};
 use crate::layout::Slot;
 
 /// How many positions a cache has room for at first.
-const FIRST_CAPACITY: usize = 256;
+pub(super) const FIRST_CAPACITY: usize = 256;
 
 /// What a graph is run on.
 pub(super) struct Feed<'a> {
@@ -26,11 +26,15 @@ pub(super) struct Feed<'a> {
 /// Tensors with room for so many positions in each of so many rows.
 #[derive(Debug)]
 pub(super) struct Buffers {
-    tensors: Vec<Tensor<f32>>,
-    pub(super) rows: usize,
+    tensors: Vec<DynTensor>,
+    rows: usize,
     pub(super) capacity: usize,
-    /// Holds on to every tensor as past and as present.
+    /// Where the logits of a step go, the token of each row.
+    logits: DynTensor,
+    /// Holds on to every tensor as past and as present, and to the logits while steps follow each other.
     binding: IoBinding,
+    /// Whether the last run was a step.
+    stepped: bool,
 }
 
 /// How much room `needed` positions get, where there was room for `before`.
@@ -51,56 +55,43 @@ impl Buffers {
                 binding.bind_input(&slot.past, tensor)?;
                 binding.bind_output(&slot.present, tensor)?;
             }
+            for (name, tensor) in decoder.adapter.tensors() {
+                binding.bind_input(name, tensor)?;
+            }
             Ok(binding)
         };
         let binding = bind().map_err(error::runtime("bind a cache"))?;
-        Ok(Self { tensors, rows, capacity, binding })
+        let logits = step_logits(decoder, rows).map_err(error::runtime("make room for logits"))?;
+        Ok(Self { tensors, rows, capacity, logits, binding, stepped: false })
     }
 
-    /// Copies the first `held` positions of a row of `other` into a row of these.
-    pub(super) fn copy_row(
-        &mut self,
-        row: usize,
-        other: &Self,
-        other_row: usize,
-        held: usize,
-        slots: &[Slot],
-    ) -> Result<()> {
-        let failed = || error::runtime("copy a cache");
-        for ((slot, to), from) in slots.iter().zip(&mut self.tensors).zip(&other.tensors) {
-            let (_, from) = from.try_extract_tensor::<f32>().map_err(failed())?;
-            let (_, to) = to.try_extract_tensor_mut::<f32>().map_err(failed())?;
-            let (from_size, to_size) = (from.len() / other.rows.max(1), to.len() / self.rows.max(1));
-            let from = from.chunks_exact(from_size.max(1)).nth(other_row).unwrap_or_default();
-            let to = to.chunks_exact_mut(to_size.max(1)).nth(row).unwrap_or_default();
-            copy_positions(slot, held, from, to);
-        }
-        Ok(())
-    }
-
-    /// Writes down the first `held` positions of a row.
-    pub(super) fn write_row(
+    /// Appends the first `held` positions of a row in one of the tensors.
+    pub(super) fn write(
         &self,
         row: usize,
+        (number, slot): (usize, &Slot),
         held: usize,
-        slots: &[Slot],
         into: &mut Vec<u8>,
     ) -> Result<()> {
-        for (slot, tensor) in slots.iter().zip(&self.tensors) {
-            let (_, values) = tensor.try_extract_tensor::<f32>().map_err(error::runtime("read a cache"))?;
-            let size = values.len() / self.rows.max(1);
-            let values = values.chunks_exact(size.max(1)).nth(row).unwrap_or_default();
-            write_positions(slot, held, values, into);
-        }
+        let Some(tensor) = self.tensors.get(number) else { return Ok(()) };
+        let bytes = slot.element.bytes(tensor).map_err(error::runtime("read a cache"))?;
+        let size = (bytes.len() / self.rows.max(1)).max(1);
+        write_positions(slot, held, bytes.chunks_exact(size).nth(row).unwrap_or_default(), into);
         Ok(())
     }
 
-    /// Puts `held` positions that were written down into a buffer of one row.
-    pub(super) fn read(&mut self, held: usize, slots: &[Slot], mut state: &[u8]) -> Result<()> {
-        for (slot, tensor) in slots.iter().zip(&mut self.tensors) {
-            let values = tensor.try_extract_tensor_mut::<f32>().map_err(error::runtime("fill a cache"))?.1;
-            read_positions(slot, held, &mut state, values);
-        }
+    /// Takes `held` positions that were written down into a row of one of the tensors.
+    pub(super) fn read(
+        &mut self,
+        row: usize,
+        (number, slot): (usize, &Slot),
+        held: usize,
+        from: &mut &[u8],
+    ) -> Result<()> {
+        let Some(tensor) = self.tensors.get_mut(number) else { return Ok(()) };
+        let bytes = slot.element.bytes_mut(tensor).map_err(error::runtime("fill a cache"))?;
+        let size = (bytes.len() / self.rows.max(1)).max(1);
+        read_positions(slot, held, from, bytes.chunks_exact_mut(size).nth(row).unwrap_or_default());
         Ok(())
     }
 
@@ -114,14 +105,33 @@ impl Buffers {
         for (name, value) in feeds(&decoder.layout, feed.rows, feed.keep)? {
             self.binding.bind_input(name, &value)?;
         }
-        // Bound anew each time: the tensor of the last run would be used again, and has the last run's shape.
-        let host = MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::CPUOutput)?;
-        self.binding.bind_output_to_device(&decoder.layout.logits, &host)?;
+        self.bind_logits(decoder, feed)?;
         let mut session = decoder.lock();
-        let outputs = match feed.options {
-            Some(options) => session.run_binding_with_options(&self.binding, options)?,
-            None => session.run_binding(&self.binding)?,
-        };
+        let outputs = decoder.counted(|| match feed.options {
+            Some(options) => session.run_binding_with_options(&self.binding, options),
+            None => session.run_binding(&self.binding),
+        })?;
         read(&outputs)
     }
+
+    /// Says where the logits go. Those of a step have one shape, and a place that stays; those of anything else get a new one
+    /// each time, because that of the last run would be used again, and has the last run's shape.
+    fn bind_logits(&mut self, decoder: &Decoder, feed: &Feed<'_>) -> ort::Result<()> {
+        let steps = decoder.layout.logits_in_rows && feed.rows.iter().all(|row| row.tokens.len() == 1);
+        if !steps {
+            let host =
+                MemoryInfo::new(AllocationDevice::CPU, 0, AllocatorType::Device, MemoryType::CPUOutput)?;
+            self.binding.bind_output_to_device(&decoder.layout.logits, &host)?;
+        } else if !self.stepped {
+            self.binding.bind_output(&decoder.layout.logits, &mut self.logits)?;
+        }
+        self.stepped = steps;
+        Ok(())
+    }
+}
+
+/// Makes a tensor for the logits of one token in each row.
+fn step_logits(decoder: &Decoder, rows: usize) -> ort::Result<DynTensor> {
+    let shape = [rows as i64, 1, decoder.layout.vocabulary as i64];
+    DynTensor::new(&Allocator::default(), decoder.layout.logits_element.kind(), shape)
 }

@@ -1,6 +1,6 @@
 //! A cache that the graph gives anew, longer, at each run.
 //!
-//! No tensor is ever changed, so forks share them. Going back cuts, which copies; it is put off until the next
+//! No tensor is ever changed, so forks share them for good. Going back cuts, which copies; it is put off until the next
 //! run, because whoever goes back twice should pay once.
 
 use std::borrow::Cow;
@@ -10,18 +10,20 @@ use alloquy_core::Result;
 use ort::session::{SessionInputValue, SessionOutputs};
 use ort::value::DynValue;
 
-use super::{Run, copy_positions, empty_tensor, read_positions, write_positions};
+use super::{Run, empty_tensor, read_positions, write_positions};
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::{Row, feeds};
 use crate::layout::Slot;
 
 /// A cache that the graph gives anew.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ConcatCache {
     /// One tensor for each slot, or none before the first run.
     values: Arc<Vec<DynValue>>,
     positions: usize,
+    /// How many bytes it has copied when it was cut.
+    copied: usize,
 }
 
 impl ConcatCache {
@@ -30,10 +32,10 @@ impl ConcatCache {
         let mut compute = || -> ort::Result<Vec<DynValue>> {
             let mut session = decoder.lock();
             let inputs = self.inputs(decoder, run)?;
-            let mut outputs = match run.options {
-                Some(options) => session.run_with_options(inputs, options)?,
-                None => session.run(inputs)?,
-            };
+            let mut outputs = decoder.counted(|| match run.options {
+                Some(options) => session.run_with_options(inputs, options),
+                None => session.run(inputs),
+            })?;
             last_rows(&outputs, &decoder.layout, run.rows, logits)?;
             presents(decoder, &mut outputs)
         };
@@ -52,32 +54,35 @@ impl ConcatCache {
         let feeds = feeds.map(|(name, value)| (Cow::from(name), SessionInputValue::from(value)));
         let pasts = decoder.layout.slots.iter().zip(self.values.iter());
         let pasts = pasts.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));
-        Ok(feeds.chain(pasts).collect())
+        let adapter = decoder.adapter.tensors();
+        let adapter = adapter.map(|(name, tensor)| (Cow::from(name), SessionInputValue::from(tensor)));
+        Ok(feeds.chain(pasts).chain(adapter).collect())
     }
 
     pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
-        for (slot, value) in slots.iter().zip(self.values.iter()) {
-            let (_, values) = value.try_extract_tensor::<f32>().map_err(error::runtime("read a cache"))?;
-            write_positions(slot, held, values, into);
-        }
-        Ok(())
+        let mut slots = slots.iter().zip(self.values.iter());
+        slots.try_for_each(|(slot, value)| written(slot, held, value, into))
     }
 
     /// Makes tensors of positions that were written down.
     pub(super) fn restored(decoder: &Decoder, held: usize, mut state: &[u8]) -> Result<Self> {
-        let restore = |slot: &Slot| {
-            let mut tensor = empty_tensor(slot, 1, held)?;
-            let values = tensor.try_extract_tensor_mut::<f32>().map_err(error::runtime("fill a cache"))?.1;
-            read_positions(slot, held, &mut state, values);
-            Ok(tensor.into_dyn())
-        };
+        let restore = |slot| filled(slot, held, &mut state);
         let values = decoder.layout.slots.iter().map(restore).collect::<Result<_>>()?;
-        Ok(Self { values: Arc::new(values), positions: held })
+        Ok(Self { values: Arc::new(values), positions: held, copied: 0 })
     }
 
-    /// Returns how many positions its tensors have; forks share them.
-    pub(super) fn positions(&self) -> usize {
-        self.positions
+    /// Returns a cache of the same tensors.
+    pub(super) fn fork(&self) -> Self {
+        Self { values: Arc::clone(&self.values), positions: self.positions, copied: 0 }
+    }
+
+    /// Returns its part of the memory of its tensors, which forks share.
+    pub(super) fn bytes(&self, decoder: &Decoder) -> usize {
+        self.positions * decoder.layout.bytes_per_position() / Arc::strong_count(&self.values)
+    }
+
+    pub(super) fn copied(&self) -> usize {
+        self.copied
     }
 
     /// Keeps the first `held` positions, and makes the empty tensors of a first run.
@@ -89,20 +94,32 @@ impl ConcatCache {
         let cut = |(index, slot): (usize, &Slot)| shortened(slot, held, self.values.get(index));
         let values = slots.iter().enumerate().map(cut).collect::<Result<_>>()?;
         (self.values, self.positions) = (Arc::new(values), held);
+        self.copied += held * decoder.layout.bytes_per_position();
         Ok(())
     }
 }
 
 /// Copies the first `held` positions of a tensor; without one there are none.
 fn shortened(slot: &Slot, held: usize, value: Option<&DynValue>) -> Result<DynValue> {
-    let mut short = empty_tensor(slot, 1, held)?;
+    let mut bytes = Vec::new();
     if let Some(value) = value.filter(|_| held > 0) {
-        let failed = || error::runtime("cut a cache");
-        let (_, from) = value.try_extract_tensor::<f32>().map_err(failed())?;
-        let (_, to) = short.try_extract_tensor_mut::<f32>().map_err(failed())?;
-        copy_positions(slot, held, from, to);
+        written(slot, held, value, &mut bytes)?;
     }
-    Ok(short.into_dyn())
+    filled(slot, held, &mut bytes.as_slice())
+}
+
+fn written(slot: &Slot, held: usize, value: &DynValue, into: &mut Vec<u8>) -> Result<()> {
+    let bytes = slot.element.bytes(value).map_err(error::runtime("read a cache"))?;
+    write_positions(slot, held, bytes, into);
+    Ok(())
+}
+
+/// Makes a tensor of `held` positions that were written down.
+fn filled(slot: &Slot, held: usize, from: &mut &[u8]) -> Result<DynValue> {
+    let mut tensor = empty_tensor(slot, 1, held)?;
+    let bytes = slot.element.bytes_mut(&mut tensor).map_err(error::runtime("fill a cache"))?;
+    read_positions(slot, held, from, bytes);
+    Ok(tensor.into_dyn())
 }
 
 fn presents(decoder: &Decoder, outputs: &mut SessionOutputs<'_>) -> ort::Result<Vec<DynValue>> {

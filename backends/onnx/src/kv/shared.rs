@@ -6,137 +6,104 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::Result;
 use ort::session::SessionOutputs;
 
 use super::Run;
-use super::batch::{Batch, BatchRow};
-use super::buffers::{Buffers, Feed, capacity};
+use super::batch::Batch;
+use super::buffers::{FIRST_CAPACITY, Feed, capacity};
+use super::lease::{Lease, Place};
 use crate::decoder::{Decoder, last_rows};
-use crate::error;
 use crate::feeds::Row;
 use crate::layout::Slot;
 
 /// A cache that the graph writes into.
 #[derive(Debug)]
 pub(crate) struct SharedCache {
-    place: Place,
+    /// Where it is; nowhere before anything was computed.
+    lease: Option<Lease>,
     /// For how many positions there must be room.
     pub(super) least: usize,
-}
-
-/// Where a cache is.
-#[derive(Debug)]
-enum Place {
-    /// Nothing was computed yet.
-    Nowhere,
-    /// In buffers of its own.
-    Alone(Box<Buffers>),
-    /// Among others that it stepped with.
-    Among(BatchRow),
+    /// How many bytes it has taken along from row to row.
+    copied: usize,
 }
 
 impl SharedCache {
     /// Creates a cache without room; it will have room for at least `least` positions.
     pub(super) fn new(least: usize) -> Self {
-        Self { place: Place::Nowhere, least }
+        Self { lease: None, least, copied: 0 }
     }
 
     pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
         let Run { tokens, held, rows, options } = *run;
-        let buffers = self.alone(decoder, held, held + tokens.len())?;
+        let batch = self.alone(decoder, held, held + tokens.len())?;
         let read = |outputs: &SessionOutputs<'_>| last_rows(outputs, &decoder.layout, rows, logits);
         let feed = Feed { rows: &[Row { tokens, held }], keep: rows, options };
-        buffers.run(decoder, &feed, read).map_err(error::runtime("run the model"))
+        batch.run_alone(decoder, &feed, read)
     }
 
-    pub(super) fn fork(&self, decoder: &Decoder, held: usize) -> Result<Self> {
-        let mut fork = Self::new(self.least);
-        if held > 0 {
-            fork.place =
-                Place::Alone(Box::new(self.copy(decoder, held, capacity(decoder, held, 0, self.least))?));
-        }
-        Ok(fork)
+    /// Returns a cache that reads the first `held` positions where they are.
+    pub(super) fn fork(&self, held: usize) -> Self {
+        let lease = self.lease.as_ref().filter(|_| held > 0);
+        Self { lease: lease.map(|lease| lease.reading(held)), ..Self::new(self.least) }
     }
 
     pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
-        match &self.place {
-            Place::Nowhere => Ok(()),
-            Place::Alone(buffers) => buffers.write_row(0, held, slots, into),
-            Place::Among(row) => row.snapshot(held, slots, into),
-        }
+        self.lease.as_ref().map_or(Ok(()), |lease| lease.snapshot(held, slots, into))
     }
 
     /// Takes in positions that were written down.
     pub(super) fn restored(mut self, decoder: &Decoder, held: usize, state: &[u8]) -> Result<Self> {
-        let mut buffers = Buffers::new(decoder, 1, capacity(decoder, held, 0, self.least))?;
-        buffers.read(held, &decoder.layout.slots, state)?;
-        self.place = Place::Alone(Box::new(buffers));
+        // With room for what is asked next, or the first thing to do would be to copy it all again.
+        let wanted = (held + FIRST_CAPACITY).min(decoder.context_length).max(held);
+        let batch = Batch::new(decoder, 1, capacity(decoder, wanted, 0, self.least))?;
+        let lease = Lease::take(&batch, held)?;
+        lease.restore(held, &decoder.layout.slots, state)?;
+        self.lease = Some(lease);
         Ok(self)
     }
 
-    /// Returns buffers of its own with room for `needed` positions, of which the first `held` are kept. Without memory for
-    /// them, nothing changes.
-    fn alone(&mut self, decoder: &Decoder, held: usize, needed: usize) -> Result<&mut Buffers> {
-        let before = match &self.place {
-            Place::Alone(buffers) if buffers.capacity >= needed => None,
-            Place::Alone(buffers) => Some(buffers.capacity),
-            Place::Nowhere | Place::Among(_) => Some(0),
+    /// Returns where it may write behind the first `held` positions, if anywhere.
+    pub(super) fn writable(&mut self, held: usize) -> Option<Place> {
+        self.lease.as_mut()?.writable(held).cloned()
+    }
+
+    /// Returns a batch of one row, its own, with room for `needed` positions, of which the first `held` are kept. Without
+    /// memory for them, nothing changes.
+    fn alone(&mut self, decoder: &Decoder, held: usize, needed: usize) -> Result<Arc<Batch>> {
+        let own = self.writable(held).filter(|place| place.batch.has_one_row());
+        let before = match own {
+            Some(place) if place.batch.capacity() >= needed => return Ok(place.batch),
+            Some(place) => place.batch.capacity(),
+            None => held,
         };
-        if let Some(before) = before {
-            let room = capacity(decoder, needed, before, self.least);
-            self.place = Place::Alone(Box::new(self.copy(decoder, held, room)?));
-        }
-        match &mut self.place {
-            Place::Alone(buffers) => Ok(buffers),
-            Place::Nowhere | Place::Among(_) => Err(Error::new(ErrorKind::Backend, "the cache has no room")),
-        }
+        let batch = Batch::new(decoder, 1, capacity(decoder, needed, before, self.least))?;
+        self.move_into(decoder, &batch, held)?;
+        Ok(batch)
     }
 
-    fn copy(&self, decoder: &Decoder, held: usize, capacity: usize) -> Result<Buffers> {
-        let mut buffers = Buffers::new(decoder, 1, capacity)?;
-        self.copy_into(&mut buffers, 0, held, &decoder.layout.slots)?;
-        Ok(buffers)
-    }
-
-    /// Copies the first `held` positions into a row of other buffers.
-    pub(super) fn copy_into(
-        &self,
-        buffers: &mut Buffers,
-        row: usize,
-        held: usize,
-        slots: &[Slot],
-    ) -> Result<()> {
-        match &self.place {
-            Place::Nowhere => Ok(()),
-            Place::Alone(own) => buffers.copy_row(row, own, 0, held, slots),
-            Place::Among(place) => place.copy_into(buffers, row, held, slots),
+    /// Takes the first `held` positions along into a free row of a batch. Where that fails, nothing changes.
+    pub(super) fn move_into(&mut self, decoder: &Decoder, batch: &Arc<Batch>, held: usize) -> Result<()> {
+        let taken = Lease::take(batch, held)?;
+        if let Some(before) = self.lease.as_ref().filter(|_| held > 0) {
+            before.copy_to(&taken, held, &decoder.layout.slots)?;
+            self.copied += held * decoder.layout.bytes_per_position();
         }
-    }
-
-    pub(super) fn place_in(&mut self, row: BatchRow) {
-        self.place = Place::Among(row);
-    }
-
-    pub(super) fn row_in(&self, batch: &Arc<Batch>) -> Option<usize> {
-        match &self.place {
-            Place::Among(row) => row.row_in(batch),
-            Place::Nowhere | Place::Alone(_) => None,
-        }
-    }
-
-    pub(super) fn batch(&self) -> Option<Arc<Batch>> {
-        match &self.place {
-            Place::Among(row) => Some(row.batch()),
-            Place::Nowhere | Place::Alone(_) => None,
-        }
+        self.lease = Some(taken);
+        Ok(())
     }
 
     pub(super) fn capacity(&self) -> usize {
-        match &self.place {
-            Place::Nowhere => 0,
-            Place::Alone(buffers) => buffers.capacity,
-            Place::Among(row) => row.capacity(),
-        }
+        self.lease.as_ref().map_or(0, Lease::capacity)
+    }
+
+    /// Returns its part of the memory of its row, which all that hold on to it share.
+    pub(super) fn bytes(&self, decoder: &Decoder) -> usize {
+        let row = self.capacity() * decoder.layout.bytes_per_position();
+        row / self.lease.as_ref().map_or(1, Lease::holders)
+    }
+
+    pub(super) fn copied(&self) -> usize {
+        self.copied
     }
 }

@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, dead_code, unreachable_pub)]
 
+pub mod adapters;
+pub mod graphs;
+mod protobuf;
+
 use std::path::PathBuf;
 
 use alloquy_core::{Cancel, Engine, Session, TokenId, Unit};

@@ -1,8 +1,7 @@
 //! When turns are summarised, how long a summary may be, and how it is shown. Knows no conversation.
 
 use crate::message::Role;
-use crate::middleware::fitting::Room;
-use crate::middleware::history_drop::usual_reply;
+use crate::middleware::fitting::{Room, usual_reply};
 use crate::{Error, ErrorKind, Result};
 
 /// What the model that summarises is told unless it is told something else.

@@ -1,0 +1,100 @@
+//! The kinds of numbers that caches and logits are made of: the only place that tells them apart. Knows no cache.
+
+use std::ops::Range;
+
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use ort::value::{TensorElementType, TensorValueTypeMarker, Value};
+use zerocopy::IntoBytes;
+
+/// A kind of number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    F32,
+    F16,
+    Bf16,
+}
+
+impl Element {
+    /// What can be had, for whoever has something else.
+    pub(crate) const SUPPORTED: &str = "only f32, f16 and bf16 are supported";
+
+    /// Returns which one ONNX Runtime names, where it is one.
+    pub(crate) fn of(kind: TensorElementType) -> Option<Self> {
+        Some(match kind {
+            TensorElementType::Float32 => Self::F32,
+            TensorElementType::Float16 => Self::F16,
+            TensorElementType::Bfloat16 => Self::Bf16,
+            _ => return None,
+        })
+    }
+
+    /// Returns what ONNX Runtime calls it.
+    pub(crate) fn kind(self) -> TensorElementType {
+        match self {
+            Self::F32 => TensorElementType::Float32,
+            Self::F16 => TensorElementType::Float16,
+            Self::Bf16 => TensorElementType::Bfloat16,
+        }
+    }
+
+    /// Returns how many bytes one takes.
+    pub(crate) fn size(self) -> usize {
+        match self {
+            Self::F32 => size_of::<f32>(),
+            Self::F16 | Self::Bf16 => size_of::<u16>(),
+        }
+    }
+
+    /// Views a tensor of such numbers as bytes.
+    pub(crate) fn bytes<T>(self, tensor: &Value<T>) -> ort::Result<&[u8]>
+    where
+        T: TensorValueTypeMarker + ?Sized,
+    {
+        Ok(match self {
+            Self::F32 => tensor.try_extract_tensor::<f32>()?.1.as_bytes(),
+            Self::F16 => tensor.try_extract_tensor::<f16>()?.1.as_bytes(),
+            Self::Bf16 => tensor.try_extract_tensor::<bf16>()?.1.as_bytes(),
+        })
+    }
+
+    /// As [`bytes`](Self::bytes), to be written to.
+    pub(crate) fn bytes_mut<T>(self, tensor: &mut Value<T>) -> ort::Result<&mut [u8]>
+    where
+        T: TensorValueTypeMarker + ?Sized,
+    {
+        Ok(match self {
+            Self::F32 => tensor.try_extract_tensor_mut::<f32>()?.1.as_mut_bytes(),
+            Self::F16 => tensor.try_extract_tensor_mut::<f16>()?.1.as_mut_bytes(),
+            Self::Bf16 => tensor.try_extract_tensor_mut::<bf16>()?.1.as_mut_bytes(),
+        })
+    }
+
+    /// Puts some of a tensor's numbers into `into`, which every kind of them fits into exactly.
+    pub(crate) fn widen<T>(
+        self,
+        tensor: &Value<T>,
+        range: Range<usize>,
+        into: &mut Vec<f32>,
+    ) -> ort::Result<()>
+    where
+        T: TensorValueTypeMarker + ?Sized,
+    {
+        into.resize(range.len(), 0.0);
+        match self {
+            Self::F32 => into.copy_from_slice(part(tensor.try_extract_tensor()?.1, range)?),
+            Self::F16 => {
+                part::<f16>(tensor.try_extract_tensor()?.1, range)?.convert_to_f32_slice(into);
+            }
+            Self::Bf16 => {
+                part::<bf16>(tensor.try_extract_tensor()?.1, range)?.convert_to_f32_slice(into);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn part<T>(values: &[T], range: Range<usize>) -> ort::Result<&[T]> {
+    let missing = || ort::Error::new(format!("a tensor has {} numbers, not {}", values.len(), range.end));
+    values.get(range.clone()).ok_or_else(missing)
+}

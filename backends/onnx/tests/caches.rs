@@ -1,0 +1,168 @@
+//! Caches of 16 bits, and what forks cost.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stderr)] // a test may panic
+
+mod common;
+#[path = "caches/narrow.rs"]
+mod narrow;
+
+use std::path::Path;
+
+use alloquy_core::{Cancel, Engine, ErrorKind, Piece, Session, Step, Unit, laws};
+use alloquy_onnx::OnnxEngine;
+use common::{feed, likeliest, load, models, units};
+use narrow::{BFLOAT16, FLOAT16, narrow};
+
+/// Shared buffers, whose attention computes in the cache's numbers on the processor if they are `f16`.
+const SHARED: &str = "stories260k";
+const CONCAT: &str = "stories260k-past-present";
+
+/// What rounding keys and values to 16 bits may make of a logit: whether those of a chunk's own tokens were rounded before
+/// they were looked at depends on the chunk.
+const ROUNDED: [(&str, u64, f32); 4] =
+    [(SHARED, FLOAT16, 0.02), (CONCAT, FLOAT16, 0.02), (CONCAT, BFLOAT16, 0.2), (WINDOWED, FLOAT16, 0.02)];
+
+const WINDOWED: &str = "tiny/genai-gemma3-fp32-windowed";
+
+fn narrowed(models: &Path, name: &str, kind: u64) -> (OnnxEngine, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    narrow(&models.join(name), folder.path(), kind);
+    (load(Path::new("/"), folder.path().to_str().unwrap()), folder)
+}
+
+fn prompt() -> Vec<u32> {
+    (20..60).collect()
+}
+
+#[test]
+fn caches_of_16_bits_obey_the_laws() {
+    let Some(models) = models() else { return };
+    for (name, kind, tolerance) in ROUNDED {
+        eprintln!("{name} in {kind}");
+        let (engine, _folder) = narrowed(&models, name, kind);
+        let prompt = match name {
+            WINDOWED => prompt(),
+            // Of what it never read, a trained model makes much the same, whatever stands there.
+            _ => engine.tokenizer().encode(&[Piece::Text("Tom and Mia went to the zoo.")]).unwrap(),
+        };
+        laws::session::all(&engine, &prompt, tolerance);
+    }
+}
+
+#[test]
+fn caches_of_16_bits_take_half_the_bytes_and_say_almost_the_same() {
+    let Some(models) = models() else { return };
+    for (name, kind, tolerance) in ROUNDED {
+        let (wide, (narrow, _folder)) = (load(&models, name), narrowed(&models, name, kind));
+        let mut sessions = [&wide, &narrow].map(|engine| engine.open().unwrap());
+        let logits = sessions.each_mut().map(|session| feed(session.as_mut(), &prompt(), 40));
+        let differences = logits[0].iter().zip(&logits[1]).map(|(left, right)| (left - right).abs());
+        let largest = differences.fold(0.0, f32::max);
+        eprintln!("{name} in {kind}: logits differ by {largest}");
+        assert!(largest > 0.0 && largest < tolerance, "{name} in {kind}: {largest}");
+        assert_eq!(likeliest(&logits[0]), likeliest(&logits[1]), "{name} in {kind}");
+        let [wide_bytes, bytes] = sessions.each_ref().map(|session| session.bytes());
+        assert!(bytes > 0 && bytes * 2 == wide_bytes, "{name} in {kind}: {bytes} of {wide_bytes}");
+        let mut states = [Vec::new(), Vec::new()];
+        for (session, state) in sessions.iter().zip(&mut states) {
+            session.snapshot(40, state).unwrap();
+        }
+        assert_eq!(states[1].len() * 2, states[0].len(), "{name} in {kind}");
+        let error = narrow.open().unwrap().restore(&units(&prompt()), &states[0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:#}");
+        assert_ne!(wide.identity(), narrow.identity());
+    }
+}
+
+/// The processor has no kernel for it.
+#[test]
+fn an_attention_in_bf16_is_refused_on_the_processor() {
+    let Some(models) = models() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    narrow(&models.join(SHARED), folder.path(), BFLOAT16);
+    let error = OnnxEngine::load(folder.path()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Model, "{error:#}");
+}
+
+/// How many bytes one position takes.
+fn position(session: &dyn Session) -> usize {
+    let mut state = Vec::new();
+    session.snapshot(1, &mut state).unwrap();
+    state.len()
+}
+
+#[test]
+fn a_fork_costs_nothing_until_it_writes_and_then_what_it_holds() {
+    let Some(models) = models() else { return };
+    let engine = load(&models, SHARED);
+    let mut trunk = engine.open().unwrap();
+    feed(trunk.as_mut(), &prompt(), 40);
+    let (position, alone) = (position(&*trunk), trunk.bytes());
+    let mut forks: Vec<_> = (0..3).map(|_| trunk.fork().unwrap()).collect();
+    let all = |forks: &[Box<dyn Session>]| forks.iter().map(|fork| fork.bytes()).sum::<usize>();
+    assert_eq!(trunk.bytes() + all(&forks), alone, "four share the memory of one");
+    // The trunk writes behind what the forks read.
+    feed(trunk.as_mut(), &prompt(), 40);
+    assert_eq!(trunk.copied(), 0);
+    // A fork that went back takes what it kept.
+    forks[0].truncate(10).unwrap();
+    assert_eq!(forks[0].copied(), 0, "going back copies nothing");
+    feed(forks[0].as_mut(), &prompt(), 40);
+    assert_eq!(forks[0].copied(), 10 * position);
+    assert_eq!(forks[1].copied() + forks[2].copied(), 0);
+    // A trunk that goes back to before the end of its forks leaves them what they read.
+    trunk.truncate(20).unwrap();
+    feed(trunk.as_mut(), &prompt(), 40);
+    assert_eq!(trunk.copied(), 20 * position);
+    // Of those that are left, the last has it to itself.
+    feed(forks[1].as_mut(), &prompt(), 40);
+    assert_eq!(forks[1].copied(), 40 * position);
+    feed(forks[2].as_mut(), &prompt(), 40);
+    assert_eq!(forks[2].copied(), 0);
+}
+
+#[test]
+fn a_fork_of_new_tensors_costs_nothing_and_going_back_what_is_kept() {
+    let Some(models) = models() else { return };
+    let engine = load(&models, CONCAT);
+    let mut trunk = engine.open().unwrap();
+    feed(trunk.as_mut(), &prompt(), 40);
+    let (position, alone) = (position(&*trunk), trunk.bytes());
+    let mut fork = trunk.fork().unwrap();
+    assert_eq!((trunk.bytes() + fork.bytes(), fork.copied()), (alone, 0));
+    for session in [&mut trunk, &mut fork] {
+        feed(session.as_mut(), &prompt(), 40);
+        assert_eq!(session.copied(), 0);
+    }
+    fork.truncate(30).unwrap();
+    assert_eq!(fork.copied(), 0, "cutting waits for the next run");
+    feed(fork.as_mut(), &prompt(), 40);
+    assert_eq!((trunk.copied(), fork.copied()), (0, 30 * position));
+}
+
+#[test]
+fn sessions_that_step_are_copied_once_to_stand_together() {
+    let Some(models) = models() else { return };
+    let engine = load(&models, SHARED);
+    let step = |sessions: &mut [Box<dyn Session>]| {
+        let unit = Unit::Token(20);
+        let steps = sessions.iter_mut().map(|session| Step { session: &mut **session, unit: &unit });
+        engine.forward_many(&mut steps.collect::<Vec<_>>()).unwrap();
+        sessions.iter().map(|session| session.copied()).collect::<Vec<_>>()
+    };
+    let mut trunk = engine.open().unwrap();
+    feed(trunk.as_mut(), &prompt(), 40);
+    let position = position(&*trunk);
+    let mut sessions = vec![trunk.fork().unwrap(), trunk];
+    assert_eq!(step(&mut sessions), [40 * position; 2]);
+    assert_eq!(step(&mut sessions), [40 * position; 2], "they stay there");
+    // A fork of one of them reads in its row, while that goes on.
+    let mut late = sessions[1].fork().unwrap();
+    assert_eq!(step(&mut sessions), [40 * position; 2]);
+    late.truncate(15).unwrap();
+    late.forward(&units(&prompt()), &Cancel::default()).unwrap();
+    assert_eq!(late.copied(), 15 * position);
+    // One alone goes on where it is.
+    let mut alone = vec![late];
+    assert_eq!(step(&mut alone), [15 * position]);
+}

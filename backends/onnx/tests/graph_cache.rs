@@ -1,0 +1,236 @@
+//! Optimised graphs on disk: they compute the same to the bit, and nothing that is wrong with them keeps a model from
+//! being loaded.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use alloquy_core::{Engine, LoadPhase};
+use alloquy_onnx::{GraphCacheUse, GraphOptimization, OnnxEngine, OnnxEngineBuilder};
+use common::graphs::{Cache, Lora, model, noise};
+use common::{feed, golden, greedy, models};
+use tempfile::tempdir;
+
+const PROMPT: [u32; 5] = [3, 1, 4, 15, 9];
+
+fn little(cache: Cache) -> OnnxEngineBuilder {
+    let lora = Lora::Baked(noise(5, 16), noise(6, 128));
+    OnnxEngine::of_files(model(cache, &lora)).threads(1)
+}
+
+fn kept(folder: &Path) -> OnnxEngineBuilder {
+    little(Cache::Concat).graph_cache(folder)
+}
+
+fn logits(engine: &OnnxEngine) -> Vec<u32> {
+    let logits = feed(engine.open().unwrap().as_mut(), &PROMPT, 2);
+    logits.into_iter().map(f32::to_bits).collect()
+}
+
+/// The one entry of a cache.
+fn entry(folder: &Path) -> PathBuf {
+    let entries: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let [only] = entries.as_slice() else { panic!("{entries:?}") };
+    only.clone()
+}
+
+#[test]
+fn what_was_kept_computes_the_same_to_the_bit() {
+    for cache in [Cache::Concat, Cache::Shared] {
+        let folder = tempdir().unwrap();
+        let load = || little(cache).graph_cache(folder.path().join("graphs")).load().unwrap();
+        let (without, first, second) = (little(cache).load().unwrap(), load(), load());
+        assert_eq!(without.graph_cache(), &GraphCacheUse::Off);
+        assert_eq!(first.graph_cache(), &GraphCacheUse::Written);
+        assert_eq!(second.graph_cache(), &GraphCacheUse::Read);
+        assert_eq!(logits(&first), logits(&without));
+        assert_eq!(logits(&second), logits(&without));
+        assert_eq!([first.identity(), second.identity()], [without.identity(); 2]);
+        let name = entry(&folder.path().join("graphs")).file_name().unwrap().to_str().unwrap().to_owned();
+        assert_eq!(name.len(), 64);
+    }
+}
+
+#[test]
+fn models_with_weights_beside_them_are_kept_whole() {
+    let Some(models) = models() else { return };
+    for name in ["stories260k", "stories260k-past-present", "tiny/genai-qwen3-int4"] {
+        let folder = tempdir().unwrap();
+        let load =
+            || OnnxEngine::builder(models.join(name)).threads(1).graph_cache(folder.path()).load().unwrap();
+        assert_eq!(load().graph_cache(), &GraphCacheUse::Written, "{name}");
+        let (kept, own) = (load(), common::load(&models, name));
+        assert_eq!(kept.graph_cache(), &GraphCacheUse::Read, "{name}");
+        assert!(entry(folder.path()).join("weights.bin").metadata().unwrap().len() > 0, "{name}");
+        assert_eq!(logits(&kept), logits(&own), "{name}");
+    }
+    let folder = tempdir().unwrap();
+    let load = || OnnxEngine::builder(models.join("stories260k")).graph_cache(folder.path()).load().unwrap();
+    drop(load());
+    let case = &golden(&models, "stories260k/golden.json").cases[0];
+    assert_eq!(greedy(&load(), &case.prompt_ids, 7, case.greedy_ids.len()), case.greedy_ids);
+}
+
+/// What is done to an entry that is complete.
+struct Harm {
+    what: &'static str,
+    spoil: fn(&Path),
+    said: &'static str,
+}
+
+const HARM: &[Harm] = &[
+    Harm {
+        what: "a graph cut in half",
+        spoil: |entry| {
+            let bytes = fs::read(entry.join("model.onnx")).unwrap();
+            fs::write(entry.join("model.onnx"), &bytes[..bytes.len() / 2]).unwrap();
+        },
+        said: "does not hold what was written there",
+    },
+    Harm {
+        what: "a byte of the weights",
+        spoil: |entry| {
+            let mut bytes = fs::read(entry.join("weights.bin")).unwrap();
+            bytes[5] ^= 1;
+            fs::write(entry.join("weights.bin"), bytes).unwrap();
+        },
+        said: "does not hold what was written there",
+    },
+    Harm {
+        what: "no weights",
+        spoil: |entry| fs::remove_file(entry.join("weights.bin")).unwrap(),
+        said: "does not hold what was written there",
+    },
+    Harm {
+        what: "no graph",
+        spoil: |entry| fs::remove_file(entry.join("model.onnx")).unwrap(),
+        said: "could not read",
+    },
+    Harm {
+        what: "no list",
+        spoil: |entry| fs::remove_file(entry.join("entry.json")).unwrap(),
+        said: "could not read",
+    },
+    Harm {
+        what: "a list that is none",
+        spoil: |entry| fs::write(entry.join("entry.json"), "{").unwrap(),
+        said: "is damaged",
+    },
+    Harm {
+        what: "an empty folder",
+        spoil: |entry| {
+            fs::remove_dir_all(entry).unwrap();
+            fs::create_dir(entry).unwrap();
+        },
+        said: "could not read",
+    },
+];
+
+#[test]
+fn a_damaged_entry_is_told_and_written_anew() {
+    let own = logits(&little(Cache::Concat).load().unwrap());
+    for Harm { what, spoil, said } in HARM {
+        let folder = tempdir().unwrap();
+        assert_eq!(kept(folder.path()).load().unwrap().graph_cache(), &GraphCacheUse::Written, "{what}");
+        spoil(&entry(folder.path()));
+        let engine = kept(folder.path()).load().unwrap();
+        let GraphCacheUse::Rewritten { reason } = engine.graph_cache() else {
+            panic!("{what}: {:?}", engine.graph_cache())
+        };
+        assert!(reason.contains(said), "{what}: {reason}");
+        assert_eq!(logits(&engine), own, "{what}");
+        let again = kept(folder.path()).load().unwrap();
+        assert_eq!(again.graph_cache(), &GraphCacheUse::Read, "{what}");
+        assert_eq!(logits(&again), own, "{what}");
+    }
+}
+
+#[test]
+fn a_graph_that_is_none_is_told_even_where_the_list_says_that_it_is_one() {
+    let folder = tempdir().unwrap();
+    drop(kept(folder.path()).load().unwrap());
+    let place = entry(folder.path());
+    fs::write(place.join("model.onnx"), "no graph").unwrap();
+    let mut list: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(place.join("entry.json")).unwrap()).unwrap();
+    // The digest of a short file is that of its length and its bytes.
+    let bytes = [&8_u64.to_le_bytes()[..], b"no graph"].concat();
+    list["graph"] = alloquy_core::Digest::of(&bytes).to_string().into();
+    fs::write(place.join("entry.json"), list.to_string()).unwrap();
+    let engine = kept(folder.path()).load().unwrap();
+    let GraphCacheUse::Rewritten { reason } = engine.graph_cache() else {
+        panic!("{:?}", engine.graph_cache())
+    };
+    assert!(reason.contains("is not a whole ONNX file"), "{reason}");
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_keeps_nobody_from_loading() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("graphs");
+    fs::write(&file, "a file").unwrap();
+    let engine = kept(&file).load().unwrap();
+    let GraphCacheUse::NotKept { reason } = engine.graph_cache() else {
+        panic!("{:?}", engine.graph_cache())
+    };
+    assert!(reason.contains("could not write"), "{reason}");
+    assert_eq!(logits(&engine), logits(&little(Cache::Concat).load().unwrap()));
+    assert_eq!(fs::read(&file).unwrap(), b"a file");
+}
+
+#[test]
+fn each_level_has_an_entry_and_an_identity_of_its_own() {
+    let folder = tempdir().unwrap();
+    let load = |level| kept(folder.path()).graph_optimization(level).load().unwrap();
+    let levels = [GraphOptimization::Basic, GraphOptimization::Extended, GraphOptimization::All];
+    let mut identities: Vec<_> = levels.map(|level| load(level).identity()).into();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), levels.len());
+    for level in levels {
+        assert_eq!(load(level).graph_cache(), &GraphCacheUse::Read, "{level}");
+    }
+    let plain = load(GraphOptimization::Disable);
+    assert!(matches!(plain.graph_cache(), GraphCacheUse::NotKept { .. }), "{:?}", plain.graph_cache());
+    identities.push(plain.identity());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), levels.len());
+    identities.sort_unstable();
+    identities.dedup();
+    assert_eq!(identities.len(), 4);
+}
+
+#[cfg(unix)] // elsewhere a folder's age cannot be set
+#[test]
+fn other_models_have_other_entries_and_what_was_left_half_written_goes() {
+    let folder = tempdir().unwrap();
+    let other = Lora::Baked(noise(5, 16), noise(7, 128));
+    let other = || {
+        OnnxEngine::of_files(model(Cache::Concat, &other))
+            .threads(1)
+            .graph_cache(folder.path())
+            .load()
+            .unwrap()
+    };
+    drop(kept(folder.path()).load().unwrap());
+    // An old one of our own, one that is written now, and folders that are somebody else's.
+    let name = |end: &str| folder.path().join(format!(".{}-1-0{end}", "a".repeat(64)));
+    let places = [name(".partial"), name(".leaving"), name(".fresh"), folder.path().join(".git")];
+    let aged = std::time::SystemTime::now() - std::time::Duration::from_secs(3 * 24 * 60 * 60);
+    for place in &places {
+        fs::create_dir(place).unwrap();
+        fs::File::open(place).unwrap().set_modified(aged).unwrap();
+    }
+    assert_eq!(other().graph_cache(), &GraphCacheUse::Written);
+    assert_eq!(places.map(|place| place.exists()), [false, false, true, true]);
+    assert_eq!(other().graph_cache(), &GraphCacheUse::Read);
+}
+
+#[test]
+fn loading_is_timed_phase_by_phase() {
+    let engine = little(Cache::Shared).load().unwrap();
+    let phases: Vec<_> = engine.load_timing().unwrap().phases().iter().map(|(phase, _)| *phase).collect();
+    let expected =
+        [LoadPhase::Files, LoadPhase::Tokenizer, LoadPhase::Runtime, LoadPhase::Identity, LoadPhase::Graph];
+    assert_eq!(phases, expected);
+}
