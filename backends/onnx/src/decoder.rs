@@ -35,10 +35,10 @@ pub(crate) struct Decoder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Waiting {
-    /// Busily, for some milliseconds: a seventh faster on a machine that does nothing else. Beside one other busy program it
-    /// loses more than half of its speed, and the other program as much.
+    /// Busily, for some milliseconds: up to an eighth faster on a machine that does nothing else. Beside one other busy program
+    /// it loses more than half of its speed, and the other program as much.
     Spin,
-    /// Asleep: beside one other busy program it loses about a third.
+    /// Asleep: beside one other busy program it loses a quarter to two fifths.
     #[default]
     Sleep,
 }

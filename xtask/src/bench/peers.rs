@@ -109,7 +109,7 @@ impl Peers {
                 "--together",
                 "1",
                 "--repeat",
-                "3",
+                "1",
                 "--generate",
                 GENERATED,
                 "--waiting",
