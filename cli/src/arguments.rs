@@ -19,7 +19,7 @@ use crate::commands::{
 use crate::resume::ResumeArguments;
 use crate::settings::{Origin, Settings, Sources};
 
-pub(crate) use model::{ModelArguments, OptimizationLevel, TemplateDialect};
+pub(crate) use model::{ModelArguments, OptimizationLevel, TemplateDialect, Waiting};
 pub(crate) use prompt::PromptArguments;
 pub(crate) use sampling::SamplingArguments;
 

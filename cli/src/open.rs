@@ -17,7 +17,7 @@ use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
 
-use crate::arguments::{ContextPolicy, ModelArguments, OptimizationLevel, StoreArguments};
+use crate::arguments::{ContextPolicy, ModelArguments, OptimizationLevel, StoreArguments, Waiting};
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::settings::data_folder;
@@ -183,7 +183,10 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
         builder = builder.threads(threads);
     }
     if let Some(waiting) = arguments.waiting {
-        builder = builder.waiting(waiting.into());
+        builder = builder.waiting(match waiting {
+            Waiting::Spin => alloquy_onnx::Waiting::Spin,
+            Waiting::Sleep => alloquy_onnx::Waiting::Sleep,
+        });
     }
     if let Some(file) = &arguments.adapter {
         builder = builder.adapter(file);

@@ -1,18 +1,17 @@
 //! A model that runs here: an engine makes sessions, a session is one KV cache.
 
-use std::time::Duration;
-
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::cancel::Cancel;
 use crate::chat_model::Degradation;
+use crate::loading::LoadTiming;
 use crate::media::Digest;
 use crate::prompt::Unit;
 use crate::sampling::SamplingOptions;
-use crate::timing::LoadTiming;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
 

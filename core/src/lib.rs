@@ -30,6 +30,7 @@ mod guidance;
 mod guide;
 #[cfg(feature = "laws")]
 pub mod laws;
+mod loading;
 mod manager;
 mod media;
 mod message;
@@ -80,6 +81,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use generator::{Generation, Generator, GeneratorOptions, PromptLookup, Speculation, TokenStream};
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};
 pub use guide::Guide;
+pub use loading::{LoadPhase, LoadTiming};
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
 pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
@@ -109,7 +111,7 @@ pub use store::{
 pub use stream::{Emit, Run};
 pub use task_group::{Task, TaskGroup};
 pub use template::{Ending, PromptTemplate, TemplateInput};
-pub use timing::{LoadPhase, LoadTiming, ReplyTiming};
+pub use timing::ReplyTiming;
 pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 #[cfg(feature = "schemars")]
 pub use tool::TypedTool;

@@ -1,7 +1,5 @@
-//! How long a reply took, from the request to its last token, and how long it took to load what gave it. Knows no text
-//! and no template.
+//! How long a reply took, from the request to its last token. Knows no text and no template.
 
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,86 +44,6 @@ impl ReplyTiming {
     /// Returns tokens of the reply a second, the first one not counted; `None` where there is nothing to tell it from.
     pub fn decode_rate(&self) -> Option<f64> {
         rate(self.decode_tokens, self.decode)
-    }
-}
-
-/// A part of loading a model. Whoever loads one says which of them there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum LoadPhase {
-    /// Reading the files that describe the model, and looking at its graph's.
-    Files,
-    /// Making the tokenizer.
-    Tokenizer,
-    /// Finding the library that computes, and loading it; in a process that has it already, nothing.
-    Runtime,
-    /// Hashing what tells the model from every other.
-    Identity,
-    /// Making the graph ready: optimising it, reading its weights and laying them out.
-    Graph,
-    /// Choosing the chat template and compiling it.
-    Template,
-    /// Choosing the processor, and wiring it with the rest.
-    Processor,
-}
-
-impl fmt::Display for LoadPhase {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Files => "files",
-            Self::Tokenizer => "tokenizer",
-            Self::Runtime => "runtime",
-            Self::Identity => "identity",
-            Self::Graph => "graph",
-            Self::Template => "template",
-            Self::Processor => "processor",
-        })
-    }
-}
-
-/// How long loading a model took, phase by phase, in the order in which they ended.
-///
-/// ```
-/// use alloquy_core::{LoadPhase, LoadTiming};
-///
-/// let mut timing = LoadTiming::default();
-/// let text = timing.measure(LoadPhase::Files, || "a description");
-/// assert_eq!((text, timing.phases().len()), ("a description", 1));
-/// assert_eq!(timing.took(LoadPhase::Files), Some(timing.total()));
-/// assert_eq!(timing.took(LoadPhase::Graph), None);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LoadTiming {
-    phases: Vec<(LoadPhase, Duration)>,
-}
-
-impl LoadTiming {
-    /// Does a part of the work and notes how long it took; the parts of one phase add up.
-    pub fn measure<T>(&mut self, phase: LoadPhase, work: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
-        let done = work();
-        let took = start.elapsed();
-        match self.phases.iter_mut().find(|(known, _)| *known == phase) {
-            Some((_, sum)) => *sum += took,
-            None => self.phases.push((phase, took)),
-        }
-        done
-    }
-
-    /// Returns each phase with how long it took.
-    pub fn phases(&self) -> &[(LoadPhase, Duration)] {
-        &self.phases
-    }
-
-    /// Returns how long a phase took; `None` where there was none.
-    pub fn took(&self, phase: LoadPhase) -> Option<Duration> {
-        self.phases.iter().find(|(known, _)| *known == phase).map(|(_, took)| *took)
-    }
-
-    /// Returns how long all phases took together.
-    pub fn total(&self) -> Duration {
-        self.phases.iter().map(|(_, took)| *took).sum()
     }
 }
 

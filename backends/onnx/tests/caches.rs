@@ -122,6 +122,20 @@ fn a_fork_costs_nothing_until_it_writes_and_then_what_it_holds() {
 }
 
 #[test]
+fn room_that_was_asked_for_is_made_once() {
+    let Some(models) = models() else { return };
+    let engine = load(&models, SHARED);
+    let [mut asked, mut plain] = [(); 2].map(|()| engine.open().unwrap());
+    let room = 8 * prompt().len();
+    asked.reserve(room);
+    for session in [&mut asked, &mut plain] {
+        (0..8).for_each(|_| drop(feed(session.as_mut(), &prompt(), 40)));
+    }
+    assert_eq!((asked.copied(), asked.bytes()), (0, room * position(&*asked)));
+    assert!(plain.copied() > 0, "the first room has no place for so many");
+}
+
+#[test]
 fn a_fork_of_new_tensors_costs_nothing_and_going_back_what_is_kept() {
     let Some(models) = models() else { return };
     let engine = load(&models, CONCAT);

@@ -52,7 +52,8 @@ pub(crate) struct ModelArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_THREADS")]
     pub(crate) threads: Option<usize>,
 
-    /// How threads wait for work: spin, which is fastest on a machine that does nothing else, or sleep; sleep unless set
+    /// How threads wait for work: spin, which is fastest on a machine that does nothing else, or sleep; sleep unless
+    /// set, but for the tiny model within the program, which spins
     #[arg(long, value_enum, value_name = "HOW", env = "ALLOQUY_WAITING", hide_possible_values = true)]
     pub(crate) waiting: Option<Waiting>,
 
@@ -82,15 +83,6 @@ pub(crate) struct ModelArguments {
 pub(crate) enum Waiting {
     Spin,
     Sleep,
-}
-
-impl From<Waiting> for alloquy_onnx::Waiting {
-    fn from(waiting: Waiting) -> Self {
-        match waiting {
-            Waiting::Spin => Self::Spin,
-            Waiting::Sleep => Self::Sleep,
-        }
-    }
 }
 
 /// How far graphs are rewritten.

@@ -22,9 +22,8 @@ Examples:
 
 Prompts and replies are arbitrary tokens: speed does not depend on what they say. A prompt's time is the time to the \
 first token. Replies that are written together share each reading of the weights. The overhead is the part of a \
-reply's time that is not the runtime's. \
-What loading took is told phase by phase; a chat adds the template and the processor to what the engine \
-takes.";
+reply's time that is not the runtime's. What loading took is told phase by phase; a chat adds the template and the \
+processor to what the engine takes.";
 
 /// A part of loading and how long it took.
 type Phase = (LoadPhase, Duration);

@@ -120,7 +120,7 @@ impl Peers {
         bench.args(["--threads", &self.threads.to_string(), "--prompt", &list(prompts, ",")]);
         let report: Value = parsed(&printed(&mut bench)?)?;
         let runs = report.get("runs").and_then(Value::as_array).cloned().unwrap_or_default();
-        let name = if waiting == SPIN { OURS.to_owned() } else { format!("{OURS}, threads sleep") };
+        let name = if waiting == SPIN { OURS.to_owned() } else { format!("{OURS}, threads {waiting}") };
         runs.iter().try_for_each(|run| note(run, &name, measured))
     }
 
