@@ -259,6 +259,40 @@ pub enum Degradation {
         /// What it is, such as `tools`.
         what: String,
     },
+    /// A picture has more pixels than are taken, and was made smaller than the model would have it.
+    PixelsCapped {
+        /// The picture.
+        media: Digest,
+        /// The pixels that the model would be fed.
+        wanted: usize,
+        /// The pixels that it was fed.
+        taken: usize,
+    },
+    /// A sound is shorter than the model takes, and silence was put behind it.
+    SoundPadded {
+        /// The sound.
+        media: Digest,
+        /// How long it is, in milliseconds.
+        milliseconds: u64,
+        /// How long it was made.
+        padded: u64,
+    },
+    /// A sound is longer than the model takes at once, and was cut into several.
+    SoundChunked {
+        /// The sound.
+        media: Digest,
+        /// Into how many pieces.
+        chunks: usize,
+    },
+    /// A film has more pictures than are taken, and the model was fed some of them.
+    FramesSampled {
+        /// The film.
+        media: Digest,
+        /// How many pictures it has.
+        frames: usize,
+        /// How many were taken.
+        taken: usize,
+    },
     /// Thinking was switched on or off, and the template has no such switch.
     ThinkingSwitchIgnored,
     /// Thoughts of earlier replies were to be kept, and what they said in other channels; the template does not print all

@@ -10,6 +10,7 @@ use crate::cancel::Cancel;
 use crate::chat_model::Degradation;
 use crate::loading::LoadTiming;
 use crate::media::Digest;
+use crate::media_processor::MediaProcessor;
 use crate::prompt::Unit;
 use crate::sampling::SamplingOptions;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
@@ -89,6 +90,25 @@ pub trait Engine: Send + Sync + Debug {
     /// Returns how long loading the model took; `None` where nobody measured it.
     fn load_timing(&self) -> Option<&LoadTiming> {
         None
+    }
+
+    /// Returns what makes tensors of media; `None` for a model that takes tokens alone.
+    fn media(&self) -> Option<&dyn MediaProcessor> {
+        None
+    }
+
+    /// Returns how many positions of the context a unit takes: a token one, media as many as their outline says.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for media that the model does not take, and those of [`MediaProcessor::outline`].
+    fn positions(&self, unit: &Unit) -> Result<usize> {
+        match unit {
+            Unit::Token(_) => Ok(1),
+            Unit::Media(media) => {
+                let message = format!("model {:?} takes no media such as {media:?}", self.model().name);
+                Err(Error::new(ErrorKind::Unsupported, message))
+            }
+        }
     }
 
     /// Opens an empty session.

@@ -33,6 +33,7 @@ pub mod laws;
 mod loading;
 mod manager;
 mod media;
+mod media_processor;
 mod message;
 mod middleware;
 mod preface;
@@ -84,6 +85,7 @@ pub use guide::Guide;
 pub use loading::{LoadPhase, LoadTiming};
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media};
+pub use media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
 pub use middleware::{
     DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, PromptLength,

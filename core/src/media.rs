@@ -106,18 +106,38 @@ pub struct Media {
     media_type: String,
     #[serde(skip)]
     bytes: Option<Arc<[u8]>>,
+    #[serde(skip)]
+    frames: Option<Arc<[Media]>>,
 }
 
 impl Media {
     /// Creates media of a MIME type such as `image/png` from its bytes.
     pub fn new(media_type: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
-        Self { digest: Digest::of(&bytes), media_type: media_type.into(), bytes: Some(bytes) }
+        Self { digest: Digest::of(&bytes), media_type: media_type.into(), bytes: Some(bytes), frames: None }
+    }
+
+    /// The pictures of a film, in their order, as one piece of media.
+    ///
+    /// ```
+    /// use alloquy_core::Media;
+    ///
+    /// let frame = |byte| Media::new("image/png", vec![byte]);
+    /// let film = Media::film(vec![frame(1), frame(2)]);
+    /// assert_eq!(film.frames().map(<[Media]>::len), Some(2));
+    /// assert_ne!(film, Media::film(vec![frame(2), frame(1)]));
+    /// ```
+    pub fn film(frames: impl Into<Arc<[Media]>>) -> Self {
+        let frames = frames.into();
+        let mut hasher = Sha256::new_with_prefix("frames");
+        frames.iter().for_each(|frame| hasher.update(frame.digest.as_bytes()));
+        let digest = Digest(hasher.finalize().into());
+        Self { digest, media_type: "video/frames".to_owned(), bytes: None, frames: Some(frames) }
     }
 
     /// Media of which nothing but the identity is known.
     pub(crate) fn known_as(digest: Digest) -> Self {
-        Self { digest, media_type: String::new(), bytes: None }
+        Self { digest, media_type: String::new(), bytes: None, frames: None }
     }
 
     /// Returns the digest of the bytes: the identity.
@@ -133,6 +153,11 @@ impl Media {
     /// Returns the bytes, or `None` while they have not been loaded from a store.
     pub fn bytes(&self) -> Option<&Arc<[u8]>> {
         self.bytes.as_ref()
+    }
+
+    /// Returns the pictures of a [`film`](Media::film); `None` for everything else.
+    pub fn frames(&self) -> Option<&[Media]> {
+        self.frames.as_deref()
     }
 
     /// Puts back the bytes that were loaded from a store.

@@ -56,6 +56,8 @@ mod calls;
 mod parser;
 mod tool_grammar;
 
+mod media;
+
 #[cfg(feature = "laws")]
 pub mod laws;
 

@@ -63,6 +63,14 @@ const SUITES: &[Suite] = &[
         about: "LiteRT-LM's tests: calls, replies, prompts, conversations, sampling, grammars",
     },
     Suite {
+        name: "media",
+        cases: "media",
+        package: "alloquy-processors",
+        test: "media",
+        settings: &[],
+        about: "pictures, sounds and films as tensors, compared with what Hugging Face's processors make of them",
+    },
+    Suite {
         name: "mlc",
         cases: "mlc",
         package: "alloquy-templates",

@@ -1,0 +1,6 @@
+//! Media as models take them: pictures, sounds and films become tensors. Knows no session and no prompt.
+
+#[cfg(feature = "audio")]
+mod audio;
+#[cfg(feature = "image")]
+mod images;

@@ -1,0 +1,1 @@
+//! Sounds as tensors.
