@@ -117,7 +117,13 @@ impl Media {
     /// Creates media of a MIME type such as `image/png` from its bytes.
     pub fn new(media_type: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
-        Self { digest: Digest::of(&bytes), media_type: media_type.into(), bytes: Some(bytes), frames: None, time: None }
+        Self {
+            digest: Digest::of(&bytes),
+            media_type: media_type.into(),
+            bytes: Some(bytes),
+            frames: None,
+            time: None,
+        }
     }
 
     /// The pictures of a film, in their order, as one piece of media.

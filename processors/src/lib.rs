@@ -65,6 +65,6 @@ pub use config::{DataProcessorConfig, Fences};
 pub use detect::{Detected, detect, detect_with, families, named, named_with};
 #[cfg(feature = "image")]
 pub use media::{
-    Alpha, Area, FilmProcessor, FrameRate, FramesWanted, ImageBackend, ImagePlan, ImageProcessor, ImageView, MediaLimits,
-    MediaOptions, MediaProcessors, Size,
+    Alpha, Area, FilmProcessor, FrameRate, FramesWanted, ImageBackend, ImagePlan, ImageProcessor, ImageView,
+    MediaLimits, MediaOptions, MediaProcessors, Size,
 };

@@ -18,6 +18,7 @@ struct Target {
     name: &'static str,
     package: &'static str,
     test: &'static str,
+    features: &'static str,
     variable: &'static str,
     about: &'static str,
 }
@@ -28,13 +29,23 @@ const TARGETS: &[Target] = &[
         name: "injection",
         package: "alloquy",
         test: "injection",
+        features: "",
         variable: "ALLOQUY_FUZZ_MESSAGES",
         about: "hostile text through public chat templates never becomes a control token",
+    },
+    Target {
+        name: "pictures",
+        package: "alloquy-processors",
+        test: "picture_fuzz",
+        features: "image",
+        variable: "ALLOQUY_FUZZ_PICTURES",
+        about: "mutated pictures never make a reader panic, or take more memory than the limits allow",
     },
     Target {
         name: "replies",
         package: "alloquy-processors",
         test: "replies",
+        features: "",
         variable: "ALLOQUY_FUZZ_REPLIES",
         about: "mutated replies never make a parser panic, read differently in pieces, or lose a word",
     },
@@ -61,8 +72,8 @@ impl Fuzz {
 impl Target {
     fn run(&self, messages: u64) -> Result {
         let line = format!(
-            "cargo test --release --package {} --test {} -- --nocapture 2>&1",
-            self.package, self.test
+            "cargo test --release --package {} --features '{}' --test {} -- --nocapture 2>&1",
+            self.package, self.features, self.test
         );
         let (printed, ended) = command::tee(command::shell(&line).env(self.variable, messages.to_string()))?;
         match printed.lines().find(|line| line.starts_with("Skipping")) {

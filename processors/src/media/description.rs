@@ -67,7 +67,9 @@ impl<'a> Description<'a> {
 
     /// Returns a whole number of `config.json` or of `genai_config.json`, at one of several places.
     pub(crate) fn number(&self, places: &[&str]) -> Option<usize> {
-        self.real(places).filter(|number| *number >= 1.0 && number.fract() == 0.0).map(|number| number as usize)
+        self.real(places)
+            .filter(|number| *number >= 1.0 && number.fract() == 0.0)
+            .map(|number| number as usize)
     }
 
     /// Returns a number of `config.json` or of `genai_config.json`, at one of several places.
@@ -107,7 +109,9 @@ impl Settings<'_> {
     pub(crate) fn number(&self, place: &str) -> Result<Option<usize>> {
         let Some(value) = self.get(place) else { return Ok(None) };
         let number = value.as_u64().filter(|number| (1..=u64::from(u32::MAX)).contains(number));
-        number.map(|number| Some(number as usize)).ok_or_else(|| unusable(place, value, "a whole number above zero"))
+        number
+            .map(|number| Some(number as usize))
+            .ok_or_else(|| unusable(place, value, "a whole number above zero"))
     }
 
     /// Returns the first number there is, otherwise the usual one.

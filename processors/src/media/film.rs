@@ -8,7 +8,9 @@ mod sampling;
 use std::fmt::Debug;
 
 use alloquy_core::formats::MediaKind;
-use alloquy_core::{Degradation, Error, ErrorKind, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result};
+use alloquy_core::{
+    Degradation, Error, ErrorKind, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
+};
 
 pub use sampling::{FrameRate, FramesWanted};
 
@@ -124,7 +126,8 @@ impl FilmProcessor {
         for (index, size) in sizes.enumerate() {
             let size = size?;
             if size != first {
-                let message = format!("frame {} of a film has {size} pixels, and the first has {first}", index + 1);
+                let message =
+                    format!("frame {} of a film has {size} pixels, and the first has {first}", index + 1);
                 return Err(Error::new(ErrorKind::Invalid, message));
             }
         }

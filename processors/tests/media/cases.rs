@@ -139,6 +139,10 @@ fn bytes(values: &TensorData) -> Vec<u8> {
     }
 }
 
-pub(crate) fn expect<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, wanted: &T) -> Result<(), String> {
+pub(crate) fn expect<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    found: &T,
+    wanted: &T,
+) -> Result<(), String> {
     if found == wanted { Ok(()) } else { Err(format!("{what} is {found:?}, not {wanted:?}")) }
 }

@@ -14,7 +14,9 @@ pub(crate) fn check(cases: &Cases, report: &mut Report) {
     for row in cases.json("golden/geometry.json")["images"].as_array().unwrap() {
         let size = Size::new(number(&row["w"]), number(&row["h"]));
         let mut outcome = Ok(());
-        for (key, wanted) in row.as_object().unwrap().iter().filter(|(key, _)| !matches!(key.as_str(), "h" | "w")) {
+        for (key, wanted) in
+            row.as_object().unwrap().iter().filter(|(key, _)| !matches!(key.as_str(), "h" | "w"))
+        {
             outcome = outcome.and_then(|()| models.check(key, size, wanted));
         }
         report.case(&format!("geometry {size}"), outcome);
@@ -39,7 +41,8 @@ impl Models {
     fn new() -> Self {
         let limits = MediaLimits { pixels: 1 << 40, ..MediaLimits::default() };
         let options = MediaOptions::default().pixel_cap(None).limits(limits);
-        let of = |name: &str, options: &MediaOptions| processors(&model(name, Value::Null, Value::Null), options);
+        let of =
+            |name: &str, options: &MediaOptions| processors(&model(name, Value::Null, Value::Null), options);
         let gemma4 = |positions| (positions, of("gemma4", &options.clone().visual_tokens(positions)));
         Self {
             qwen2: of("qwen2_vl", &options),
@@ -61,7 +64,8 @@ impl Models {
             "gemma3_pas_yxhw" => crops(&plan(&self.gemma3, size)?),
             "lfm2_vl" => tiles(&self.lfm2, size),
             "clip336_resize" => resized(&self.clip, size),
-            key => self.gemma4(number(&json!(key.strip_prefix("gemma4_").unwrap().parse::<usize>().unwrap())), size),
+            key => self
+                .gemma4(number(&json!(key.strip_prefix("gemma4_").unwrap().parse::<usize>().unwrap())), size),
         };
         // Both say which proportions are too much; the words are each their own.
         let found = match (&found, wanted.as_str()) {

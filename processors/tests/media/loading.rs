@@ -51,7 +51,8 @@ pub(crate) fn unread(name: &str) -> Option<&'static str> {
 
 /// Why a file's pixels are not those that Hugging Face sees.
 pub(crate) fn unlike(name: &str) -> Option<&'static str> {
-    name.starts_with("gray16").then_some("Pillow turns grey of 16 bits white above 255; here its high byte is taken")
+    name.starts_with("gray16")
+        .then_some("Pillow turns grey of 16 bits white above 255; here its high byte is taken")
 }
 
 fn refused(media: &Media) -> Result<(), String> {
@@ -74,7 +75,11 @@ fn exact(media: &Media, golden: &Value) -> Result<(), String> {
     let white = golden.get("white_rgb_sha256").unwrap_or(&golden["rgb_sha256"]);
     let size = [golden["w"].as_u64().unwrap(), golden["h"].as_u64().unwrap()];
     let digest = |alpha| rgb(media, size, alpha).map(|rgb| Digest::of(&rgb).to_string());
-    expect("digest on white", &digest(Alpha::White).map_err(|error| error.0)?.as_str(), &white.as_str().unwrap())?;
+    expect(
+        "digest on white",
+        &digest(Alpha::White).map_err(|error| error.0)?.as_str(),
+        &white.as_str().unwrap(),
+    )?;
     let drops = matches!(golden["mode"].as_str().unwrap(), "RGBA" | "LA");
     match drops {
         true => {
@@ -117,9 +122,14 @@ fn within(found: &[u8], wanted: &[u8]) -> Result<(), String> {
 }
 
 /// The pixels of a picture, row by row, by a processor that neither resizes nor normalises.
-pub(crate) fn rgb(media: &Media, [width, height]: [u64; 2], alpha: Alpha) -> Result<Vec<u8>, (String, ErrorKind)> {
+pub(crate) fn rgb(
+    media: &Media,
+    [width, height]: [u64; 2],
+    alpha: Alpha,
+) -> Result<Vec<u8>, (String, ErrorKind)> {
     let settings = json!({"size": {"width": width, "height": height}});
-    let processors = processors(&model("gemma3n", settings, Value::Null), &MediaOptions::default().alpha(alpha));
+    let processors =
+        processors(&model("gemma3n", settings, Value::Null), &MediaOptions::default().alpha(alpha));
     let tensors = processors.tensors(media).map_err(|error| (format!("{error:#}"), error.kind()))?;
     let TensorData::F32(values) = &tensors[0].values else { panic!("{:?}", tensors[0]) };
     let plane = (width * height) as usize;

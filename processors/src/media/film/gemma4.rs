@@ -6,8 +6,8 @@ use alloquy_core::{MediaOutline, MediaPiece, MediaTensor, Result};
 
 use super::super::description::Description;
 use super::super::images::{
-    Budget, CHANNELS, ImageView, Kernel, Loader, Resizer, Scaling, Size, Table, UNIT, floats, integers, kernel,
-    outline, padded, text,
+    Budget, CHANNELS, ImageView, Kernel, Loader, Resizer, Scaling, Size, Table, UNIT, floats, integers,
+    kernel, outline, padded, text,
 };
 use super::super::options::MediaOptions;
 use super::FilmRules;

@@ -84,7 +84,8 @@ impl Qwen {
         let floor = (least as f64 * 1.05) as usize;
         match self.generation {
             Generation::Three => {
-                let shared = |share: Share| (share.tokens * unit * unit).min(most / frames).max(floor) * frames;
+                let shared =
+                    |share: Share| (share.tokens * unit * unit).min(most / frames).max(floor) * frames;
                 self.spread(frames, size, self.share.map_or(most, shared))
             }
             Generation::Two | Generation::TwoAndAHalf | Generation::Omni => {
@@ -101,7 +102,9 @@ impl Qwen {
     fn spread(&self, frames: usize, size: Size, most: usize) -> Result<Size> {
         let (unit, group) = (self.patching.unit(), self.bounds.group);
         if frames < group {
-            return Err(impossible(format!("a film has {frames} frame, and the model takes {group} or more")));
+            return Err(impossible(format!(
+                "a film has {frames} frame, and the model takes {group} or more"
+            )));
         }
         let size = enlarged(size, unit);
         check_ratio(size)?;
@@ -178,12 +181,13 @@ impl FilmRules for Qwen {
         let size = self.size(frames.len(), size)?;
         let group = self.bounds.group;
         if self.generation != Generation::Three {
+            // The marks around a film are the template's; Qwen3-VL has more of them, around each group.
             let times = frames.len().div_ceil(group);
-            let positions = self.positions(size, times, self.time_step(frames));
-            return Ok(outline([text(&self.start), positions, text(&self.end)]));
+            return Ok(outline([self.positions(size, times, self.time_step(frames))]));
         }
         let shown = |group: &[(_, f64)]| {
-            let (first, last) = (group.first().map_or(0.0, |(_, time)| *time), group.last().map_or(0.0, |(_, time)| *time));
+            let (first, last) =
+                (group.first().map_or(0.0, |(_, time)| *time), group.last().map_or(0.0, |(_, time)| *time));
             (first + last) / 2.0
         };
         Ok(outline(frames.groups(group).flat_map(|group| {

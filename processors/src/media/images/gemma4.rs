@@ -127,7 +127,10 @@ impl Budget {
         };
         let target = target.filter(|target| target.pixels() <= pixels);
         target.ok_or_else(|| {
-            rules::impossible(format!("a picture of {size} has no size of whole patches within {} of them", self.patches()))
+            rules::impossible(format!(
+                "a picture of {size} has no size of whole patches within {} of them",
+                self.patches()
+            ))
         })
     }
 }

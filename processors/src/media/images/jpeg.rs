@@ -36,6 +36,7 @@ pub(super) fn head(bytes: &[u8]) -> Result<(Size, Orientation)> {
 pub(super) fn decoded(bytes: &[u8], size: Size) -> Result<DynamicImage> {
     let pixels = decoder(bytes).decode().map_err(|source| damaged(ImageFormat::Jpeg, source))?;
     let image = RgbImage::from_raw(size.width as u32, size.height as u32, pixels);
-    let image = image.ok_or_else(|| damaged(ImageFormat::Jpeg, "it has fewer pixels than its header says"))?;
+    let image =
+        image.ok_or_else(|| damaged(ImageFormat::Jpeg, "it has fewer pixels than its header says"))?;
     Ok(DynamicImage::ImageRgb8(image))
 }

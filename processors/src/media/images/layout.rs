@@ -10,10 +10,15 @@ pub(crate) fn planes(pictures: &[Picture], table: &Table) -> Vec<f32> {
     for picture in pictures {
         for channel in 0..CHANNELS {
             let numbers = table.channel(channel);
-            values.extend(picture.bytes().iter().skip(channel).step_by(CHANNELS).map(|byte| at(numbers, *byte)));
+            let pixels = picture.bytes().as_chunks::<CHANNELS>().0;
+            values.extend(pixels.iter().map(|pixel| at(numbers, of(pixel, channel))));
         }
     }
     values
+}
+
+fn of(pixel: &[u8; CHANNELS], channel: usize) -> u8 {
+    pixel.get(channel).copied().unwrap_or_default()
 }
 
 /// Square patches row by row, in each of them pixel by pixel: `[patches, side * side * 3]`.
@@ -23,7 +28,9 @@ pub(crate) fn patches(picture: &Picture, side: usize, table: &Table) -> Vec<f32>
     for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
         for y in row * side..(row + 1) * side {
             let pixels = picture.span(y, column * side, side).as_chunks::<CHANNELS>().0;
-            values.extend(pixels.iter().flat_map(|pixel| table.pixel(*pixel)));
+            for pixel in pixels {
+                values.extend_from_slice(&table.pixel(*pixel));
+            }
         }
     }
     values
@@ -86,7 +93,7 @@ impl Merged {
         let numbers = table.channel(channel);
         for row in y..y + self.side {
             let pixels = picture.span(row, x, self.side).as_chunks::<CHANNELS>().0;
-            values.extend(pixels.iter().filter_map(|pixel| pixel.get(channel)).map(|byte| at(numbers, *byte)));
+            values.extend(pixels.iter().map(|pixel| at(numbers, of(pixel, channel))));
         }
     }
 }

@@ -68,9 +68,8 @@ impl Loader {
         }
         let format = format::format(media, bytes)?;
         match format {
-            ImageFormat::Ico => Ok(icon::png(bytes).map_or((Cow::Borrowed(&**bytes), format), |png| {
-                (Cow::Borrowed(png), ImageFormat::Png)
-            })),
+            ImageFormat::Ico => Ok(icon::png(bytes)
+                .map_or((Cow::Borrowed(&**bytes), format), |png| (Cow::Borrowed(png), ImageFormat::Png))),
             _ => Ok((Cow::Borrowed(bytes), format)),
         }
     }

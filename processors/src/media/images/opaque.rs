@@ -15,9 +15,7 @@ pub(super) fn opaque(image: DynamicImage, alpha: Alpha) -> Picture {
         DynamicImage::ImageLuma8(image) => grey(image.as_raw().iter().copied()),
         DynamicImage::ImageLuma16(image) => grey(image.as_raw().iter().copied().map(high)),
         DynamicImage::ImageRgb16(image) => image.as_raw().iter().copied().map(high).collect(),
-        DynamicImage::ImageRgba16(image) => {
-            on(alpha, image.pixels().map(|pixel| pixel.0.map(high)))
-        }
+        DynamicImage::ImageRgba16(image) => on(alpha, image.pixels().map(|pixel| pixel.0.map(high))),
         DynamicImage::ImageLumaA16(image) => on(
             alpha,
             image.pixels().map(|pixel| {

@@ -8,7 +8,7 @@ use super::layout::Merged;
 use super::picture::{CHANNELS, Picture, Size};
 use super::plan::{ImagePlan, ImageView};
 use super::resizing::Kernel;
-use super::rules::{self, Look, Rules, floats, impossible, integers, text};
+use super::rules::{self, Look, Rules, floats, impossible, integers};
 use super::values::{CLIP, HALVES, Scaling, Table};
 use crate::media::description::{Description, Settings};
 use crate::media::options::MediaOptions;
@@ -106,7 +106,13 @@ impl Patching {
     }
 
     /// The tensors of groups of frames.
-    pub(crate) fn tensors(&self, names: [&str; 2], size: Size, times: usize, values: Vec<f32>) -> Vec<MediaTensor> {
+    pub(crate) fn tensors(
+        &self,
+        names: [&str; 2],
+        size: Size,
+        times: usize,
+        values: Vec<f32>,
+    ) -> Vec<MediaTensor> {
         let Merged { side, frames, .. } = self.merged;
         let (rows, columns) = (size.height / side, size.width / side);
         let [pixels, grid] = names;
@@ -150,20 +156,16 @@ pub(crate) fn check_ratio(size: Size) -> Result<()> {
 struct Qwen {
     patching: Patching,
     cap: Option<usize>,
-    start: String,
     pad: String,
-    end: String,
 }
 
 pub(super) fn look(model: &Description<'_>, options: &MediaOptions, generation: Generation) -> Result<Look> {
     let settings = model.images();
-    let (start, pad, _, end) = generation.tokens();
+    let (_, pad, _, _) = generation.tokens();
     let rules = Qwen {
         patching: Patching::of(model, &settings, generation.patch(), generation.pixels())?,
         cap: options.pixel_cap,
-        start: model.token(&["/vision_start_token_id"], start),
         pad: model.token(&["/image_token_id"], pad),
-        end: model.token(&["/vision_end_token_id"], end),
     };
     let kernel = rules::kernel(&settings, Kernel::Bicubic)?;
     Ok(Look { rules: Box::new(rules), kernel, scaling: Scaling::of(&settings, Some(generation.scaling()))? })
@@ -177,11 +179,11 @@ impl Rules for Qwen {
         Ok(plan)
     }
 
+    /// The marks around a picture are the template's.
     fn outline(&self, plan: &ImagePlan) -> MediaOutline {
         let grid = self.patching.grid(plan.size(), 1, 1.0);
         let (count, token) = (grid.height * grid.width, self.pad.clone());
-        let positions = MediaPiece::Positions { token, count, grid: Some(grid) };
-        rules::outline([text(&self.start), positions, text(&self.end)])
+        MediaOutline::of(MediaPiece::Positions { token, count, grid: Some(grid) })
     }
 
     fn tensors(&self, pictures: &[Picture], table: &Table) -> Vec<MediaTensor> {

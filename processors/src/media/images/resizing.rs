@@ -4,6 +4,8 @@ mod integer;
 mod kernel;
 mod taps;
 
+use std::borrow::Cow;
+
 use alloquy_core::{Error, ErrorKind, Result};
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions};
@@ -34,8 +36,10 @@ impl Resizer {
         let part = part(picture, view);
         match self.backend {
             ImageBackend::Torchvision if is_cheap_as_a_whole(view) => {
-                let source = view.square.map_or_else(|| part.clone(), |colour| part.squared(colour));
-                let stretched = self.stretched(source, view.size)?;
+                let stretched = match view.square {
+                    Some(colour) => self.stretched(&part.squared(colour), view.size)?,
+                    None => self.stretched(&part, view.size)?,
+                };
                 Ok(cut(stretched, view))
             }
             ImageBackend::Torchvision => Ok(self.exactly(&part, view, Arithmetic::Torchvision)),
@@ -44,16 +48,18 @@ impl Resizer {
     }
 
     /// Width first, then height, each by itself: in one call the library goes the other way round.
-    fn stretched(&self, source: Picture, size: Size) -> Result<Picture> {
-        let wide = self.pass(source, |from| Size::new(size.width, from.height))?;
-        self.pass(wide, |_| size)
+    fn stretched(&self, source: &Picture, size: Size) -> Result<Picture> {
+        let wide = Size::new(size.width, source.size().height);
+        match (source.size() == wide, wide == size) {
+            (true, true) => Ok(source.clone()),
+            (true, false) => self.pass(source, size),
+            (false, true) => self.pass(source, wide),
+            (false, false) => self.pass(&self.pass(source, wide)?, size),
+        }
     }
 
-    fn pass(&self, source: Picture, to: impl Fn(Size) -> Size) -> Result<Picture> {
-        let (from, to) = (source.size(), to(source.size()));
-        if from == to {
-            return Ok(source);
-        }
+    fn pass(&self, source: &Picture, to: Size) -> Result<Picture> {
+        let from = source.size();
         let view = ImageRef::new(from.width as u32, from.height as u32, source.bytes(), PixelType::U8x3)
             .map_err(failed)?;
         let mut stretched = Image::new(to.width as u32, to.height as u32, PixelType::U8x3);
@@ -80,10 +86,10 @@ fn failed(source: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::new(ErrorKind::Backend, "a picture could not be resized").with_source(source)
 }
 
-fn part(picture: &Picture, view: &ImageView) -> Picture {
+fn part<'a>(picture: &'a Picture, view: &ImageView) -> Cow<'a, Picture> {
     match view.part == picture.size().whole() {
-        true => picture.clone(),
-        false => picture.cut(view.part),
+        true => Cow::Borrowed(picture),
+        false => Cow::Owned(picture.cut(view.part)),
     }
 }
 

@@ -37,7 +37,9 @@ pub(crate) fn kernel(settings: &Settings<'_>, usual: Kernel) -> Result<Kernel> {
         Some(2) => Ok(Kernel::Bilinear),
         Some(3) => Ok(Kernel::Bicubic),
         Some(other) => {
-            let message = format!("/resample of the model's processor is {other}; supported: 2 (bilinear), 3 (bicubic)");
+            let message = format!(
+                "/resample of the model's processor is {other}; supported: 2 (bilinear), 3 (bicubic)"
+            );
             Err(Error::new(ErrorKind::Unsupported, message))
         }
     }

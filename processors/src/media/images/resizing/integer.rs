@@ -125,7 +125,8 @@ impl Taps {
             let start = pixels.start.clamp(inner.start, inner.end);
             let end = pixels.end.clamp(start, inner.end.max(start));
             let all = weights.iter().copied().map(fixed);
-            let kept: Vec<i32> = all.clone().skip(start - pixels.start.min(start)).take(end - start).collect();
+            let kept: Vec<i32> =
+                all.clone().skip(start - pixels.start.min(start)).take(end - start).collect();
             let outside = all.sum::<i32>() - kept.iter().sum::<i32>();
             Tap { first: start - inner.start, weights: kept, outside }
         };
