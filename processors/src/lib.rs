@@ -63,3 +63,5 @@ pub mod laws;
 
 pub use config::{DataProcessorConfig, Fences};
 pub use detect::{Detected, detect, detect_with, families, named, named_with};
+#[cfg(feature = "audio")]
+pub use media::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits, SoundShape};

@@ -4,3 +4,6 @@
 mod audio;
 #[cfg(feature = "image")]
 mod images;
+
+#[cfg(feature = "audio")]
+pub use audio::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits, SoundShape};
