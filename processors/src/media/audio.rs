@@ -222,11 +222,11 @@ impl MediaProcessor for AudioProcessor {
     fn outline(&self, media: &Media) -> Result<MediaOutline> {
         let sound = self.decoded(media)?;
         let spans = self.spans(self.padded(sound.length_at(self.extractor.rate())))?;
-        let Texts { before, token, after } = &self.texts;
+        let Texts { before, token, between, after } = &self.texts;
         let mut pieces = Vec::new();
         for span in &spans {
             if !pieces.is_empty() {
-                pieces.push(MediaPiece::Text(format!("{after}{before}")));
+                pieces.push(MediaPiece::Text(between.clone()));
             }
             pieces.push(MediaPiece::positions(token, self.extractor.shape(span.len()).tokens));
         }

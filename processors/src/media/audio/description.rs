@@ -62,11 +62,13 @@ impl ExtractorKind {
     }
 }
 
-/// What stands for a stretch of a sound in a prompt.
+/// What stands for a sound in a prompt, in the place of the one token that a chat template prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Texts {
     pub(super) before: String,
     pub(super) token: String,
+    /// What stands between two stretches of a sound.
+    pub(super) between: String,
     pub(super) after: String,
 }
 
@@ -186,10 +188,13 @@ impl Texts {
         let ([before, token, after], [start, middle, end]) = (kind.texts(), kind.ids());
         // Gemma 3n was trained with empty lines around sounds.
         let lines = if kind == ExtractorKind::Gemma3n { "\n\n" } else { "" };
-        Self {
-            before: format!("{lines}{}", text(start, before)),
-            token: text(middle, token),
-            after: format!("{}{lines}", text(end, after)),
+        let (before, after) =
+            (format!("{lines}{}", text(start, before)), format!("{}{lines}", text(end, after)));
+        let (token, between) = (text(middle, token), format!("{after}{before}"));
+        match kind {
+            // Templates for these print what stands around the token themselves.
+            ExtractorKind::Whisper(_) => Self { before: String::new(), token, between, after: String::new() },
+            _ => Self { before, token, between, after },
         }
     }
 }

@@ -4,6 +4,8 @@ use std::f64::consts::PI;
 
 /// How far everything from the lower of both Nyquist frequencies on is damped, in decibels.
 const DAMPING: f64 = 125.0;
+/// The window's shape, by Kaiser's formula for more than 50 decibels.
+const BETA: f64 = 0.1102 * (DAMPING - 8.7);
 /// Where the damping begins, as a part of the lower Nyquist frequency: libsoxr's "high quality" has the same pass band.
 const PASS_BAND: f64 = 0.913;
 /// How many shifts of the filter are tabulated at most. Between two of them, values are interpolated, which is off by less
@@ -30,7 +32,7 @@ impl Resampler {
         let lower = (new as f64 / old as f64).min(1.0);
         let width = (1.0 - PASS_BAND) * PI * lower;
         let half = ((DAMPING - 7.95) / (2.285 * width) / 2.0).ceil();
-        let filter = Filter { cutoff: lower * (1.0 + PASS_BAND) / 2.0, half };
+        let filter = Filter { cutoff: lower * (1.0 + PASS_BAND) / 2.0, half, peak: bessel(BETA) };
         let count = new.min(MOST_PHASES);
         let shift = |phase: usize| phase as f64 / count as f64;
         let phases = (0..=count).map(|phase| filter.taps(shift(phase))).collect();
@@ -78,6 +80,8 @@ struct Filter {
     cutoff: f64,
     /// How many samples there are on each side of the middle.
     half: f64,
+    /// The window's highest value before it is scaled.
+    peak: f64,
 }
 
 impl Filter {
@@ -91,21 +95,18 @@ impl Filter {
         let angle = PI * self.cutoff * distance;
         let sinc = if angle == 0.0 { 1.0 } else { angle.sin() / angle };
         let beyond = (distance / self.half).powi(2);
-        // Kaiser's formula for the damping above 50 dB.
-        let beta = 0.1102 * (DAMPING - 8.7);
-        let window = if beyond >= 1.0 { 0.0 } else { bessel(beta * (1.0 - beyond).sqrt()) / bessel(beta) };
+        let window = if beyond >= 1.0 { 0.0 } else { bessel(BETA * (1.0 - beyond).sqrt()) / self.peak };
         self.cutoff * sinc * window
     }
 }
 
 /// The modified Bessel function of the first kind and order 0, by its series.
 fn bessel(x: f64) -> f64 {
-    let (mut sum, mut term) = (1.0, 1.0);
-    for index in 1..64 {
-        term *= (x / 2.0 / f64::from(index)).powi(2);
-        sum += term;
-    }
-    sum
+    let term = |term: &mut f64, index: u32| {
+        *term *= (x / 2.0 / f64::from(index)).powi(2);
+        Some(*term)
+    };
+    1.0 + (1..64).scan(1.0, term).take_while(|&term| term > 1e-18).sum::<f64>()
 }
 
 /// The scalar product, in eight sums that a processor adds at once.

@@ -6,7 +6,7 @@ use alloquy_core::{Error, ErrorKind, MediaTensor, Result, TensorData};
 use super::description::Description;
 use super::extractor::{Extractor, SoundShape, longest, mask, tables, tensor};
 use super::mel::MelScale;
-use super::spectrum::{Analysis, Bands, Bins, Spectrum};
+use super::spectrum::{Bands, Bins, Spectrum};
 use super::window::hann;
 
 /// The settings of a model, and its tables.
@@ -48,14 +48,15 @@ impl Whisper {
     /// The features of one stretch, band by band.
     fn features(&self, samples: &[f32], features: &mut [f32]) {
         let silence = FLOOR.log10();
-        let (mut analysis, mut loudest) = (self.spectrum.analysis(), silence);
+        let mut analysis = self.spectrum.analysis();
         // Frames that lie in the silence behind the sound need no transform.
         let sounding = (samples.len() + self.spectrum.frame() / 2).div_ceil(self.hop).min(self.frames);
-        let mut logarithms = vec![silence; sounding * self.spectrum.bands()];
-        for (frame, row) in logarithms.chunks_exact_mut(self.spectrum.bands()).enumerate() {
-            self.row(&mut analysis, samples, frame, row);
-            loudest = row.iter().copied().fold(loudest, f64::max);
+        let padded = self.padded(samples, sounding);
+        let mut logarithms = Vec::with_capacity(sounding * self.spectrum.bands());
+        for frame in padded.windows(self.spectrum.frame()).step_by(self.hop) {
+            logarithms.extend(analysis.energies(frame).map(|energy| energy.max(FLOOR).log10()));
         }
+        let loudest = logarithms.iter().copied().fold(silence, f64::max);
         let scaled = |logarithm: f64| ((logarithm.max(loudest - 8.0) + 4.0) / 4.0) as f32;
         features.fill(scaled(silence));
         for (frame, row) in logarithms.chunks_exact(self.spectrum.bands()).enumerate() {
@@ -64,19 +65,17 @@ impl Whisper {
         }
     }
 
-    /// The logarithms of one frame's energies. The frame's middle lies on a multiple of the hop; what lies before the
-    /// sound is its mirror image, and so is what lies behind the padding.
-    fn row(&self, analysis: &mut Analysis<'_>, samples: &[f32], frame: usize, row: &mut [f64]) {
-        let padded = self.frames * self.hop;
-        let half = self.spectrum.frame() / 2;
+    /// The samples that a number of frames lie on. A frame's middle lies on a multiple of the hop: what is before the sound
+    /// is its mirror image, and so is what is behind the padding.
+    fn padded(&self, samples: &[f32], frames: usize) -> Vec<f64> {
+        let (end, half) = (self.frames * self.hop, self.spectrum.frame() / 2);
         let sample = |at: usize| {
-            let place = (frame * self.hop + at).abs_diff(half);
-            let place = if place < padded { place } else { (2 * padded).saturating_sub(2 + place) };
+            let place = at.abs_diff(half);
+            let place = if place < end { place } else { (2 * end).saturating_sub(2 + place) };
             samples.get(place).map_or(0.0, |&sample| f64::from(sample))
         };
-        let frame: Vec<f64> = (0..self.spectrum.frame()).map(sample).collect();
-        let energies = analysis.energies(&frame).map(|energy| energy.max(FLOOR).log10());
-        row.iter_mut().zip(energies).for_each(|(place, energy)| *place = energy);
+        let length = frames.checked_sub(1).map_or(0, |last| last * self.hop + self.spectrum.frame());
+        (0..length).map(sample).collect()
     }
 }
 
