@@ -35,6 +35,14 @@ const TARGETS: &[Target] = &[
         about: "hostile text through public chat templates never becomes a control token",
     },
     Target {
+        name: "pictures",
+        package: "alloquy-processors",
+        test: "picture_fuzz",
+        features: "image",
+        variable: "ALLOQUY_FUZZ_PICTURES",
+        about: "mutated pictures never make a reader panic, or take more memory than the limits allow",
+    },
+    Target {
         name: "replies",
         package: "alloquy-processors",
         test: "replies",

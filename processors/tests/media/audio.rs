@@ -11,7 +11,7 @@ use alloquy_core::{Media, MediaPiece, MediaProcessor, MediaTensor, ModelInfo, Te
 use alloquy_processors::{AudioOptions, AudioProcessor, Sound, SoundLimits};
 use serde_json::Value;
 
-use super::Outcome;
+use super::report::Report;
 
 /// A configuration of the goldens: its name, the model that it is, and what the model's description says.
 struct Model {
@@ -113,11 +113,34 @@ impl<'a> Cases<'a> {
     }
 }
 
+/// What came of a case.
+struct Outcome {
+    case: String,
+    result: Result<(), String>,
+    /// Why it is done otherwise than Hugging Face does it, on purpose.
+    difference: Option<&'static str>,
+}
+
+impl Outcome {
+    fn of(case: String, result: Result<(), String>) -> Self {
+        Self { case, result, difference: None }
+    }
+
+    fn different(case: String, reason: &'static str) -> Self {
+        Self { case, result: Ok(()), difference: Some(reason) }
+    }
+}
+
 /// Every check of sounds.
-pub fn audio(folder: &Path) -> Vec<Outcome> {
+pub(crate) fn check(folder: &Path, report: &mut Report) {
     let cases = Cases::of(folder);
     let checks = [decoding(&cases), lengths(folder), tables(folder), goldens(&cases), compact(&cases)];
-    checks.into_iter().flatten().collect()
+    for Outcome { case, result, difference } in checks.into_iter().flatten() {
+        match difference {
+            Some(reason) => report.differs(&case, reason),
+            None => report.case(&case, result),
+        }
+    }
 }
 
 /// Every input gives what is expected of it.
