@@ -46,13 +46,14 @@ impl<'a> Description<'a> {
 
     /// Says whether the model has an encoder for pictures.
     pub(crate) fn sees(&self) -> bool {
-        let config = self.config.get("vision_config").is_some() || self.config.get("vision_tower").is_some();
-        config
-            || self.config.get("mm_vision_tower").is_some()
+        const PLACES: [&str; 4] =
+            ["/vision_config", "/thinker_config/vision_config", "/vision_tower", "/mm_vision_tower"];
+        let is_for_pictures = |settings: &Value| {
+            settings.get("image_processor_type").is_some() || settings.get("image_mean").is_some()
+        };
+        PLACES.iter().any(|place| self.config.pointer(place).is_some())
             || self.genai.get("vision").is_some()
-            || self.images.iter().any(|settings| {
-                settings.get("image_processor_type").is_some() || settings.get("image_mean").is_some()
-            })
+            || self.images.iter().any(is_for_pictures)
     }
 
     /// Returns the settings for pictures.

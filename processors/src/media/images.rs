@@ -119,7 +119,7 @@ impl MediaProcessor for ImageProcessor {
             cut.extend(self.resizer.windows(&picture, view)?);
         }
         drop(picture);
-        Ok(self.rules.tensors(&cut, &self.table))
+        self.rules.tensors(&cut, &self.table)
     }
 }
 

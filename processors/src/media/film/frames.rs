@@ -34,9 +34,9 @@ impl<'a> Frames<'a> {
         self.frames.chunks(length.max(1))
     }
 
-    /// How many frames a second are taken, by the time between the first and the last.
-    pub(super) fn rate(&self) -> Option<f64> {
+    /// How many seconds lie between two frames, by the time between the first and the last.
+    pub(super) fn interval(&self) -> Option<f64> {
         let span = self.frames.last()?.1 - self.frames.first()?.1;
-        (span > 0.0).then(|| (self.frames.len() - 1) as f64 / span)
+        (span > 0.0).then(|| span / (self.frames.len() - 1) as f64)
     }
 }

@@ -140,13 +140,14 @@ impl Qwen {
 
     /// How far groups of frames lie apart in the positions.
     fn time_step(&self, frames: &Frames<'_>) -> f64 {
-        match (self.generation, self.tokens_per_second) {
-            (Generation::TwoAndAHalf | Generation::Omni, tokens) => {
-                let rate = frames.rate().unwrap_or(self.bounds.usual);
-                tokens.unwrap_or(2.0) * self.bounds.group as f64 / rate
-            }
-            (Generation::Two | Generation::Three, _) => 1.0,
-        }
+        let usual = match self.generation {
+            Generation::Two | Generation::Three => return 1.0,
+            Generation::TwoAndAHalf => 2.0,
+            // `position_id_per_seconds` of its configuration.
+            Generation::Omni => 25.0,
+        };
+        let interval = frames.interval().unwrap_or(1.0 / self.bounds.usual);
+        self.tokens_per_second.unwrap_or(usual) * self.bounds.group as f64 * interval
     }
 
     fn positions(&self, size: Size, times: usize, time_step: f64) -> MediaPiece {

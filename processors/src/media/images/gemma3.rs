@@ -80,8 +80,8 @@ impl Rules for Gemma3 {
         rules::outline(pieces)
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Vec<MediaTensor> {
-        vec![rules::pixel_values(pictures, table)]
+    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
+        Ok(vec![rules::pixel_values(pictures, table)])
     }
 }
 

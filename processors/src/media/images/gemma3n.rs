@@ -54,7 +54,7 @@ impl Rules for Gemma3n {
         ])
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Vec<MediaTensor> {
-        vec![rules::pixel_values(pictures, table)]
+    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
+        Ok(vec![rules::pixel_values(pictures, table)])
     }
 }

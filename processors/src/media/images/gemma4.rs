@@ -60,16 +60,16 @@ impl Rules for Gemma4 {
         ])
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Vec<MediaTensor> {
+    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
         let (side, most) = match self.unified {
             true => (self.budget.unit(), self.budget.positions),
             false => (self.budget.patch, self.budget.patches()),
         };
         let (values, places) = padded(pictures, side, most, table);
-        vec![
+        Ok(vec![
             floats("pixel_values", &[pictures.len(), most, side * side * CHANNELS], values),
             integers("image_position_ids", &[pictures.len(), most, 2], places),
-        ]
+        ])
     }
 }
 

@@ -88,11 +88,19 @@ impl Rules for Lfm2 {
         rules::outline(pieces)
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Vec<MediaTensor> {
+    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
         let length = self.patch * self.patch * CHANNELS;
         let (mut values, mut mask, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
         for (index, picture) in pictures.iter().enumerate() {
             let (rows, columns) = (picture.size().height / self.patch, picture.size().width / self.patch);
+            if rows * columns > self.most {
+                let message = format!(
+                    "a picture of these proportions has {} patches, and the model takes {}",
+                    rows * columns,
+                    self.most
+                );
+                return Err(rules::impossible(message));
+            }
             values.extend(layout::patches(picture, self.patch, table));
             values.resize((index + 1) * self.most * length, 0.0);
             mask.resize(index * self.most + rows * columns, 1);
@@ -100,11 +108,11 @@ impl Rules for Lfm2 {
             shapes.extend([rows as i64, columns as i64]);
         }
         let (count, mask) = (pictures.len(), TensorData::I32(mask));
-        vec![
+        Ok(vec![
             floats("pixel_values", &[count, self.most, length], values),
             MediaTensor { name: "pixel_attention_mask".into(), shape: vec![count, self.most], values: mask },
             integers("spatial_shapes", &[count, 2], shapes),
-        ]
+        ])
     }
 }
 

@@ -120,8 +120,8 @@ impl Rules for Llava {
         MediaOutline::of(MediaPiece::positions(&self.image, self.positions))
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Vec<MediaTensor> {
-        vec![rules::pixel_values(pictures, table)]
+    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
+        Ok(vec![rules::pixel_values(pictures, table)])
     }
 }
 

@@ -186,11 +186,11 @@ impl Rules for Qwen {
         MediaOutline::of(MediaPiece::Positions { token, count, grid: Some(grid) })
     }
 
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Vec<MediaTensor> {
+    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
         let size = pictures.first().map_or(Size::new(0, 0), Picture::size);
         let mut values = Vec::new();
         self.patching.merged.append(pictures, table, &mut values);
-        self.patching.tensors(["pixel_values", "image_grid_thw"], size, 1, values)
+        Ok(self.patching.tensors(["pixel_values", "image_grid_thw"], size, 1, values))
     }
 }
 

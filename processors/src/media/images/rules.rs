@@ -18,8 +18,8 @@ pub(crate) trait Rules: Debug + Send + Sync {
     /// Says what stands in the prompt for a picture that is cut so.
     fn outline(&self, plan: &ImagePlan) -> MediaOutline;
 
-    /// Makes tensors of what was cut out.
-    fn tensors(&self, pictures: &[Picture], table: &Table) -> Vec<MediaTensor>;
+    /// Makes tensors of what was cut out; an error where the encoder has no room for it.
+    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>>;
 }
 
 /// A model's rules, and how its pictures are stretched and scaled.

@@ -176,11 +176,11 @@ impl Taps {
     /// Stretches of taps that need about `rows` pixels each, one tap at least.
     fn bands(&self, rows: usize) -> Vec<Range<usize>> {
         let mut bands = Vec::new();
-        let mut start = 0;
-        for index in 0..self.taps.len() {
-            if index > start && self.needed(&(start..index + 1)).len() > rows {
+        let (mut start, mut first) = (0, self.taps.first().map_or(0, |tap| tap.first));
+        for (index, tap) in self.taps.iter().enumerate() {
+            if index > start && tap.pixels().end.saturating_sub(first) > rows {
                 bands.push(start..index);
-                start = index;
+                (start, first) = (index, tap.first);
             }
         }
         bands.push(start..self.taps.len());
