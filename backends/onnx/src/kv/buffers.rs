@@ -115,7 +115,7 @@ impl Buffers {
         feed: &Feed<'_>,
         read: impl FnOnce(&SessionOutputs<'_>) -> ort::Result<()>,
     ) -> ort::Result<()> {
-        for (name, value) in feeds(&decoder.layout, feed.rows, feed.keep)? {
+        for (name, value) in feeds(decoder, feed.rows, feed.keep)? {
             self.binding.bind_input(name, &value)?;
         }
         self.bind_logits(decoder, feed)?;
