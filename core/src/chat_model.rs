@@ -146,9 +146,9 @@ impl FinishReason {
 /// How many tokens a reply took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Units of the prompt.
+    /// Positions of the prompt: its tokens, and what its media take.
     pub prompt: usize,
-    /// Units of the prompt that a session held already.
+    /// Positions of the prompt that a session held already.
     #[serde(default)]
     pub reused: usize,
     /// Tokens of the reply, the one that ended it included.
@@ -157,12 +157,12 @@ pub struct Usage {
     /// Tokens of the reply that settled nothing but thinking; the marks around it count with what follows them.
     #[serde(default)]
     pub thinking: usize,
-    /// Units that still fit into the context behind prompt and reply; `None` where a server does not say.
+    /// Positions that are left of the context behind prompt and reply; `None` where a server does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<usize>,
 }
 
-/// What the KV cache was good for in one reply.
+/// What the KV cache was good for in one reply, in units: a picture is one, however many positions it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheReport {
     /// Units of the prompt.

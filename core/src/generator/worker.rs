@@ -124,7 +124,7 @@ impl Worker<'_> {
         let held = held(&self.active);
         match guarded(|| self.slots.take(self.engine, &job.prompt.units, &held)) {
             Ok((slot, report)) => {
-                self.active.push_back(Active::new(job, slot, report));
+                self.active.push_back(Active::new(self.engine, job, slot, report));
             }
             Err(error) => job.emit(Err(error)),
         }
