@@ -168,6 +168,11 @@ impl Media {
         self
     }
 
+    /// The same without its bytes, for whoever remembers what it was.
+    pub(crate) fn without_bytes(self) -> Self {
+        Self { bytes: None, frames: None, ..self }
+    }
+
     /// Media of which nothing but the identity is known.
     pub(crate) fn known_as(digest: Digest) -> Self {
         Self { digest, media_type: String::new(), bytes: None, frames: None, time: None }

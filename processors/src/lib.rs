@@ -68,3 +68,5 @@ pub use media::{
     Alpha, Area, FilmProcessor, FrameRate, FramesWanted, ImageBackend, ImagePlan, ImageProcessor, ImageView,
     MediaLimits, MediaOptions, MediaProcessors, Size,
 };
+#[cfg(feature = "audio")]
+pub use media::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits, SoundShape};

@@ -15,6 +15,8 @@ mod options;
 #[cfg(feature = "image")]
 mod processors;
 
+#[cfg(feature = "audio")]
+pub use audio::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits, SoundShape};
 #[cfg(feature = "image")]
 pub use film::{FilmProcessor, FrameRate, FramesWanted};
 #[cfg(feature = "image")]

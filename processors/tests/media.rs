@@ -5,6 +5,9 @@
 //! last `N passed, M failed`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+#[cfg(feature = "audio")]
+#[path = "media/audio.rs"]
+mod audio;
 #[path = "media/cases.rs"]
 mod cases;
 #[path = "media/films.rs"]
@@ -28,6 +31,8 @@ fn tensors_are_those_of_hugging_face() {
     loading::check(&cases, &mut report);
     geometry::check(&cases, &mut report);
     films::check(&cases, &mut report);
+    #[cfg(feature = "audio")]
+    audio::check(cases.folder(), &mut report);
     images::check(&cases, &mut report);
     report.print();
     assert_eq!(report.failed(), 0, "see the failures above");

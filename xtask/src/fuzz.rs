@@ -8,7 +8,7 @@ use crate::{Error, Result, command};
 pub struct Fuzz {
     /// The fuzz test; without one, lists them.
     name: Option<String>,
-    /// How many messages to make up.
+    /// How many messages to make up, or how many files.
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "name")]
     messages: u64,
 }
@@ -18,6 +18,7 @@ struct Target {
     name: &'static str,
     package: &'static str,
     test: &'static str,
+    /// The features that it needs, as cargo takes them.
     features: &'static str,
     variable: &'static str,
     about: &'static str,
@@ -48,6 +49,14 @@ const TARGETS: &[Target] = &[
         features: "",
         variable: "ALLOQUY_FUZZ_REPLIES",
         about: "mutated replies never make a parser panic, read differently in pieces, or lose a word",
+    },
+    Target {
+        name: "sounds",
+        package: "alloquy-processors",
+        test: "sound_mutations",
+        features: "audio",
+        variable: "ALLOQUY_FUZZ_SOUNDS",
+        about: "mutated sounds never make the decoder panic, or take more memory than is allowed",
     },
 ];
 

@@ -1,5 +1,8 @@
 //! What a host settles about media, and the limits that hold before anything is decoded.
 
+#[cfg(feature = "audio")]
+use super::audio::AudioOptions;
+
 /// How media are made into tensors. The default is what the model's publishers run, with limits.
 ///
 /// ```
@@ -28,6 +31,9 @@ pub struct MediaOptions {
     /// How many frames of a film a second has where the frames do not say when they are shown. 24 is what Hugging Face's
     /// processors assume.
     pub frames_per_second: f64,
+    /// What holds for sounds.
+    #[cfg(feature = "audio")]
+    pub audio: AudioOptions,
 }
 
 impl Default for MediaOptions {
@@ -40,6 +46,8 @@ impl Default for MediaOptions {
             pixel_cap: Some(PIXEL_CAP),
             visual_tokens: None,
             frames_per_second: 24.0,
+            #[cfg(feature = "audio")]
+            audio: AudioOptions::default(),
         }
     }
 }
@@ -94,6 +102,14 @@ impl MediaOptions {
     #[must_use]
     pub fn frames_per_second(mut self, frames: f64) -> Self {
         self.frames_per_second = frames;
+        self
+    }
+
+    /// Sets what holds for sounds.
+    #[cfg(feature = "audio")]
+    #[must_use]
+    pub fn audio(mut self, audio: AudioOptions) -> Self {
+        self.audio = audio;
         self
     }
 }

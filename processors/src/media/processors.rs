@@ -61,7 +61,7 @@ impl MediaProcessors {
             images: ImageProcessor::of(model, options)?,
             films: FilmProcessor::of(model, options)?,
             #[cfg(feature = "audio")]
-            audio: AudioProcessor::of(model)?,
+            audio: AudioProcessor::with_options(model, options.audio)?,
         };
         let taken = |kind: &MediaKind| processors.processor(*kind).is_some();
         processors.kinds = MediaKind::ALL.into_iter().filter(taken).collect();

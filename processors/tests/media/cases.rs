@@ -30,6 +30,11 @@ impl Cases {
         Some(Self { folder, golden })
     }
 
+    #[cfg(feature = "audio")]
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(crate) fn json(&self, path: &str) -> Value {
         read(&self.folder.join(path))
     }
