@@ -146,9 +146,9 @@ impl FinishReason {
 /// How many tokens a reply took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Units of the prompt.
+    /// Positions of the prompt: its tokens, and what its media take.
     pub prompt: usize,
-    /// Units of the prompt that a session held already.
+    /// Positions of the prompt that a session held already.
     #[serde(default)]
     pub reused: usize,
     /// Tokens of the reply, the one that ended it included.
@@ -157,12 +157,12 @@ pub struct Usage {
     /// Tokens of the reply that settled nothing but thinking; the marks around it count with what follows them.
     #[serde(default)]
     pub thinking: usize,
-    /// Units that still fit into the context behind prompt and reply; `None` where a server does not say.
+    /// Positions that are left of the context behind prompt and reply; `None` where a server does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<usize>,
 }
 
-/// What the KV cache was good for in one reply.
+/// What the KV cache was good for in one reply, in units: a picture is one, however many positions it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheReport {
     /// Units of the prompt.
@@ -171,7 +171,8 @@ pub struct CacheReport {
     pub reused: usize,
     /// Units that had to be computed: `prompt - reused`.
     pub forwarded: usize,
-    /// Where the prompt first differs from what the session held; `None` when it held nothing else.
+    /// Where the prompt first differs from what the session held, or what was computed there and is held no more; `None` when
+    /// that was nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_difference: Option<usize>,
     /// Why something was computed again that had been computed before, for earlier replies or for anything else that the
@@ -194,7 +195,7 @@ pub enum MissReason {
     /// The prompt has an earlier reply differently than it was said, or not at all: the template leaves its thoughts out,
     /// trims it or writes its calls anew, or the oldest messages were dropped.
     Rewritten,
-    /// A session holds the next words of the prompt in other tokens, and no reply explains it: one was dropped while it was
+    /// The next words of the prompt were computed in other tokens, and no reply explains it: one was dropped while it was
     /// written, and its ids with it, or words of a message were edited around which tokens join otherwise.
     Respelled,
     /// The model cannot go back to where the prompt leaves what the session holds.
@@ -207,7 +208,7 @@ impl std::fmt::Display for MissReason {
             Self::NotHeld => "no session holds the earlier replies",
             Self::Differs => "what a session holds differs",
             Self::Rewritten => "the prompt has an earlier reply otherwise, or not at all",
-            Self::Respelled => "a session holds the same words in other tokens",
+            Self::Respelled => "the same words were computed in other tokens",
             Self::Rewound => "the model cannot go back so far",
         })
     }

@@ -180,8 +180,8 @@ pub trait Session: Any + Send {
     /// appended then), [`ErrorKind::Cancelled`] between chunks, [`ErrorKind::Backend`] otherwise.
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]>;
 
-    /// Says how many units will be held before long, so that room for them is made once. A hint; the default ignores it.
-    fn reserve(&mut self, _units: usize) {}
+    /// Says how many positions will be held before long, so that room for them is made once. A hint; the default ignores it.
+    fn reserve(&mut self, _positions: usize) {}
 
     /// Returns the logits behind the last unit that was appended, to work on in place; none before the first.
     ///

@@ -98,7 +98,7 @@ pub use prompt::{Prompt, Unit, common_prefix};
 pub use query::{
     Cursor, Direction, Filter, MetadataKey, Period, Query, RANKED, Scalar, SearchScope, Sort, SortKey, Test,
 };
-pub use round::{PreparedPrompt, Round, RoundBuilder};
+pub use round::{PlacedMedia, PreparedPrompt, Round, RoundBuilder};
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};
 pub use scoring::Score;
 pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};

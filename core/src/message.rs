@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::media::Media;
 use crate::{Error, ErrorKind, Result};
+use formats::MediaKind;
 
 pub mod formats;
 mod part;
@@ -105,6 +106,39 @@ impl Part {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Part::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns what a model is shown of a picture, a sound or a film. The pictures that a film was sampled to are one piece
+    /// of media; a film that is one file is that file.
+    ///
+    /// ```
+    /// use alloquy_core::formats::MediaKind;
+    /// use alloquy_core::{Media, Part};
+    ///
+    /// let frame = Media::new("image/png", vec![1]);
+    /// let film = Part::Video(vec![frame.clone(), frame]).shown();
+    /// assert_eq!(film.map(|media| MediaKind::of(&media)), Some(Some(MediaKind::Video)));
+    /// assert_eq!(Part::Text("Hi".into()).shown(), None);
+    /// ```
+    pub fn shown(&self) -> Option<Media> {
+        match self {
+            Part::Image(media) | Part::Audio(media) => Some(media.clone()),
+            Part::Video(frames) => match frames.as_slice() {
+                [film] if MediaKind::of(film) == Some(MediaKind::Video) => Some(film.clone()),
+                frames => Some(Media::film(frames)),
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns the kind of a picture, a sound or a film.
+    pub fn media_kind(&self) -> Option<MediaKind> {
+        match self {
+            Part::Image(_) => Some(MediaKind::Image),
+            Part::Audio(_) => Some(MediaKind::Audio),
+            Part::Video(_) => Some(MediaKind::Video),
             _ => None,
         }
     }

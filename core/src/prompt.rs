@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::media::Media;
 use crate::processor::PromptPart;
-use crate::tokenizer::{Piece, TokenId, Tokenizer};
+use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer};
 
 /// One unit of a prompt.
 ///
@@ -39,23 +39,35 @@ impl Prompt {
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     pub fn lower(parts: &[PromptPart], tokenizer: &dyn Tokenizer) -> Result<Self> {
+        Self::lower_among(parts, tokenizer, &|_| None)
+    }
+
+    /// As [`Prompt::lower`], where texts beside media are encoded as beside the control token that stands for these: a
+    /// tokenizer may begin a text otherwise than it goes on behind a token.
+    pub(crate) fn lower_among(
+        parts: &[PromptPart],
+        tokenizer: &dyn Tokenizer,
+        token: &dyn Fn(&Media) -> Option<SpecialToken>,
+    ) -> Result<Self> {
+        let mut stretch = Stretch { pieces: Vec::new(), behind: None };
         let mut units = Vec::new();
-        let mut pieces = Vec::new();
         for part in parts {
             match part {
-                PromptPart::Text(text) => pieces.push(Piece::Text(text)),
-                PromptPart::Literal(text) => pieces.push(Piece::Literal(text)),
+                PromptPart::Text(text) => stretch.pieces.push(Piece::Text(text)),
+                PromptPart::Literal(text) => stretch.pieces.push(Piece::Literal(text)),
                 PromptPart::Tokens(tokens) => {
-                    encode_into(&mut units, &mut pieces, tokenizer)?;
+                    stretch.encode_into(&mut units, tokenizer, None)?;
                     units.extend(tokens.iter().copied().map(Unit::Token));
                 }
                 PromptPart::Media(media) => {
-                    encode_into(&mut units, &mut pieces, tokenizer)?;
+                    let token = token(media);
+                    stretch.encode_into(&mut units, tokenizer, token.as_ref())?;
                     units.push(Unit::Media(media.clone()));
+                    stretch.behind = token;
                 }
             }
         }
-        encode_into(&mut units, &mut pieces, tokenizer)?;
+        stretch.encode_into(&mut units, tokenizer, None)?;
         Ok(Self { units })
     }
 
@@ -68,12 +80,40 @@ impl Prompt {
     }
 }
 
-fn encode_into(units: &mut Vec<Unit>, pieces: &mut Vec<Piece<'_>>, tokenizer: &dyn Tokenizer) -> Result<()> {
-    if !pieces.is_empty() {
-        units.extend(tokenizer.encode(pieces)?.into_iter().map(Unit::Token));
-        pieces.clear();
+/// Texts that are encoded together.
+struct Stretch<'a> {
+    pieces: Vec<Piece<'a>>,
+    /// The token of the media that they stand behind.
+    behind: Option<SpecialToken>,
+}
+
+impl Stretch<'_> {
+    /// Encodes the texts, which stand before the token of media or at an end.
+    fn encode_into(
+        &mut self,
+        units: &mut Vec<Unit>,
+        tokenizer: &dyn Tokenizer,
+        before: Option<&SpecialToken>,
+    ) -> Result<()> {
+        let (pieces, behind) = (std::mem::take(&mut self.pieces), self.behind.take());
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let beside = |token| Option::map(token, |token: &SpecialToken| Piece::Text(&token.text));
+        let texts = pieces.iter().copied();
+        let around: Vec<_> = beside(behind.as_ref()).into_iter().chain(texts).chain(beside(before)).collect();
+        let mut ids = tokenizer.encode(&around)?;
+        let is_left = behind.as_ref().is_none_or(|token| ids.first() == Some(&token.id));
+        let is_right = before.is_none_or(|token| ids.last() == Some(&token.id));
+        if is_left && is_right && ids.len() >= around.len() - pieces.len() {
+            ids.truncate(ids.len() - usize::from(before.is_some()));
+            ids.drain(..usize::from(behind.is_some()));
+        } else {
+            ids = tokenizer.encode(&pieces)?;
+        }
+        units.extend(ids.into_iter().map(Unit::Token));
+        Ok(())
     }
-    Ok(())
 }
 
 /// Returns how many leading units `left` and `right` share.

@@ -26,9 +26,12 @@ use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
 mod form;
+mod media;
 mod reading;
 
 use form::{Form, Prepared};
+use media::Outlines;
+pub use media::PlacedMedia;
 use reading::{Reading, ThinkingTokens, read};
 
 /// The local [`ChatModel`]: an engine with its template and its processor. Clones share the engine's thread.
@@ -54,6 +57,7 @@ pub struct Round {
     processor: Arc<dyn DataProcessor>,
     generator: Generator,
     constraints: Option<Arc<Prepared>>,
+    outlines: Arc<Outlines>,
 }
 
 /// What a [`Round`] is made of; template and processor are required.
@@ -117,6 +121,7 @@ impl RoundBuilder {
             generator: Generator::spawn(Arc::clone(&self.engine), self.options)?,
             engine: self.engine,
             constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
+            outlines: Arc::default(),
         })
     }
 }
@@ -126,10 +131,12 @@ impl RoundBuilder {
 pub struct PreparedPrompt {
     /// What the template printed, as the processor marked it.
     pub rendered: String,
-    /// The parts that the processor cut it into.
+    /// The parts that the processor cut it into, with the texts that stand around media.
     pub parts: Vec<PromptPart>,
     /// The units that a session is fed: earlier replies as they were sampled.
     pub prompt: Prompt,
+    /// The media among the units, in their order.
+    pub media: Vec<PlacedMedia>,
     pub(crate) known: KnownReplies,
     /// The digest of the template.
     pub template: Digest,
@@ -137,8 +144,26 @@ pub struct PreparedPrompt {
     pub template_name: Option<String>,
     /// What the arguments ask for and the prompt does not have, and the control tokens that they let through.
     pub degradations: Vec<Degradation>,
-    /// How many units fit into the model's context.
+    /// How many positions the model's context has.
     pub context: usize,
+}
+
+impl PreparedPrompt {
+    /// Returns how many positions of the context the prompt takes: a token one, media what they have.
+    pub fn positions(&self) -> usize {
+        self.positions_before(self.prompt.units.len())
+    }
+
+    /// Returns how many positions its first `units` take.
+    pub fn positions_before(&self, units: usize) -> usize {
+        positions_before(&self.media, units)
+    }
+}
+
+/// How many positions the first `units` of a prompt with these media take.
+fn positions_before(media: &[PlacedMedia], units: usize) -> usize {
+    let before = media.iter().take_while(|media| media.unit < units);
+    before.fold(units, |all, media| (all + media.positions).saturating_sub(1))
 }
 
 impl Round {
@@ -169,23 +194,26 @@ impl Round {
     /// Makes the prompt of a request without running the model.
     ///
     /// # Errors
-    /// Those of the template, the processor and the tokenizer.
+    /// Those of the template, the processor, the tokenizer and the engine's media processor;
+    /// [`ErrorKind::Unsupported`] for media that the model does not take.
     pub fn prepare(&self, request: &Request) -> Result<PreparedPrompt> {
         let arguments = request.joined_arguments();
         let source = source(request, &arguments);
         let input = self.processor.template_input(source)?;
         let rendered = self.template.render(&input)?;
+        let (engine, mut degradations) = (&*self.engine, self.degradations(&input, &rendered, source));
         let parts = self.processor.prompt_parts(&rendered, source)?;
-        let tokenizer = self.engine.tokenizer();
-        let mut prompt = Prompt::lower(&parts, tokenizer)?;
-        let known = splice(&mut prompt, &request.replies, tokenizer)?;
+        let parts = self.outlines.expand(engine, parts, &mut degradations)?;
+        let mut prompt = self.outlines.lower(engine, &parts)?;
+        let known = splice(&mut prompt, &request.replies, engine.tokenizer())?;
         Ok(PreparedPrompt {
+            media: self.outlines.placed(engine, &prompt)?,
             prompt,
             known,
             parts,
             template: self.template.digest(),
             template_name: self.template.name_for(&input).map(str::to_owned),
-            degradations: self.degradations(&input, &rendered, source),
+            degradations,
             context: self.model().context_length,
             rendered,
         })
@@ -270,19 +298,17 @@ impl Round {
 
     /// The tokens of a text that stands behind a prompt.
     fn target(&self, prepared: &PreparedPrompt, text: &str) -> Result<Vec<TokenId>> {
-        let tokenizer = self.engine.tokenizer();
         // Lowered anew: the prompt has earlier replies as they were sampled, which may take more tokens or fewer.
-        let before = Prompt::lower(&prepared.parts, tokenizer)?.units.len();
+        let before = self.outlines.lower(&*self.engine, &prepared.parts)?.units.len();
         let mut parts = prepared.parts.clone();
         parts.push(PromptPart::Literal(text.to_owned()));
-        let whole = Prompt::lower(&parts, tokenizer)?;
+        let whole = self.outlines.lower(&*self.engine, &parts)?;
         Ok(whole.tokens().skip(before).flatten().collect())
     }
 
     /// How many tokens the reply may have.
-    fn limit(&self, prompt: &Prompt, asked: Option<usize>) -> Result<Limit> {
-        let context = self.model().context_length;
-        let length = prompt.units.len();
+    fn limit(&self, prompt: &PreparedPrompt, asked: Option<usize>) -> Result<Limit> {
+        let (context, length) = (prompt.context, prompt.positions());
         let room = context.saturating_sub(length);
         if room == 0 {
             let message = format!(
@@ -313,7 +339,7 @@ impl ChatModel for Round {
         let asked = Instant::now();
         let options = self.options(&request);
         let mut prepared = self.prepare(&request)?;
-        let limit = self.limit(&prepared.prompt, options.max_tokens)?;
+        let limit = self.limit(&prepared, options.max_tokens)?;
         let sampler = Sampler::new(&options)?;
         let guide = self.guide(&request, &mut prepared)?;
         let reading = Reading {
@@ -325,7 +351,8 @@ impl ChatModel for Round {
             parser: self
                 .processor
                 .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
-            context: self.model().context_length,
+            context: prepared.context,
+            media: prepared.media,
             known: prepared.known,
             sampled: 0,
             tokens: Vec::new(),

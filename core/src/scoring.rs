@@ -56,14 +56,22 @@ pub(crate) fn check_room(engine: &dyn Engine, prompt: &[Unit], targets: &[Vec<To
         return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
     }
     let (context, longest) = (engine.model().context_length, targets.iter().map(Vec::len).max().unwrap_or(0));
-    if prompt.len() + longest > context {
-        let message = format!(
-            "the prompt has {} units, a target {longest} and the model's context {context}",
-            prompt.len()
-        );
+    let length = positions(engine, prompt)?;
+    if length + longest > context {
+        let message =
+            format!("the prompt has {length} units, a target {longest} and the model's context {context}");
         return Err(Error::new(ErrorKind::ContextOverflow, message));
     }
     Ok(())
+}
+
+/// Returns how many positions units take.
+pub(crate) fn positions(engine: &dyn Engine, units: &[Unit]) -> Result<usize> {
+    let count = |unit: &Unit| match unit {
+        Unit::Token(_) => Ok(1),
+        media @ Unit::Media(_) => engine.positions(media),
+    };
+    units.iter().map(count).sum()
 }
 
 /// Scores one target; `first` are the logits at the prompt's end.

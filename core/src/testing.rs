@@ -8,6 +8,7 @@ mod noise_engine;
 mod read_reply;
 mod resident;
 mod scripted_engine;
+mod scripted_media;
 mod tagged;
 
 pub use byte_tokenizer::ByteTokenizer;
@@ -17,4 +18,5 @@ pub use fault_store::{FaultStore, StoreCall};
 pub use noise_engine::NoiseEngine;
 pub use read_reply::{ReadReply, join_deltas};
 pub use scripted_engine::ScriptedEngine;
+pub use scripted_media::ScriptedMedia;
 pub use tagged::{TaggedProcessor, TaggedTemplate};

@@ -89,7 +89,7 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// How many bytes one position takes.
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.heads * self.width * self.element.size()
     }
 }

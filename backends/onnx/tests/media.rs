@@ -149,7 +149,7 @@ struct Case {
     first_logits_0_8: Vec<f32>,
 }
 
-/// Those of `xtask/media/reference.py`.
+/// Those of `xtask/media/replies.py`.
 fn references() -> Vec<Reference> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/media");
     let mut files: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -21,9 +21,9 @@ impl NextPrompt {
         self.prompt.rendered.get(self.new..).unwrap_or_default()
     }
 
-    /// Returns how many units the whole prompt has.
+    /// Returns how many units the whole prompt has; media count as many as the positions that they take.
     pub fn units(&self) -> usize {
-        self.prompt.prompt.units.len()
+        self.prompt.positions()
     }
 
     /// Returns how many units are left for the reply.
@@ -69,7 +69,7 @@ impl Conversation {
     /// # Errors
     /// As [`Conversation::next_prompt`].
     pub fn token_count(&self) -> Result<Option<usize>> {
-        Ok(self.standing()?.map(|prompt| prompt.prompt.units.len()))
+        Ok(self.standing()?.map(|prompt| prompt.positions()))
     }
 
     /// Returns how many units are left of the model's context behind the conversation as it stands, pending messages included;
@@ -80,7 +80,7 @@ impl Conversation {
     /// As [`Conversation::next_prompt`].
     pub fn remaining(&self) -> Result<Option<usize>> {
         let standing = self.standing()?;
-        Ok(standing.map(|prompt| prompt.context.saturating_sub(prompt.prompt.units.len())))
+        Ok(standing.map(|prompt| prompt.context.saturating_sub(prompt.positions())))
     }
 
     /// The conversation as it stands, pending messages included.

@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::guide::Draw;
 use crate::prompt::Unit;
 use crate::sampling::LogSoftmax;
+use crate::scoring::positions;
 use crate::slots::Slot;
 use crate::tokenizer::TokenId;
 use crate::{ErrorKind, Result};
@@ -22,6 +23,8 @@ pub(super) struct Active {
     report: CacheReport,
     /// How many units of the prompt are computed.
     computed: usize,
+    /// How many positions the prompt takes beyond one a unit.
+    surplus: usize,
     /// The token that was said last and is not computed yet.
     next: Option<Unit>,
     sampled: usize,
@@ -35,11 +38,15 @@ pub(super) enum Going {
 }
 
 impl Active {
-    pub(super) fn new(mut job: Box<Job>, mut slot: Slot, report: CacheReport) -> Self {
+    pub(super) fn new(engine: &dyn Engine, mut job: Box<Job>, mut slot: Slot, report: CacheReport) -> Self {
         job.clock.begin();
         job.sampler.read(job.prompt.tokens().flatten());
-        slot.session.reserve(job.prompt.units.len() + job.limit.min(RESERVED));
-        Self { job, slot, report, computed: report.reused, next: None, sampled: 0 }
+        let units = job.prompt.units.len();
+        // Media of which nobody knows what they take are refused when they are computed.
+        let positions = positions(engine, &job.prompt.units).unwrap_or(units).max(units);
+        slot.session.reserve(positions + job.limit.min(RESERVED));
+        let surplus = positions - units;
+        Self { job, slot, report, computed: report.reused, surplus, next: None, sampled: 0 }
     }
 
     /// Says whether a part of the prompt is still to be computed.
@@ -97,7 +104,8 @@ impl Active {
 
     /// How many tokens may be guessed: the last one that may be said needs no computing.
     fn room(&self, engine: &dyn Engine) -> usize {
-        let context = engine.model().context_length.saturating_sub(self.slot.resident.len());
+        let held = self.slot.resident.len() + self.surplus;
+        let context = engine.model().context_length.saturating_sub(held);
         (self.job.limit - self.sampled).saturating_sub(1).min(context)
     }
 

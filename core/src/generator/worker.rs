@@ -124,7 +124,7 @@ impl Worker<'_> {
         let held = held(&self.active);
         match guarded(|| self.slots.take(self.engine, &job.prompt.units, &held)) {
             Ok((slot, report)) => {
-                self.active.push_back(Active::new(job, slot, report));
+                self.active.push_back(Active::new(self.engine, job, slot, report));
             }
             Err(error) => job.emit(Err(error)),
         }
@@ -196,7 +196,11 @@ impl Worker<'_> {
     fn leave(&mut self, active: Active, outcome: Result<()>) {
         if let Some(slot) = active.leave(outcome) {
             let held = held(&self.active);
-            self.slots.put(slot, &held);
+            // A tokenizer that panics loses the session.
+            let _ = guarded(|| {
+                self.slots.put(self.engine, slot, &held);
+                Ok(())
+            });
         }
     }
 }

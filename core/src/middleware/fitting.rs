@@ -8,7 +8,7 @@ use crate::message::Message;
 use crate::round::Round;
 use crate::{Error, ErrorKind, Result};
 
-/// Tells how many units the prompt of a request has.
+/// Tells how many units the prompt of a request has; media count as many as the positions that they take.
 ///
 /// A [`Round`] does; so does every closure of the same shape.
 pub trait PromptLength: Send + Sync {
@@ -21,7 +21,7 @@ pub trait PromptLength: Send + Sync {
 
 impl PromptLength for Round {
     fn units(&self, request: &Request) -> Result<usize> {
-        Ok(self.prepare(request)?.prompt.units.len())
+        Ok(self.prepare(request)?.positions())
     }
 }
 

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use futures::StreamExt;
 
-use super::ended;
 use super::form::Form;
+use super::{PlacedMedia, ended, positions_before};
 use crate::chat_model::{CacheReport, Degradation, FinishReason, Reply, Usage};
 use crate::generator::{Generation, Speculation, TokenStream};
 use crate::media::Digest;
@@ -26,8 +26,10 @@ pub(super) struct Reading {
     pub(super) detokenizer: Box<dyn Detokenizer>,
     pub(super) stops: StopStrings,
     pub(super) parser: Box<dyn ReplyParser>,
-    /// How many units fit.
+    /// How many positions fit.
     pub(super) context: usize,
+    /// The media of the prompt.
+    pub(super) media: Vec<PlacedMedia>,
     /// What is known of the earlier replies in the prompt.
     pub(super) known: KnownReplies,
     /// How many tokens were sampled, the one that ended the reply included.
@@ -204,12 +206,13 @@ impl Reading {
 
     fn usage(&self) -> Usage {
         let report = self.cache.unwrap_or_default();
+        let prompt = positions_before(&self.media, report.prompt);
         Usage {
-            prompt: report.prompt,
-            reused: report.reused,
+            prompt,
+            reused: positions_before(&self.media, report.reused),
             generated: self.sampled,
             thinking: self.thinking.count,
-            remaining: Some(self.context.saturating_sub(report.prompt + self.sampled)),
+            remaining: Some(self.context.saturating_sub(prompt + self.sampled)),
         }
     }
 }

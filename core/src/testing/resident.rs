@@ -3,20 +3,38 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::cancel::Cancel;
+use crate::media_processor::MediaProcessor;
 use crate::prompt::Unit;
 use crate::{Error, ErrorKind, Result};
+
+use super::ScriptedMedia;
 
 /// The units that a session holds, taken and cut back as every session must.
 #[derive(Clone, Debug)]
 pub(super) struct Resident {
     pub(super) units: Vec<Unit>,
     context: usize,
+    /// What media take; one position each where nobody says.
+    media: Option<ScriptedMedia>,
 }
 
 impl Resident {
     /// Holds nothing yet.
     pub(super) fn new(context: usize) -> Self {
-        Self { units: Vec::new(), context }
+        Self { units: Vec::new(), context, media: None }
+    }
+
+    /// Counts what media take.
+    pub(super) fn showing(self, media: Option<ScriptedMedia>) -> Self {
+        Self { media, ..self }
+    }
+
+    fn positions(&self, units: &[Unit]) -> Result<usize> {
+        let count = |unit: &Unit| match (unit, &self.media) {
+            (Unit::Media(shown), Some(media)) => media.outline(shown).map(|outline| outline.features()),
+            _ => Ok(1),
+        };
+        units.iter().map(count).sum()
     }
 
     /// Takes units, one by one until it is cancelled; `each` is called for each of them.
@@ -24,7 +42,7 @@ impl Resident {
         if units.is_empty() {
             return Err(Error::new(ErrorKind::Invalid, "no units to forward"));
         }
-        let length = self.units.len() + units.len();
+        let length = self.positions(&self.units)? + self.positions(units)?;
         if length > self.context {
             let message = format!("{length} units do not fit into {}", self.context);
             return Err(Error::new(ErrorKind::ContextOverflow, message));

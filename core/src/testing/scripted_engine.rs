@@ -1,14 +1,15 @@
 //! An engine that follows a script, with sessions that obey every law.
 
-use crate::Result;
 use crate::cancel::Cancel;
 use crate::engine::{Engine, ModelInfo, Session};
 use crate::media::Digest;
+use crate::media_processor::MediaProcessor;
 use crate::prompt::Unit;
 use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer, decode};
+use crate::{Error, ErrorKind, Result};
 
-use super::ByteTokenizer;
 use super::resident::Resident;
+use super::{ByteTokenizer, ScriptedMedia};
 
 /// An engine that answers a cue with a reply.
 ///
@@ -27,6 +28,7 @@ pub struct ScriptedEngine {
     tokenizer: ByteTokenizer,
     script: Vec<(String, Vec<TokenId>)>,
     end: TokenId,
+    media: Option<ScriptedMedia>,
     forwarded: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
@@ -49,7 +51,27 @@ impl ScriptedEngine {
             specials,
             ..ModelInfo::default()
         };
-        Self { model, tokenizer, script, end, forwarded: std::sync::Arc::default() }
+        Self { model, tokenizer, script, end, media: None, forwarded: std::sync::Arc::default() }
+    }
+
+    /// Lets it take media, with the control tokens that stand around them. Replies are taken for texts without these.
+    ///
+    /// ```
+    /// use alloquy_core::testing::{ScriptedEngine, ScriptedMedia};
+    /// use alloquy_core::{Engine, Media, Unit};
+    ///
+    /// let engine = ScriptedEngine::new([]).media(ScriptedMedia::default());
+    /// let picture = Unit::Media(Media::new("image/png", vec![1, 2, 3]));
+    /// assert_eq!(engine.positions(&picture)?, 3);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn media(mut self, media: ScriptedMedia) -> Self {
+        self.tokenizer = ByteTokenizer::new(SPECIALS.into_iter().chain(ScriptedMedia::SPECIALS));
+        self.model.specials = self.tokenizer.specials().to_vec();
+        self.model.vocabulary = self.tokenizer.vocabulary();
+        self.media = Some(media);
+        self
     }
 
     /// Sets how many units fit.
@@ -98,9 +120,21 @@ impl Engine for ScriptedEngine {
         Some(Digest::of(format!("{:?} {:?}", self.model, self.script).as_bytes()))
     }
 
+    fn media(&self) -> Option<&dyn MediaProcessor> {
+        self.media.as_ref().map(|media| media as &dyn MediaProcessor)
+    }
+
+    fn positions(&self, unit: &Unit) -> Result<usize> {
+        match (unit, &self.media) {
+            (Unit::Media(shown), Some(media)) => media.outline(shown).map(|outline| outline.features()),
+            (Unit::Media(_), None) => Err(Error::new(ErrorKind::Unsupported, "the script has no media")),
+            (Unit::Token(_), _) => Ok(1),
+        }
+    }
+
     fn open(&self) -> Result<Box<dyn Session>> {
         let logits = vec![0.0; self.model.vocabulary];
-        let held = Resident::new(self.model.context_length);
+        let held = Resident::new(self.model.context_length).showing(self.media.clone());
         Ok(Box::new(ScriptedSession { engine: self.clone(), held, logits }))
     }
 }

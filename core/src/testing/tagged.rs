@@ -44,7 +44,8 @@ impl PromptTemplate for TaggedTemplate {
 
 /// Reads replies as text; a reply `call:NAME ARGUMENTS` is a tool call, and so is each line that follows it.
 ///
-/// It does not protect control tokens in users' texts: that is the business of the real processors.
+/// Media stand as `<media>` in what the template is given, before the text of their message. It does not protect control
+/// tokens in users' texts: that is the business of the real processors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaggedProcessor;
 
@@ -63,8 +64,15 @@ impl DataProcessor for TaggedProcessor {
         })
     }
 
-    fn prompt_parts(&self, rendered: &str, _: PromptSource<'_>) -> Result<Vec<PromptPart>> {
-        Ok(vec![PromptPart::Text(rendered.to_owned())])
+    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+        let messages = source.preface.messages.iter().chain(source.path);
+        let mut media = messages.flat_map(|message| &message.parts).filter_map(|part| part.content.shown());
+        let mut parts = Vec::new();
+        for (index, text) in rendered.split(MEDIA).enumerate() {
+            parts.extend((index > 0).then(|| media.next().map(PromptPart::Media)).flatten());
+            parts.push(PromptPart::Text(text.to_owned()));
+        }
+        Ok(parts)
     }
 
     fn reply_parser(&self, _: &str, _: PromptSource<'_>) -> Box<dyn ReplyParser> {
@@ -79,9 +87,16 @@ impl DataProcessor for TaggedProcessor {
 fn template_message(message: &Message) -> Value {
     let results = message.tool_results().map(crate::ToolResult::text);
     let calls = message.tool_calls().map(|call| format!("call:{} {}", call.name, call.arguments));
-    let content: String = message.text() + &results.collect::<String>() + &calls.collect::<String>();
+    let media = message.parts.iter().filter(|part| part.content.media_kind().is_some()).map(|_| MEDIA);
+    let content: String = media.collect::<String>()
+        + &message.text()
+        + &results.collect::<String>()
+        + &calls.collect::<String>();
     json!({"role": message.role.as_str(), "content": content})
 }
+
+/// Stands for media.
+const MEDIA: &str = "<media>";
 
 #[derive(Debug, Default)]
 struct TaggedParser {

@@ -39,8 +39,43 @@ impl MediaKind {
         }
     }
 
+    /// Returns the kind that the MIME type of media names.
+    ///
+    /// ```
+    /// use alloquy_core::Media;
+    /// use alloquy_core::formats::MediaKind;
+    ///
+    /// assert_eq!(MediaKind::of(&Media::new("audio/wav", vec![1])), Some(MediaKind::Audio));
+    /// assert_eq!(MediaKind::of(&Media::film(Vec::new())), Some(MediaKind::Video));
+    /// ```
+    pub fn of(media: &Media) -> Option<Self> {
+        mime::kind(media.media_type())
+    }
+
+    /// Creates media of this kind from bytes that say themselves which MIME type they have.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for bytes that do not begin as any format of this kind that is known; the sentence lists those.
+    ///
+    /// ```
+    /// use alloquy_core::formats::MediaKind;
+    ///
+    /// let sound = MediaKind::Audio.media(b"fLaC and so on".to_vec())?;
+    /// assert_eq!(sound.media_type(), "audio/flac");
+    /// assert!(MediaKind::Image.media(b"fLaC and so on".to_vec()).is_err());
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn media(self, bytes: Vec<u8>) -> Result<Media> {
+        let Some(media_type) = mime::of_bytes(self, &bytes) else {
+            let known = mime::known(self).join(", ");
+            let sentence = format!("the {self} does not begin as one of: {known}");
+            return Err(Error::new(ErrorKind::Invalid, sentence));
+        };
+        Ok(Media::new(media_type, bytes))
+    }
+
     /// A film that nobody has sampled yet is one piece of media.
-    pub(super) fn part(self, media: Media) -> Part {
+    pub fn part(self, media: Media) -> Part {
         match self {
             MediaKind::Image => Part::Image(media),
             MediaKind::Audio => Part::Audio(media),
