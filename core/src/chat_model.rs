@@ -171,7 +171,8 @@ pub struct CacheReport {
     pub reused: usize,
     /// Units that had to be computed: `prompt - reused`.
     pub forwarded: usize,
-    /// Where the prompt first differs from what the session held; `None` when it held nothing else.
+    /// Where the prompt first differs from what the session held, or what was computed there and is held no more; `None` when
+    /// that was nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_difference: Option<usize>,
     /// Why something was computed again that had been computed before, for earlier replies or for anything else that the
@@ -194,7 +195,7 @@ pub enum MissReason {
     /// The prompt has an earlier reply differently than it was said, or not at all: the template leaves its thoughts out,
     /// trims it or writes its calls anew, or the oldest messages were dropped.
     Rewritten,
-    /// A session holds the next words of the prompt in other tokens, and no reply explains it: one was dropped while it was
+    /// The next words of the prompt were computed in other tokens, and no reply explains it: one was dropped while it was
     /// written, and its ids with it, or words of a message were edited around which tokens join otherwise.
     Respelled,
     /// The model cannot go back to where the prompt leaves what the session holds.
@@ -207,7 +208,7 @@ impl std::fmt::Display for MissReason {
             Self::NotHeld => "no session holds the earlier replies",
             Self::Differs => "what a session holds differs",
             Self::Rewritten => "the prompt has an earlier reply otherwise, or not at all",
-            Self::Respelled => "a session holds the same words in other tokens",
+            Self::Respelled => "the same words were computed in other tokens",
             Self::Rewound => "the model cannot go back so far",
         })
     }

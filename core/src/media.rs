@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
@@ -108,13 +109,21 @@ pub struct Media {
     bytes: Option<Arc<[u8]>>,
     #[serde(skip)]
     frames: Option<Arc<[Media]>>,
+    #[serde(skip)]
+    time: Option<Duration>,
 }
 
 impl Media {
     /// Creates media of a MIME type such as `image/png` from its bytes.
     pub fn new(media_type: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
-        Self { digest: Digest::of(&bytes), media_type: media_type.into(), bytes: Some(bytes), frames: None }
+        Self {
+            digest: Digest::of(&bytes),
+            media_type: media_type.into(),
+            bytes: Some(bytes),
+            frames: None,
+            time: None,
+        }
     }
 
     /// The pictures of a film, in their order, as one piece of media.
@@ -130,9 +139,33 @@ impl Media {
     pub fn film(frames: impl Into<Arc<[Media]>>) -> Self {
         let frames = frames.into();
         let mut hasher = Sha256::new_with_prefix("frames");
-        frames.iter().for_each(|frame| hasher.update(frame.digest.as_bytes()));
+        for frame in frames.iter() {
+            hasher.update(frame.digest.as_bytes());
+            if let Some(time) = frame.time {
+                hasher.update(b"at");
+                hasher.update(time.as_nanos().to_le_bytes());
+            }
+        }
         let digest = Digest(hasher.finalize().into());
-        Self { digest, media_type: "video/frames".to_owned(), bytes: None, frames: Some(frames) }
+        Self { digest, media_type: "video/frames".to_owned(), bytes: None, frames: Some(frames), time: None }
+    }
+
+    /// The same picture as a frame that is shown at this time of its [`film`](Media::film).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use alloquy_core::Media;
+    ///
+    /// let picture = Media::new("image/png", vec![1]);
+    /// let frame = picture.clone().at(Duration::from_millis(500));
+    /// assert_eq!((frame.time(), &frame), (Some(Duration::from_millis(500)), &picture));
+    /// assert_ne!(Media::film(vec![frame]), Media::film(vec![picture]));
+    /// ```
+    #[must_use]
+    pub fn at(mut self, time: Duration) -> Self {
+        self.time = Some(time);
+        self
     }
 
     /// The same without its bytes, for whoever remembers what it was.
@@ -142,7 +175,7 @@ impl Media {
 
     /// Media of which nothing but the identity is known.
     pub(crate) fn known_as(digest: Digest) -> Self {
-        Self { digest, media_type: String::new(), bytes: None, frames: None }
+        Self { digest, media_type: String::new(), bytes: None, frames: None, time: None }
     }
 
     /// Returns the digest of the bytes: the identity.
@@ -163,6 +196,11 @@ impl Media {
     /// Returns the pictures of a [`film`](Media::film); `None` for everything else.
     pub fn frames(&self) -> Option<&[Media]> {
         self.frames.as_deref()
+    }
+
+    /// Returns when a frame is shown in its film, where that is known.
+    pub fn time(&self) -> Option<Duration> {
+        self.time
     }
 
     /// Puts back the bytes that were loaded from a store.

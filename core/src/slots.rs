@@ -4,14 +4,11 @@ use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
 use crate::snapshot::{Beginning, Snapshot, SnapshotOrigin};
-use crate::tokenizer::Tokenizer;
 use crate::{Error, ErrorKind, Result};
 
 mod computed;
-mod spelling;
 
 use computed::Computed;
-use spelling::spells_alike;
 
 /// How much an engine keeps for prompts to come: every branch and conversation that it has room for.
 ///
@@ -177,10 +174,13 @@ impl Slots {
         let Some(reusable) = prompt.len().checked_sub(1) else {
             return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
         };
-        let respelled = self.is_respelled(engine.tokenizer(), prompt, held);
+        held.iter().for_each(|slot| self.computed.note(&slot.resident, engine.tokenizer()));
+        let respelled = self.computed.is_respelled(prompt, engine.tokenizer());
         let mut slot = self.chosen(engine, prompt, held)?;
         let shared = common_prefix(&slot.resident, prompt);
-        let first_difference = slot.first_difference(shared);
+        // What was computed differs there, even where it was cut off since.
+        let went_on = || self.computed.went_on(prompt, shared).then_some(shared);
+        let first_difference = slot.first_difference(shared).or_else(went_on);
         slot.went_on = false;
         let wanted = shared.min(reusable);
         let kept = slot.session.truncate(wanted)?;
@@ -233,7 +233,7 @@ impl Slots {
             session.restore(units, snapshot.state())?;
             self.clock += 1;
             let (resident, went_on) = (units.to_vec(), snapshot.went_on());
-            self.put(Slot { used: self.clock, went_on, ..Slot::new(session, resident) }, held);
+            self.put(engine, Slot { used: self.clock, went_on, ..Slot::new(session, resident) }, held);
         }
         Ok(units.len())
     }
@@ -265,17 +265,6 @@ impl Slots {
         }
     }
 
-    /// Says whether a session that holds as much of a prompt as any goes on with the prompt's words in other tokens.
-    fn is_respelled(&self, tokenizer: &dyn Tokenizer, prompt: &[Unit], held: &[&Slot]) -> bool {
-        let Some((_, shared)) = self.nearest(prompt, held) else { return false };
-        let coming = prompt.get(shared..).unwrap_or_default();
-        let mut all = self.slots.iter().chain(held.iter().copied());
-        all.any(|slot| {
-            let tail = slot.resident.get(shared..).unwrap_or_default();
-            common_prefix(&slot.resident, prompt) == shared && spells_alike(tail, coming, tokenizer)
-        })
-    }
-
     /// Says whether one of the prompts that are being computed (`coming`) begins more like `prompt` than what any session
     /// holds: whoever waits for it goes on in a copy.
     pub(crate) fn is_worth_waiting<'a>(
@@ -290,11 +279,11 @@ impl Slots {
 
     /// Puts a slot back after use, while `held` others are taken out; the least recently used ones leave when there are too
     /// many, or they are too large.
-    pub(crate) fn put(&mut self, mut slot: Slot, held: &[&Slot]) {
+    pub(crate) fn put(&mut self, engine: &dyn Engine, mut slot: Slot, held: &[&Slot]) {
         slot.resident.truncate(slot.session.resident());
         self.statistics.copied += slot.uncounted();
         slot.counted = slot.session.copied();
-        self.computed.note(&slot.resident);
+        self.computed.note(&slot.resident, engine.tokenizer());
         self.slots.push(slot);
         while self.slots.len() + held.len() > self.budget.sessions {
             self.evict();
@@ -439,7 +428,7 @@ mod tests {
         let snapshot = Snapshot::take(origin, &units, &*session)?;
         let refused = slots.restore(&engine, &snapshot, &[&slot]).err().map(|error| error.kind());
         assert_eq!(refused, Some(ErrorKind::Busy));
-        slots.put(slot, &[]);
+        slots.put(&engine, slot, &[]);
         assert_eq!(slots.restore(&engine, &snapshot, &[])?, 1);
         assert_eq!(slots.statistics(&[]).sessions, 1);
         Ok(())

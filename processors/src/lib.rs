@@ -64,3 +64,10 @@ pub mod laws;
 
 pub use config::{DataProcessorConfig, Fences};
 pub use detect::{Detected, detect, detect_with, families, named, named_with};
+#[cfg(feature = "image")]
+pub use media::{
+    Alpha, Area, FilmProcessor, FrameRate, FramesWanted, ImageBackend, ImagePlan, ImageProcessor, ImageView,
+    MediaLimits, MediaOptions, MediaProcessors, Size,
+};
+#[cfg(feature = "audio")]
+pub use media::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits, SoundShape};

@@ -3,4 +3,25 @@
 #[cfg(feature = "audio")]
 mod audio;
 #[cfg(feature = "image")]
+mod container;
+#[cfg(feature = "image")]
+mod description;
+#[cfg(feature = "image")]
+mod film;
+#[cfg(feature = "image")]
 mod images;
+#[cfg(feature = "image")]
+mod options;
+#[cfg(feature = "image")]
+mod processors;
+
+#[cfg(feature = "audio")]
+pub use audio::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits, SoundShape};
+#[cfg(feature = "image")]
+pub use film::{FilmProcessor, FrameRate, FramesWanted};
+#[cfg(feature = "image")]
+pub use images::{Area, ImagePlan, ImageProcessor, ImageView, Size};
+#[cfg(feature = "image")]
+pub use options::{Alpha, ImageBackend, MediaLimits, MediaOptions};
+#[cfg(feature = "image")]
+pub use processors::MediaProcessors;

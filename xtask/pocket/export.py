@@ -60,11 +60,11 @@ def write_descriptions(folder, shape, tokenizer):
     write_json(folder / "generation_config.json", generation_config())
 
 
-def export(run, out, accuracy):
+def export(run, out):
     """Writes the three folders from a run's averaged weights."""
     model = checkpoint.averaged(run / "checkpoint.pt")
     state = model.state_dict()
-    for weights in (Quantised(accuracy), Weights()):
+    for weights in (Quantised(), Weights()):
         folder = out / weights.suffix
         write_descriptions(folder, model.shape, run / "model")
         write_json(folder / "genai_config.json", genai_config(model.shape))
@@ -80,9 +80,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="the run")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--accuracy", type=int, default=4, help="of MatMulNBits: 4 multiplies in 8 bits, 1 in 32-bit floats")
     given = parser.parse_args()
-    export(given.folder, given.out, given.accuracy)
+    export(given.folder, given.out)
 
 
 if __name__ == "__main__":

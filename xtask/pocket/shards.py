@@ -7,9 +7,12 @@ from tokenizers import Tokenizer
 
 from rendering import render, spoken
 from world import TRAINING, Draw, chat
+from world.chat import EVERYTHING, TOOLS_AND_ORDERS
 
 CHATS = 2000
 LONGEST = 1280
+# From this portion on, some 104 million tokens, what is hard comes up more often.
+HARDER_FROM = 289
 
 
 def encoded(tokenizer, made):
@@ -26,7 +29,8 @@ def shard(vocabulary, number, side=TRAINING, chats=CHATS):
     """The chats of one portion: a list of `(ids, learnt, skill)`."""
     tokenizer = Tokenizer.from_file(str(vocabulary))
     draw = Draw(f"shard {number}", side)
-    made = [chat(draw) for _ in range(chats)]
+    mixture = TOOLS_AND_ORDERS if number >= HARDER_FROM else EVERYTHING
+    made = [chat(draw, mixture) for _ in range(chats)]
     rows = [(*encoded(tokenizer, one), one.skill) for one in made]
     return [row for row in rows if len(row[0]) <= LONGEST]
 

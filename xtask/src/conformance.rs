@@ -23,6 +23,8 @@ struct Suite {
     cases: &'static str,
     package: &'static str,
     test: &'static str,
+    /// The features that the test needs.
+    features: &'static [&'static str],
     /// What makes it longer than the plain test, unless the environment says otherwise.
     settings: &'static [(&'static str, &'static str)],
     about: &'static str,
@@ -35,6 +37,7 @@ const SUITES: &[Suite] = &[
         cases: "aki",
         package: "alloquy-core",
         test: "formats_aki",
+        features: &[],
         settings: &[],
         about: "AKI chat contexts, read and written as recorded (aki_cases.json)",
     },
@@ -43,6 +46,7 @@ const SUITES: &[Suite] = &[
         cases: "dataknobs",
         package: "alloquy",
         test: "dataknobs",
+        features: &[],
         settings: &[],
         about: "dataknobs: trees, queries, and what eight releases stored, read and written",
     },
@@ -51,6 +55,7 @@ const SUITES: &[Suite] = &[
         cases: "fastchat",
         package: "alloquy-templates",
         test: "mlc_fastchat",
+        features: &[],
         settings: &[],
         about: "conversation styles of FastChat that MLC has too, compared with what FastChat prints",
     },
@@ -59,6 +64,7 @@ const SUITES: &[Suite] = &[
         cases: "litert",
         package: "alloquy",
         test: "litert",
+        features: &[],
         settings: &[],
         about: "LiteRT-LM's tests: calls, replies, prompts, conversations, sampling, grammars",
     },
@@ -67,6 +73,7 @@ const SUITES: &[Suite] = &[
         cases: "media",
         package: "alloquy-processors",
         test: "media",
+        features: &["image", "audio"],
         settings: &[],
         about: "pictures, sounds and films as tensors, compared with what Hugging Face's processors make of them",
     },
@@ -75,6 +82,7 @@ const SUITES: &[Suite] = &[
         cases: "mlc",
         package: "alloquy-templates",
         test: "mlc_conformance",
+        features: &[],
         settings: &[],
         about: "conversation templates of both generations, compared with what MLC prints",
     },
@@ -83,6 +91,7 @@ const SUITES: &[Suite] = &[
         cases: "templates",
         package: "alloquy",
         test: "reuse",
+        features: &[],
         settings: &[("ALLOQUY_REUSE_TURNS", "50")],
         about: "long chats through public chat templates: what was computed is reused, or the report says why not",
     },
@@ -91,6 +100,7 @@ const SUITES: &[Suite] = &[
         cases: "templates",
         package: "alloquy-templates",
         test: "conformance",
+        features: &[],
         settings: &[],
         about: "public chat templates and their language, compared with what Hugging Face renders",
     },
@@ -116,7 +126,11 @@ impl Conformance {
 
 impl Suite {
     fn run(&self, folder: &Path) -> Result {
-        let line = format!("cargo test --package {} --test {} -- --nocapture 2>&1", self.package, self.test);
+        let Self { package, test, .. } = self;
+        let features = self.features.join(",");
+        let line = format!(
+            "cargo test --package {package} --features '{features}' --test {test} -- --nocapture 2>&1"
+        );
         let (printed, ended) = {
             let mut command = command::shell(&line);
             command

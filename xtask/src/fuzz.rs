@@ -8,7 +8,7 @@ use crate::{Error, Result, command};
 pub struct Fuzz {
     /// The fuzz test; without one, lists them.
     name: Option<String>,
-    /// How many messages to make up.
+    /// How many messages to make up, or how many files.
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "name")]
     messages: u64,
 }
@@ -18,6 +18,8 @@ struct Target {
     name: &'static str,
     package: &'static str,
     test: &'static str,
+    /// The features that it needs, as cargo takes them.
+    features: &'static str,
     variable: &'static str,
     about: &'static str,
 }
@@ -28,15 +30,33 @@ const TARGETS: &[Target] = &[
         name: "injection",
         package: "alloquy",
         test: "injection",
+        features: "",
         variable: "ALLOQUY_FUZZ_MESSAGES",
         about: "hostile text through public chat templates never becomes a control token",
+    },
+    Target {
+        name: "pictures",
+        package: "alloquy-processors",
+        test: "picture_fuzz",
+        features: "image",
+        variable: "ALLOQUY_FUZZ_PICTURES",
+        about: "mutated pictures never make a reader panic, or take more memory than the limits allow",
     },
     Target {
         name: "replies",
         package: "alloquy-processors",
         test: "replies",
+        features: "",
         variable: "ALLOQUY_FUZZ_REPLIES",
         about: "mutated replies never make a parser panic, read differently in pieces, or lose a word",
+    },
+    Target {
+        name: "sounds",
+        package: "alloquy-processors",
+        test: "sound_mutations",
+        features: "audio",
+        variable: "ALLOQUY_FUZZ_SOUNDS",
+        about: "mutated sounds never make the decoder panic, or take more memory than is allowed",
     },
 ];
 
@@ -61,8 +81,8 @@ impl Fuzz {
 impl Target {
     fn run(&self, messages: u64) -> Result {
         let line = format!(
-            "cargo test --release --package {} --test {} -- --nocapture 2>&1",
-            self.package, self.test
+            "cargo test --release --package {} --features '{}' --test {} -- --nocapture 2>&1",
+            self.package, self.features, self.test
         );
         let (printed, ended) = command::tee(command::shell(&line).env(self.variable, messages.to_string()))?;
         match printed.lines().find(|line| line.starts_with("Skipping")) {

@@ -13,6 +13,7 @@ use ort::session::{Session, SessionOutputs};
 use ort::value::{DynValue, Shape};
 
 use crate::adapter::Adapter;
+use crate::embedder::Embedder;
 use crate::error::{self, Cause};
 use crate::graph_cache::WEIGHTS;
 use crate::graph_optimization::GraphOptimization;
@@ -27,6 +28,8 @@ pub(crate) struct Decoder {
     pub(crate) layout: Layout,
     pub(crate) context_length: usize,
     pub(crate) adapter: Adapter,
+    /// What makes embeddings, where the graph takes those.
+    pub(crate) embedder: Option<Embedder>,
     /// Nanoseconds that runs have taken.
     computing: AtomicU64,
 }
@@ -63,8 +66,15 @@ pub(crate) struct Loading<'a> {
 }
 
 impl Decoder {
-    pub(crate) fn new(session: Session, layout: Layout, context_length: usize, adapter: Adapter) -> Self {
-        Self { session: Mutex::new(session), layout, context_length, adapter, computing: AtomicU64::new(0) }
+    pub(crate) fn new(
+        session: Session,
+        layout: Layout,
+        context_length: usize,
+        adapter: Adapter,
+        embedder: Option<Embedder>,
+    ) -> Self {
+        let (session, computing) = (Mutex::new(session), AtomicU64::new(0));
+        Self { session, layout, context_length, adapter, embedder, computing }
     }
 
     /// Does a run and counts its time.

@@ -70,6 +70,19 @@ impl Element {
         })
     }
 
+    /// Writes numbers into a tensor from place `start` on; those that do not fit into it are left out.
+    pub(crate) fn narrow<T>(self, tensor: &mut Value<T>, start: usize, from: &[f32]) -> ort::Result<()>
+    where
+        T: TensorValueTypeMarker + ?Sized,
+    {
+        match self {
+            Self::F32 => copy(tensor.try_extract_tensor_mut::<f32>()?.1, start, from, |number| number),
+            Self::F16 => copy(tensor.try_extract_tensor_mut::<f16>()?.1, start, from, f16::from_f32),
+            Self::Bf16 => copy(tensor.try_extract_tensor_mut::<bf16>()?.1, start, from, bf16::from_f32),
+        }
+        Ok(())
+    }
+
     /// Puts some of a tensor's numbers into `into`, which every kind of them fits into exactly.
     pub(crate) fn widen<T>(
         self,
@@ -92,6 +105,11 @@ impl Element {
         }
         Ok(())
     }
+}
+
+fn copy<T>(values: &mut [T], start: usize, from: &[f32], narrow: impl Fn(f32) -> T) {
+    let places = values.get_mut(start..).unwrap_or_default();
+    places.iter_mut().zip(from).for_each(|(place, &number)| *place = narrow(number));
 }
 
 fn part<T>(values: &[T], range: Range<usize>) -> ort::Result<&[T]> {

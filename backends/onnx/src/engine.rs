@@ -6,22 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    Digest, Engine, Error, ErrorKind, LoadPhase, LoadTiming, ModelInfo, Result, Session, Step, Tokenizer,
+    Digest, Engine, Error, ErrorKind, LoadPhase, LoadTiming, MediaProcessor, ModelInfo, Result, Session,
+    Step, Tokenizer, Unit,
 };
 use alloquy_onnx_runtime::{Event, Locator};
 
-use crate::adapter::Adapter;
-use crate::decoder::{Decoder, Loading, Threads, Waiting};
+use crate::decoder::{Decoder, Threads, Waiting};
 use crate::graph_cache::{self, GraphCache, GraphCacheUse, Made};
 use crate::graph_file::GraphFile;
 use crate::graph_optimization::GraphOptimization;
+use crate::graphs::{Graphs, LoadedBeside};
 use crate::identity::{Ran, graph_digests, identity};
-use crate::layout::{CacheKind, Layout};
+use crate::media::{MediaOptions, MediaReader, MediaStatistics, Opened};
 use crate::model_files::ModelFiles;
-use crate::model_info::{context_length, model_info};
+use crate::model_info::model_info;
 use crate::providers::{Loaded, Providers};
 use crate::runtime::{loaded_version, require_version};
-use crate::session::{OnnxSession, forward_many};
+use crate::session::{OnnxSession, forward_many, without_media};
 use crate::source::{Source, Wanted};
 use crate::tokenizer::HuggingFaceTokenizer;
 
@@ -48,8 +49,9 @@ const PREFILL_CHUNK: usize = 128;
 #[derive(Debug)]
 pub struct OnnxEngine {
     model: ModelInfo,
-    tokenizer: HuggingFaceTokenizer,
+    tokenizer: Arc<HuggingFaceTokenizer>,
     decoder: Arc<Decoder>,
+    media: Option<Arc<MediaReader>>,
     chunk: usize,
     identity: Digest,
     timing: LoadTiming,
@@ -79,6 +81,11 @@ impl OnnxEngine {
     pub fn graph_cache(&self) -> &GraphCacheUse {
         &self.graph_cache
     }
+
+    /// Returns what became of the media that were encoded; all is 0 for a model without a media processor.
+    pub fn media_statistics(&self) -> MediaStatistics {
+        self.media.as_ref().map(|media| media.statistics()).unwrap_or_default()
+    }
 }
 
 impl Engine for OnnxEngine {
@@ -87,10 +94,22 @@ impl Engine for OnnxEngine {
     }
 
     fn tokenizer(&self) -> &dyn Tokenizer {
-        &self.tokenizer
+        &*self.tokenizer
     }
 
-    /// Of the graph and its weights, the files that say how it is fed, the numbers of its cache, the version of ONNX Runtime, the
+    fn media(&self) -> Option<&dyn MediaProcessor> {
+        self.media.as_ref().map(|media| media.processor())
+    }
+
+    fn positions(&self, unit: &Unit) -> Result<usize> {
+        match (unit, &self.media) {
+            (Unit::Token(_), _) => Ok(1),
+            (Unit::Media(media), Some(reader)) => Ok(reader.passage(media)?.tokens().len()),
+            (Unit::Media(media), None) => Err(without_media(media)),
+        }
+    }
+
+    /// Of the graphs and their weights, the files that say how it is fed, the numbers of its cache, the version of ONNX Runtime, the
     /// provider, how far graphs are optimised, and the adapter. Of a file longer than 16 MiB its length and 256 samples count.
     fn identity(&self) -> Option<Digest> {
         Some(self.identity)
@@ -101,7 +120,7 @@ impl Engine for OnnxEngine {
     }
 
     fn open(&self) -> Result<Box<dyn Session>> {
-        Ok(Box::new(OnnxSession::new(Arc::clone(&self.decoder), self.chunk)))
+        Ok(Box::new(OnnxSession::new(Arc::clone(&self.decoder), self.media.clone(), self.chunk)))
     }
 
     fn computing(&self) -> Option<Duration> {
@@ -142,6 +161,7 @@ pub struct OnnxEngineBuilder {
     prefill_chunk: usize,
     graph_type: Option<String>,
     adapter: Option<PathBuf>,
+    media: MediaOptions,
     on_event: Box<dyn FnMut(Event)>,
 }
 
@@ -157,6 +177,7 @@ impl OnnxEngineBuilder {
             prefill_chunk: PREFILL_CHUNK,
             graph_type: None,
             adapter: None,
+            media: MediaOptions::default(),
             on_event: Box::new(|_| {}),
         }
     }
@@ -272,6 +293,62 @@ impl OnnxEngineBuilder {
         self
     }
 
+    /// Sets what makes tensors of media. Without one, a model of pictures or sounds talks text.
+    ///
+    /// It is used where the model has a graph that encodes media; a model without one takes tokens alone, and its
+    /// [`Engine::media`] is `None`.
+    #[must_use]
+    pub fn media(self, processor: Arc<dyn MediaProcessor>) -> Self {
+        self.media_from(move |_| Ok(Some(processor)))
+    }
+
+    /// Sets what chooses a media processor by what the model says of itself, as [`media`](Self::media) does without a choice.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    ///
+    /// use alloquy_core::{MediaProcessor, ModelInfo, Result};
+    /// use alloquy_onnx::OnnxEngine;
+    ///
+    /// fn choose(model: &ModelInfo) -> Result<Option<Arc<dyn MediaProcessor>>> {
+    ///     println!("{:?} has no processor here", model.model_type);
+    ///     Ok(None)
+    /// }
+    ///
+    /// let engine = OnnxEngine::builder("models/qwen2.5-vl-3b").media_from(choose).load()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn media_from(
+        mut self,
+        choose: impl FnOnce(&ModelInfo) -> Result<Option<Arc<dyn MediaProcessor>>> + 'static,
+    ) -> Self {
+        self.media.choose = Some(Box::new(choose));
+        self
+    }
+
+    /// Sets the execution provider of the encoder of pictures and films; by default those of the decoder.
+    #[must_use]
+    pub fn vision_provider(mut self, name: impl Into<String>) -> Self {
+        self.media.vision = Some(Providers::first(name));
+        self
+    }
+
+    /// Sets the execution provider of the encoder of sounds; by default those of the decoder.
+    #[must_use]
+    pub fn audio_provider(mut self, name: impl Into<String>) -> Self {
+        self.media.audio = Some(Providers::first(name));
+        self
+    }
+
+    /// Sets how many bytes of what encoders gave are kept, so that a picture that is shown again is not encoded again;
+    /// 256 MiB by default. Those go first that were not used for longest.
+    #[must_use]
+    pub fn media_cache(mut self, bytes: usize) -> Self {
+        self.media.budget = bytes;
+        self
+    }
+
     /// Sets who hears of the progress when the library is fetched.
     #[must_use]
     pub fn on_event(mut self, listener: impl FnMut(Event) + 'static) -> Self {
@@ -295,38 +372,37 @@ impl OnnxEngineBuilder {
         let environment = timing.measure(LoadPhase::Runtime, || {
             self.providers.environment(self.runtime.as_ref(), &mut self.on_event)
         })?;
-        check_windows(&parts.graph_file)?;
-        let digests = timing.measure(LoadPhase::Identity, || graph_digests(&parts))?;
+        check_windows(&parts.decoder.file)?;
+        let digests = timing.measure(LoadPhase::Identity, || graph_digests(&parts.decoder))?;
         let version = loaded_version()?;
+        let loading =
+            Graphs { environment: &environment, threads: self.threads, optimization: self.optimization };
         let Loaded { loaded, provider, degradations } = timing.measure(LoadPhase::Graph, || {
             self.providers.load(|provider, providers| {
-                let (threads, optimization) = (self.threads, self.optimization);
-                let environment = &environment;
-                let loading = Loading { environment, providers, threads, optimization, written: None };
-                let ran = Ran { provider, version: &version, optimization };
-                graph_cache::load(
-                    self.graph_cache.as_ref(),
-                    &Made { graph: &parts.graph, digests: &digests, ran },
-                    &loading,
-                )
+                let ran = Ran { provider, version: &version, optimization: self.optimization };
+                let made = Made { graph: &parts.decoder.graph, digests: &digests, ran };
+                graph_cache::load(self.graph_cache.as_ref(), &made, &loading.with(providers))
             })
         })?;
         let (session, graph_cache) = loaded;
-        let adapter = parts.adapter.as_ref().map(|file| Adapter::read(&file.name, &file.bytes));
-        let adapter = adapter.transpose()?.unwrap_or_default();
-        let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description, &adapter)?;
-        adapter.check(&session, &layout)?;
-        if provider != CPU {
-            layout.cache = CacheKind::Concat;
-        }
-        let context = context_length(&parts.description)?;
-        let ran = Ran { provider: &provider, version: &version, optimization: self.optimization };
-        let identity = identity(&parts, &digests, &layout.slots, ran);
-        let mut model =
-            model_info(parts.name, parts.files, &parts.description, &tokenizer, layout.vocabulary)?;
+        let (decoder, embedding) =
+            timing.measure(LoadPhase::Graph, || loading.decoder(session, &provider, &parts))?;
+        let description = &parts.description;
+        let (name, files) = (parts.name.clone(), parts.files.clone());
+        let mut model = model_info(name, files, description, &tokenizer, decoder.layout.vocabulary)?;
         model.degradations = degradations;
-        let decoder = Arc::new(Decoder::new(session, layout, context, adapter));
-        Ok(OnnxEngine { model, tokenizer, decoder, chunk: self.prefill_chunk, identity, timing, graph_cache })
+        let tokenizer = Arc::new(tokenizer);
+        let opened =
+            Opened { parts: &parts, decoder: &decoder, tokenizer: &tokenizer, providers: &self.providers };
+        let (media, encoders) =
+            timing.measure(LoadPhase::Graph, || self.media.open(&opened, &loading, &mut model))?;
+        let beside = timing.measure(LoadPhase::Identity, || -> Result<Vec<_>> {
+            embedding.into_iter().chain(encoders).map(LoadedBeside::identified).collect()
+        })?;
+        let ran = Ran { provider: &provider, version: &version, optimization: self.optimization };
+        let identity = identity(&parts, &digests, &beside, &decoder.layout.slots, ran);
+        let (decoder, chunk) = (Arc::new(decoder), self.prefill_chunk);
+        Ok(OnnxEngine { model, tokenizer, decoder, media, chunk, identity, timing, graph_cache })
     }
 
     fn check(&self) -> Result<()> {

@@ -1,32 +1,71 @@
-//! What a graph is fed beside its cache. Knows no cache.
+//! What a decoder is fed beside its cache. Knows no cache.
 
 use alloquy_core::TokenId;
 use ort::value::{DynValue, Tensor};
 
-use crate::layout::{Layout, Positions};
+use crate::decoder::Decoder;
+use crate::layout::{Layout, Positions, Words};
+use crate::media::Portion;
 
 /// What one row of a run is fed: tokens behind those that its cache holds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) tokens: &'a [TokenId],
     pub(crate) held: usize,
+    /// What is added to the count of positions before it is a position's number: media may take more positions than
+    /// numbers.
+    pub(crate) shift: i64,
+    /// Of which media the tokens are, if of any.
+    pub(crate) media: Option<Portion<'a>>,
+}
+
+impl<'a> Row<'a> {
+    /// A row of tokens that are not of media.
+    pub(crate) fn of_tokens(tokens: &'a [TokenId], held: usize, shift: i64) -> Self {
+        Self { tokens, held, shift, media: None }
+    }
+
+    /// Returns the number of one of the tokens on one of the axes.
+    fn number(&self, axis: usize, index: usize) -> i64 {
+        match &self.media {
+            None => (self.held + index) as i64 + self.shift,
+            Some(media) => media.number(axis, index),
+        }
+    }
 }
 
 /// Returns the inputs for rows with as many tokens each, by name, asking for the logits of the last `keep` tokens.
 pub(crate) fn feeds<'a>(
-    layout: &'a Layout,
+    decoder: &'a Decoder,
     rows: &[Row<'_>],
     keep: usize,
 ) -> ort::Result<Vec<(&'a str, DynValue)>> {
+    let layout = &decoder.layout;
     let count = rows.first().map_or(0, |row| row.tokens.len());
-    let ids: Vec<i64> = rows.iter().flat_map(|row| row.tokens).map(|&token| i64::from(token)).collect();
-    let ids = Tensor::from_array(([rows.len(), count], ids))?;
-    let mut feeds = vec![(layout.input_ids.as_str(), ids.into_dyn())];
+    let mut feeds = match (&layout.words, &decoder.embedder) {
+        (Words::Embeddings(_), Some(embedder)) => embedder.feeds(decoder, rows, count)?,
+        (words, _) => vec![(words.name(), token_ids(rows, count)?)],
+    };
     if let Some(name) = &layout.attention_mask {
         feeds.push((name, attention_mask(rows)?));
     }
     if let Some(positions) = &layout.position_ids {
         feeds.push((&positions.name, position_ids(positions, rows, count)?));
+    }
+    feeds.extend(rarities(layout, rows, count, keep)?);
+    Ok(feeds)
+}
+
+/// Returns the inputs that few graphs have.
+fn rarities<'a>(
+    layout: &'a Layout,
+    rows: &[Row<'_>],
+    count: usize,
+    keep: usize,
+) -> ort::Result<Vec<(&'a str, DynValue)>> {
+    let mut feeds = Vec::new();
+    if let Some(name) = &layout.token_type_ids {
+        feeds.push((name.as_str(), token_type_ids(rows, count)?));
     }
     if let Some(name) = &layout.num_logits_to_keep {
         feeds.push((name, Tensor::from_array(((), vec![keep as i64]))?.into_dyn()));
@@ -36,6 +75,11 @@ pub(crate) fn feeds<'a>(
         feeds.push((name, Tensor::from_array(([1_usize], vec![is_filled]))?.into_dyn()));
     }
     Ok(feeds)
+}
+
+fn token_ids(rows: &[Row<'_>], count: usize) -> ort::Result<DynValue> {
+    let ids: Vec<i64> = rows.iter().flat_map(|row| row.tokens).map(|&token| i64::from(token)).collect();
+    Ok(Tensor::from_array(([rows.len(), count], ids))?.into_dyn())
 }
 
 /// A one for each position that counts. Shorter rows end in zeros: the kernel takes a row's length from their sum.
@@ -48,15 +92,23 @@ fn attention_mask(rows: &[Row<'_>]) -> ort::Result<DynValue> {
 }
 
 fn position_ids(positions: &Positions, rows: &[Row<'_>], count: usize) -> ort::Result<DynValue> {
-    let numbers = |row: &Row<'_>| {
-        let first = row.held + positions.first;
-        (first..first + count).map(|position| position as i64)
-    };
-    let axis = rows.iter().flat_map(numbers);
-    let ids: Vec<i64> = std::iter::repeat_n(axis, positions.axes).flatten().collect();
+    let first = positions.first as i64;
+    let mut ids = Vec::with_capacity(positions.axes * rows.len() * count);
+    for axis in 0..positions.axes {
+        for row in rows {
+            ids.extend((0..count).map(|index| row.number(axis, index) + first));
+        }
+    }
     let tensor = match positions.axes {
         1 => Tensor::from_array(([rows.len(), count], ids))?,
         axes => Tensor::from_array(([axes, rows.len(), count], ids))?,
     };
     Ok(tensor.into_dyn())
+}
+
+/// A one for each position of media, among which attention goes both ways.
+fn token_type_ids(rows: &[Row<'_>], count: usize) -> ort::Result<DynValue> {
+    let is_media = |row: &Row<'_>, index| row.media.is_some_and(|media| media.feature(index).is_some());
+    let types = rows.iter().flat_map(|row| (0..count).map(move |index| i64::from(is_media(row, index))));
+    Ok(Tensor::from_array(([rows.len(), count], types.collect::<Vec<i64>>()))?.into_dyn())
 }

@@ -89,8 +89,34 @@ impl ModelFolder {
         found.ok_or_else(|| self.without_graph(type_name.or(configured)))
     }
 
+    /// Returns a graph that stands beside the decoder's: the one that `genai_config.json` names, or else the one of that
+    /// name and of `type_name`, the plain one, the first by name.
+    pub(crate) fn beside(
+        &self,
+        name: &str,
+        type_name: Option<&str>,
+        configured: Option<&str>,
+    ) -> Result<Option<PathBuf>> {
+        if let Some(configured) = configured {
+            let path = self.inside(configured)?;
+            return match path.is_file() {
+                true => Ok(Some(path)),
+                false => Err(model(format!("model folder {:?} has no {configured:?}", self.root))),
+            };
+        }
+        let plain = || self.file_of_type(&[name], "");
+        let is_one = |path: &PathBuf| is_graph_of(name, &file_name(path));
+        let any = || self.onnx_files().into_iter().find(is_one);
+        let typed = type_name.and_then(|type_name| self.file_of_type(&[name], type_name));
+        Ok(typed.or_else(plain).or_else(any))
+    }
+
     fn graph_of_type(&self, type_name: &str) -> Option<PathBuf> {
-        let names = GRAPHS.iter().map(|graph| graph_name(graph, type_name));
+        self.file_of_type(&GRAPHS, type_name)
+    }
+
+    fn file_of_type(&self, graphs: &[&str], type_name: &str) -> Option<PathBuf> {
+        let names = graphs.iter().map(|graph| graph_name(graph, type_name));
         let folders = [self.root.clone(), self.root.join("onnx")];
         let mut paths = names.flat_map(|name| folders.clone().map(|folder| folder.join(&name)));
         paths.find(|path| path.is_file())
@@ -172,6 +198,19 @@ pub(crate) fn graph_name(graph: &str, type_name: &str) -> String {
         "" | "fp32" => format!("{graph}.onnx"),
         type_name => format!("{graph}_{type_name}.onnx"),
     }
+}
+
+/// Says whether a file is a graph of that name, of whatever type.
+pub(crate) fn is_graph_of(graph: &str, file: &str) -> bool {
+    let rest = file.strip_prefix(graph).and_then(|rest| rest.strip_suffix(".onnx"));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+}
+
+/// Returns the type of a decoder's graph, as its file is named.
+pub(crate) fn type_of(file: &str) -> Option<&str> {
+    let stem = file.strip_suffix(".onnx")?;
+    let named = GRAPHS.iter().find_map(|graph| stem.strip_prefix(graph)?.strip_prefix('_'));
+    named.filter(|type_name| !type_name.is_empty())
 }
 
 /// Says whether a relative path goes only downwards.

@@ -13,7 +13,7 @@ use crate::cpu::processor;
 use crate::error::unreadable;
 use crate::graph_optimization::GraphOptimization;
 use crate::layout::Slot;
-use crate::source::{Graph, Parts};
+use crate::source::{Graph, Part, Parts};
 
 /// The description files that say how a graph is fed.
 const FED_BY: [&str; 2] = ["config.json", "genai_config.json"];
@@ -45,26 +45,45 @@ impl Ran<'_> {
     }
 }
 
-/// Returns the digests of a model's graph and of the files of its weights.
-pub(crate) fn graph_digests(parts: &Parts) -> Result<Vec<Digest>> {
-    match &parts.graph {
+/// Returns the digests of a graph and of the files of its weights.
+pub(crate) fn graph_digests(part: &Part) -> Result<Vec<Digest>> {
+    match &part.graph {
         Graph::Bytes { bytes, .. } => Ok(vec![of_bytes(bytes)?]),
         Graph::File(graph) => {
             let folder = graph.parent().unwrap_or(graph);
-            let weights = parts.graph_file.weights().map(|weights| folder.join(weights));
+            let weights = part.file.weights().map(|weights| folder.join(weights));
             [graph.clone()].into_iter().chain(weights).map(|path| file_digest(&path)).collect()
         }
     }
 }
 
+/// A graph beside the decoder's, and what runs it.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    /// What it is for.
+    pub(crate) name: &'static str,
+    pub(crate) digests: Vec<Digest>,
+    pub(crate) provider: String,
+}
+
 /// Returns what tells a model, whose graph has these digests, from every other.
-pub(crate) fn identity(parts: &Parts, graph: &[Digest], slots: &[Slot], ran: Ran<'_>) -> Digest {
+pub(crate) fn identity(
+    parts: &Parts,
+    graph: &[Digest],
+    beside: &[Beside],
+    slots: &[Slot],
+    ran: Ran<'_>,
+) -> Digest {
     let mut lines = ran.lines();
     lines.extend(slots.iter().map(|slot| format!("{} of {}", slot.past, slot.element.kind())));
     for (name, text) in FED_BY.iter().filter_map(|name| parts.files.get_key_value(*name)) {
         lines.push(format!("{name} {}", Digest::of(text.as_bytes())));
     }
     lines.extend(graph.iter().map(Digest::to_string));
+    for Beside { name, digests, provider } in beside {
+        lines.push(format!("{name} on {provider}"));
+        lines.extend(digests.iter().map(Digest::to_string));
+    }
     lines.extend(parts.adapter.iter().map(|adapter| format!("adapter {}", Digest::of(&adapter.bytes))));
     Digest::of(lines.join("\n").as_bytes())
 }

@@ -1,12 +1,13 @@
 //! Caches of keys and values: what a session holds of the tokens it has seen. Knows tokens, not units.
 
-use alloquy_core::{Error, ErrorKind, Result, TokenId};
+use alloquy_core::{Error, ErrorKind, Result};
 use ort::memory::Allocator;
 use ort::session::RunOptions;
 use ort::value::DynTensor;
 
 use crate::decoder::Decoder;
 use crate::error;
+use crate::feeds::Row;
 use crate::layout::{CacheKind, Slot};
 
 mod batch;
@@ -15,7 +16,7 @@ mod concat;
 mod lease;
 mod shared;
 
-pub(crate) use batch::{Share, step};
+pub(crate) use batch::{Share, Token, step};
 use concat::ConcatCache;
 use shared::SharedCache;
 
@@ -28,9 +29,8 @@ pub(crate) enum Cache {
 
 /// What is computed at once.
 pub(crate) struct Run<'a> {
-    pub(crate) tokens: &'a [TokenId],
-    /// Behind so many positions; what the cache holds beyond them is forgotten.
-    pub(crate) held: usize,
+    /// What is fed; what the cache holds beyond the positions before it is forgotten.
+    pub(crate) row: Row<'a>,
     /// How many of the last logits are wanted; a graph may compute fewer.
     pub(crate) rows: usize,
     /// What ends it, where somebody may.
@@ -61,15 +61,10 @@ impl Cache {
         }
     }
 
-    /// Returns its share of a step with others, where its kind can have one: `token` behind the first `held` positions.
-    pub(crate) fn share<'a>(
-        &'a mut self,
-        token: TokenId,
-        held: usize,
-        logits: &'a mut Vec<f32>,
-    ) -> Option<Share<'a>> {
+    /// Returns its share of a step with others, where its kind can have one.
+    pub(crate) fn share<'a>(&'a mut self, token: Token, logits: &'a mut Vec<f32>) -> Option<Share<'a>> {
         match self {
-            Self::Shared(cache) => Some(Share::new(cache, token, held, logits)),
+            Self::Shared(cache) => Some(Share::new(cache, token, logits)),
             Self::Concat(_) => None,
         }
     }

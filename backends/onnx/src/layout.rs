@@ -14,9 +14,15 @@ use crate::error::{model, unsupported};
 /// What a graph takes and gives.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    pub(crate) input_ids: String,
+    pub(crate) words: Words,
+    /// Inputs that take what the graph of embeddings gives beside those, under the same names.
+    pub(crate) beside_embeddings: Vec<String>,
+    /// Inputs of the same shape as the embeddings, that are zero but where a picture is.
+    pub(crate) deepstack: Vec<String>,
     pub(crate) attention_mask: Option<String>,
     pub(crate) position_ids: Option<Positions>,
+    /// Which positions are those of media.
+    pub(crate) token_type_ids: Option<String>,
     /// How many logits to compute, a number.
     pub(crate) num_logits_to_keep: Option<String>,
     /// Which branch of a merged graph to take.
@@ -31,6 +37,34 @@ pub(crate) struct Layout {
     pub(crate) cache: CacheKind,
     /// Whether a run may have several rows.
     pub(crate) takes_rows: bool,
+}
+
+/// The input for what is said.
+#[derive(Debug)]
+pub(crate) enum Words {
+    /// Tokens as they are.
+    Ids(String),
+    /// What another graph makes of them.
+    Embeddings(Embeddings),
+}
+
+/// The input for embeddings.
+#[derive(Debug)]
+pub(crate) struct Embeddings {
+    pub(crate) name: String,
+    pub(crate) element: Element,
+    /// How many numbers stand for a position.
+    pub(crate) width: usize,
+}
+
+impl Words {
+    /// Returns the name of the input.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Ids(name) => name,
+            Self::Embeddings(embeddings) => &embeddings.name,
+        }
+    }
 }
 
 /// The input that numbers the tokens.
@@ -55,7 +89,7 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// How many bytes one position takes.
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.heads * self.width * self.element.size()
     }
 }
@@ -84,24 +118,36 @@ const WIDTH: &[Place] = &[
     ("config.json", "/text_config/head_dim"),
 ];
 
+/// What exporters call the input for embeddings.
+pub(crate) const EMBEDDINGS: &str = "inputs_embeds";
+
+/// How the inputs for what a picture adds behind the first layers are called (Qwen3-VL).
+const DEEPSTACK: &str = "deepstack";
+
+const HIDDEN: &[Place] = &[
+    ("genai_config.json", "/model/decoder/hidden_size"),
+    ("config.json", "/text_config/hidden_size"),
+    ("config.json", "/hidden_size"),
+];
+
 /// A few families count positions from 1 in the exports that have the input at all: transformers.js feeds them so.
 const COUNTED_FROM_ONE: [&str; 3] = ["gemma3", "gemma3_text", "paligemma"];
 
 impl Layout {
     /// Reads the layout of a graph.
-    pub(crate) fn read(
-        inputs: &[Outlet],
-        outputs: &[Outlet],
-        description: &Description,
-        adapter: &Adapter,
-    ) -> Result<Self> {
+    pub(crate) fn read(inputs: &[Outlet], outputs: &[Outlet], description: &Description) -> Result<Self> {
         let graph = Graph { inputs, outputs, description };
         let slots = graph.slots()?;
         let logits = graph.output_name("logits");
-        let layout = Self {
-            input_ids: graph.input_ids()?,
+        let words = graph.words()?;
+        Ok(Self {
+            takes_rows: graph.takes_rows(&words),
+            words,
+            beside_embeddings: Vec::new(),
+            deepstack: graph.deepstack(),
             attention_mask: graph.optional("attention_mask"),
             position_ids: graph.positions(),
+            token_type_ids: graph.optional("token_type_ids"),
             num_logits_to_keep: graph.optional("num_logits_to_keep"),
             use_cache_branch: graph.optional("use_cache_branch"),
             vocabulary: graph.vocabulary(&logits)?,
@@ -109,11 +155,8 @@ impl Layout {
             logits_in_rows: tensor(graph.output(&logits)?)?.1.len() == 3,
             logits,
             cache: graph.cache_kind(),
-            takes_rows: graph.takes_rows(),
             slots,
-        };
-        graph.without_strangers(&layout, adapter)?;
-        Ok(layout)
+        })
     }
 
     /// How many bytes of all cache tensors one position takes.
@@ -121,10 +164,39 @@ impl Layout {
         self.slots.iter().map(Slot::bytes).sum()
     }
 
+    /// Says of a graph that takes an input that nobody feeds so at once, or it would fail at the first run.
+    pub(crate) fn check(&self, inputs: &[Outlet], adapter: &Adapter) -> Result<()> {
+        let is_strange = |input: &&Outlet| !self.knows(input.name()) && !adapter.feeds(input.name());
+        let mut strangers = inputs.iter().filter(is_strange).peekable();
+        match strangers.peek() {
+            None => Ok(()),
+            Some(_) => Err(unsupported(format!(
+                "the graph takes inputs that are not supported: {}",
+                names(strangers)
+            ))),
+        }
+    }
+
+    /// Has inputs fed with what the graph of embeddings gives beside those.
+    pub(crate) fn take_beside_embeddings(&mut self, inputs: &[Outlet], given: Vec<String>) {
+        let is_input = |name: &String| find(inputs, name).is_some() && !self.knows(name);
+        self.beside_embeddings = given.into_iter().filter(is_input).collect();
+    }
+
+    /// Returns the embeddings that the graph takes, where it takes any.
+    pub(crate) fn embeddings(&self) -> Option<&Embeddings> {
+        match &self.words {
+            Words::Ids(_) => None,
+            Words::Embeddings(embeddings) => Some(embeddings),
+        }
+    }
+
     /// Says whether an input is fed at every run, adapter or not.
     pub(crate) fn knows(&self, input: &str) -> bool {
-        let optional = [&self.attention_mask, &self.num_logits_to_keep, &self.use_cache_branch];
-        let mut named = optional.into_iter().flatten().chain([&self.input_ids]);
+        let optional =
+            [&self.attention_mask, &self.token_type_ids, &self.num_logits_to_keep, &self.use_cache_branch];
+        let named = optional.into_iter().flatten().chain(&self.beside_embeddings).chain(&self.deepstack);
+        let mut named = named.map(String::as_str).chain([self.words.name()]);
         let positions = self.position_ids.as_ref().is_some_and(|positions| positions.name == input);
         positions || named.any(|name| name == input) || self.slots.iter().any(|slot| slot.past == input)
     }
@@ -137,23 +209,47 @@ struct Graph<'a> {
 }
 
 impl Graph<'_> {
-    fn input_ids(&self) -> Result<String> {
-        let name = self.input_name("input_ids");
-        let Some(input) = find(self.inputs, &name) else {
-            let names = names(self.inputs.iter());
-            return Err(unsupported(format!("the graph does not take {name}, only {names}")));
-        };
-        match input.dtype().tensor_type() {
-            Some(TensorElementType::Int64) => Ok(name),
-            other => {
-                Err(unsupported(format!("the graph takes {name} as {other:?}, only Int64 is supported")))
+    fn words(&self) -> Result<Words> {
+        let (ids, embeddings) = (self.input_name("input_ids"), self.input_name(EMBEDDINGS));
+        match (find(self.inputs, &ids), find(self.inputs, &embeddings)) {
+            (Some(input), _) => match input.dtype().tensor_type() {
+                Some(TensorElementType::Int64) => Ok(Words::Ids(ids)),
+                other => {
+                    Err(unsupported(format!("the graph takes {ids} as {other:?}, only Int64 is supported")))
+                }
+            },
+            (None, Some(input)) => Ok(Words::Embeddings(self.embeddings(input)?)),
+            (None, None) => {
+                let names = names(self.inputs.iter());
+                Err(unsupported(format!("the graph takes neither {ids} nor {embeddings}, only {names}")))
             }
         }
     }
 
+    fn embeddings(&self, input: &Outlet) -> Result<Embeddings> {
+        let name = input.name().to_owned();
+        let (kind, shape) = tensor(input)?;
+        let Some(element) = Element::of(kind) else {
+            let message = format!("the graph takes {name} as {}, {}", input.dtype(), Element::SUPPORTED);
+            return Err(unsupported(message));
+        };
+        let declared = shape.last().and_then(|&width| usize::try_from(width).ok());
+        let width = declared.or_else(|| self.description.size(HIDDEN));
+        let width = width.ok_or_else(|| crate::description::nowhere("hidden size", HIDDEN))?;
+        Ok(Embeddings { name, element, width })
+    }
+
+    fn deepstack(&self) -> Vec<String> {
+        let is_one = |input: &&Outlet| {
+            let rank = input.dtype().tensor_shape().map(|shape| shape.len());
+            input.name().starts_with(DEEPSTACK) && rank == Some(3)
+        };
+        self.inputs.iter().filter(is_one).map(|input| input.name().to_owned()).collect()
+    }
+
     /// A symbolic batch stands as -1.
-    fn takes_rows(&self) -> bool {
-        let input = find(self.inputs, &self.input_name("input_ids"));
+    fn takes_rows(&self, words: &Words) -> bool {
+        let input = find(self.inputs, words.name());
         let shape = input.and_then(|input| input.dtype().tensor_shape());
         shape.is_some_and(|shape| shape.first().is_some_and(|&rows| rows < 0))
     }
@@ -274,19 +370,6 @@ impl Graph<'_> {
         match self.description.at(SHARED).and_then(serde_json::Value::as_bool) {
             Some(true) => CacheKind::Shared { least: self.description.size(&[WINDOW]).unwrap_or(0) },
             _ => CacheKind::Concat,
-        }
-    }
-
-    /// An input that nobody feeds would fail at the first run; say so at once.
-    fn without_strangers(&self, layout: &Layout, adapter: &Adapter) -> Result<()> {
-        let is_strange = |input: &&Outlet| !layout.knows(input.name()) && !adapter.feeds(input.name());
-        let mut strangers = self.inputs.iter().filter(is_strange).peekable();
-        match strangers.peek() {
-            None => Ok(()),
-            Some(_) => Err(unsupported(format!(
-                "the graph takes inputs that are not supported: {}",
-                names(strangers)
-            ))),
         }
     }
 }

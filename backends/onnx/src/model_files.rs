@@ -7,7 +7,7 @@ use std::fmt;
 use alloquy_core::{Error, Result};
 
 use crate::error::model;
-use crate::folder::{DESCRIPTIONS, GRAPHS, MORE_TEMPLATES, graph_name};
+use crate::folder::{DESCRIPTIONS, GRAPHS, MORE_TEMPLATES, graph_name, is_graph_of};
 
 /// The files of a model in memory: embedded in a program, or unpacked by one.
 ///
@@ -84,6 +84,24 @@ impl ModelFiles {
         };
         let entry = name.and_then(|name| self.files.remove_entry(&name));
         entry.ok_or_else(|| self.without_graph(type_name.or(configured)))
+    }
+
+    /// Takes a graph out that stands beside the decoder's, by the precedence of a folder.
+    pub(crate) fn take_beside(
+        &mut self,
+        name: &str,
+        type_name: Option<&str>,
+        configured: Option<&str>,
+    ) -> Result<Option<(String, Cow<'static, [u8]>)>> {
+        if let Some(configured) = configured {
+            self.read(configured)?;
+        }
+        let is_there = |name: &String| self.files.contains_key(name);
+        let typed = || type_name.map(|type_name| graph_name(name, type_name)).filter(is_there);
+        let plain = || Some(graph_name(name, "")).filter(is_there);
+        let any = || self.names().find(|file| is_graph_of(name, file)).map(str::to_owned);
+        let found = configured.map(str::to_owned).or_else(typed).or_else(plain).or_else(any);
+        Ok(found.and_then(|name| self.files.remove_entry(&name)))
     }
 
     fn graph_of_type(&self, type_name: &str) -> Option<String> {

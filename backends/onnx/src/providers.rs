@@ -40,7 +40,7 @@ const PROVIDERS: &[Provider] = &[
 ];
 
 /// What computes, and in this order what else may where that cannot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Providers {
     first: String,
     fallbacks: Vec<String>,

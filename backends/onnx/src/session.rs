@@ -1,14 +1,17 @@
-//! One conversation's place in a model: how many units its cache holds. Knows no text.
+//! One conversation's place in a model: which units its cache holds. Knows no text.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use alloquy_core::{Cancel, Error, ErrorKind, Result, Session, Step, TokenId, Unit};
+use alloquy_core::{Cancel, Error, ErrorKind, Media, Result, Session, Step, TokenId, Unit};
 use ort::session::RunOptions;
 
 use crate::decoder::Decoder;
 use crate::error::{self, unsupported};
-use crate::kv::{Cache, Run, Share, step};
+use crate::feeds::Row;
+use crate::held::Held;
+use crate::kv::{Cache, Run, Share, Token, step};
+use crate::media::{MediaReader, Portion};
 
 /// How many tokens' logits are held at once: 20 MB for a large vocabulary.
 const SCORED_AT_ONCE: usize = 32;
@@ -17,64 +20,112 @@ const SCORED_AT_ONCE: usize = 32;
 #[derive(Debug)]
 pub(crate) struct OnnxSession {
     decoder: Arc<Decoder>,
+    /// What reads media, where the model takes them.
+    media: Option<Arc<MediaReader>>,
     cache: Cache,
-    /// How many positions count; the cache may hold more, from before a rewind.
-    held: usize,
+    /// What counts; the cache may hold more, from before a rewind.
+    held: Held,
     chunk: usize,
     logits: Vec<f32>,
 }
 
 impl OnnxSession {
-    pub(crate) fn new(decoder: Arc<Decoder>, chunk: usize) -> Self {
+    pub(crate) fn new(decoder: Arc<Decoder>, media: Option<Arc<MediaReader>>, chunk: usize) -> Self {
         let cache = Cache::new(&decoder);
-        Self { decoder, cache, held: 0, chunk, logits: Vec::new() }
+        Self { decoder, media, cache, held: Held::default(), chunk, logits: Vec::new() }
     }
 
-    fn share(&mut self, token: TokenId) -> Option<Share<'_>> {
-        self.cache.share(token, self.held, &mut self.logits)
+    fn share(&mut self, id: TokenId) -> Option<Share<'_>> {
+        let token = Token { id, held: self.held.positions(), shift: self.held.shift() };
+        self.cache.share(token, &mut self.logits)
     }
 
-    /// Computes tokens at once, and leaves the logits of the last one.
-    fn run(&mut self, tokens: &[TokenId]) -> Result<()> {
-        let run = Run { tokens, held: self.held, rows: 1, options: None };
-        self.cache.run(&self.decoder, &run, &mut self.logits)?;
-        self.held += tokens.len();
+    /// Computes tokens, a chunk at a time, and leaves the logits of the last one.
+    fn take_tokens(&mut self, units: &[Unit], cancel: &Cancel) -> Result<()> {
+        let tokens = token_ids(units);
+        for chunk in tokens.chunks(self.chunk) {
+            cancel.check()?;
+            let row = Row::of_tokens(chunk, self.held.positions(), self.held.shift());
+            match chunk {
+                // A step is over before it could be ended.
+                [_] => self.run(row)?,
+                _ => self.run_a_chunk(row, cancel)?,
+            }
+            self.held.add_tokens(chunk.len());
+        }
         Ok(())
     }
 
-    /// As [`run`](Self::run), but whoever cancels ends it at the next node of the graph.
-    fn run_a_chunk(&mut self, tokens: &[TokenId], cancel: &Cancel) -> Result<()> {
-        let options = Arc::new(RunOptions::new().map_err(error::runtime("prepare a run"))?);
-        let ended = Arc::clone(&options);
-        // Only a lack of memory keeps it from being ended, and then it comes to its own end.
-        let end = move || drop(ended.terminate());
-        let run = Run { tokens, held: self.held, rows: 1, options: Some(&options) };
-        let ran = cancel.during(end, || self.cache.run(&self.decoder, &run, &mut self.logits));
-        match ran {
-            // What it wrote stands behind the positions that count.
-            Err(_) if cancel.is_cancelled() => cancel.check(),
-            Err(error) => Err(error),
-            Ok(()) => {
-                self.held += tokens.len();
-                Ok(())
-            }
+    /// Computes one piece of media, and leaves the logits of its last position. Where attention goes both ways among the
+    /// positions of media, they are computed at once; elsewhere a chunk at a time, as tokens are.
+    fn take_media(&mut self, media: &Media, cancel: &Cancel) -> Result<()> {
+        let reader = self.media.as_ref().ok_or_else(|| without_media(media))?;
+        cancel.check()?;
+        let shown = ending(cancel, |options| reader.shown(media, &self.decoder, options))?;
+        let tokens = shown.passage.tokens();
+        let size = if self.decoder.layout.token_type_ids.is_some() { tokens.len() } else { self.chunk };
+        let (before, shift) = (self.held.positions(), self.held.shift());
+        let base = before as i64 + shift;
+        for (number, chunk) in tokens.chunks(size).enumerate() {
+            cancel.check()?;
+            let start = number * size;
+            let portion = Portion { shown: &shown, start, base };
+            let row = Row { tokens: chunk, held: before + start, shift, media: Some(portion) };
+            self.run_a_chunk(row, cancel)?;
         }
+        self.held.add_media(tokens.len(), shown.passage.shift());
+        Ok(())
     }
 
-    fn check_room(&self, count: usize) -> Result<()> {
-        let (held, context) = (self.held, self.decoder.context_length);
+    fn run(&mut self, row: Row<'_>) -> Result<()> {
+        self.cache.run(&self.decoder, &Run { row, rows: 1, options: None }, &mut self.logits)
+    }
+
+    /// As [`run`](Self::run), but whoever cancels ends it at the next node of the graph. What it wrote until then stands
+    /// behind the positions that count.
+    fn run_a_chunk(&mut self, row: Row<'_>, cancel: &Cancel) -> Result<()> {
+        ending(cancel, |options| {
+            self.cache.run(&self.decoder, &Run { row, rows: 1, options: Some(options) }, &mut self.logits)
+        })
+    }
+
+    /// Says of units that cannot be forwarded so, before any is.
+    fn check(&self, units: &[Unit]) -> Result<()> {
+        let (held, context) = (self.held.positions(), self.decoder.context_length);
+        let count = units.iter().map(|unit| self.positions(unit)).sum::<Result<usize>>()?;
         match count {
             0 => Err(Error::new(ErrorKind::Invalid, "no units to forward")),
             count if count > context - held => Err(Error::new(
                 ErrorKind::ContextOverflow,
-                format!("{count} units do not fit behind {held} others into a context of {context}"),
+                format!("{count} positions do not fit behind {held} others into a context of {context}"),
             )),
             _ => Ok(()),
         }
     }
+
+    /// Returns how many positions a unit takes, which is one that can be taken.
+    fn positions(&self, unit: &Unit) -> Result<usize> {
+        match (unit, &self.media) {
+            (Unit::Token(token), _) => check_token(*token, &self.decoder).map(|()| 1),
+            (Unit::Media(media), Some(reader)) => Ok(reader.passage(media)?.tokens().len()),
+            (Unit::Media(media), None) => Err(without_media(media)),
+        }
+    }
 }
 
-/// Computes one token in each of several sessions, at once where the graph takes several rows.
+/// Runs what ends at the next node of a graph when somebody cancels.
+fn ending<T>(cancel: &Cancel, run: impl FnOnce(&RunOptions) -> Result<T>) -> Result<T> {
+    let options = Arc::new(RunOptions::new().map_err(error::runtime("prepare a run"))?);
+    let ended = Arc::clone(&options);
+    // Only a lack of memory keeps it from being ended, and then it comes to its own end.
+    let end = move || drop(ended.terminate());
+    match cancel.during(end, || run(&options)) {
+        Err(error) => cancel.check().and(Err(error)),
+        done => done,
+    }
+}
+
+/// Computes one unit in each of several sessions, at once where all are tokens and the graph takes several rows.
 pub(crate) fn forward_many(decoder: &Decoder, steps: &mut [Step<'_>]) -> Result<()> {
     let count = steps.len();
     let mut sessions = Vec::with_capacity(count);
@@ -82,41 +133,42 @@ pub(crate) fn forward_many(decoder: &Decoder, steps: &mut [Step<'_>]) -> Result<
         let session: &mut dyn Any = *session;
         let foreign = || Error::new(ErrorKind::Invalid, "a session of another engine cannot step here");
         let session = session.downcast_mut::<OnnxSession>().ok_or_else(foreign)?;
-        session.check_room(1)?;
-        sessions.push((token(unit, decoder)?, session));
+        session.check(std::slice::from_ref(unit))?;
+        sessions.push((*unit, session));
     }
-    let shares = sessions.iter_mut().filter_map(|(token, session)| session.share(*token));
+    let shares = sessions.iter_mut().filter_map(|(unit, session)| session.share(token_id(unit)?));
     let mut shares: Vec<_> = shares.collect();
     if decoder.layout.takes_rows && count > 0 && shares.len() == count {
         step(decoder, &mut shares)?;
-        sessions.into_iter().for_each(|(_, session)| session.held += 1);
+        sessions.into_iter().for_each(|(_, session)| session.held.add_tokens(1));
         return Ok(());
     }
     drop(shares);
-    sessions.into_iter().try_for_each(|(token, session)| session.run(&[token]))
+    let one_by_one = |(unit, session): (&Unit, &mut OnnxSession)| {
+        session.forward(std::slice::from_ref(unit), &Cancel::default()).map(drop)
+    };
+    sessions.into_iter().try_for_each(one_by_one)
 }
 
 impl Session for OnnxSession {
     fn resident(&self) -> usize {
-        self.held
+        self.held.units()
     }
 
     fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
-        self.check_room(units.len())?;
-        let tokens = units.iter().map(|unit| token(unit, &self.decoder)).collect::<Result<Vec<_>>>()?;
-        for chunk in tokens.chunks(self.chunk) {
-            cancel.check()?;
-            match chunk {
-                // A step is over before it could be ended.
-                [_] => self.run(chunk)?,
-                _ => self.run_a_chunk(chunk, cancel)?,
+        self.check(units)?;
+        for stretch in units.chunk_by(are_tokens) {
+            match stretch {
+                [Unit::Media(media)] => self.take_media(media, cancel)?,
+                tokens => self.take_tokens(tokens, cancel)?,
             }
         }
         Ok(&mut self.logits)
     }
 
     fn reserve(&mut self, units: usize) {
-        self.cache.reserve(units.min(self.decoder.context_length));
+        let positions = units + self.held.positions() - self.held.units();
+        self.cache.reserve(positions.min(self.decoder.context_length));
     }
 
     fn logits(&mut self) -> &mut [f32] {
@@ -126,17 +178,21 @@ impl Session for OnnxSession {
     /// Takes as many tokens at once as their logits are worth the room. A graph that computes the last logits alone is
     /// run again, token by token: what it has appended does not count yet.
     fn forward_each(&mut self, units: &[Unit], cancel: &Cancel, each: &mut dyn FnMut(&[f32])) -> Result<()> {
-        for chunk in units.chunks(self.chunk.min(SCORED_AT_ONCE)) {
-            self.check_room(chunk.len())?;
+        let size = self.chunk.min(SCORED_AT_ONCE);
+        for chunk in units.chunk_by(are_tokens).flat_map(|stretch| stretch.chunks(size)) {
+            self.check(chunk)?;
             cancel.check()?;
-            let tokens = chunk.iter().map(|unit| token(unit, &self.decoder)).collect::<Result<Vec<_>>>()?;
-            let run = Run { tokens: &tokens, held: self.held, rows: tokens.len(), options: None };
-            self.cache.run(&self.decoder, &run, &mut self.logits)?;
-            let rows = self.logits.chunks_exact(self.decoder.layout.vocabulary);
-            if rows.len() == tokens.len() {
-                rows.for_each(&mut *each);
-                self.held += tokens.len();
-                continue;
+            let tokens = token_ids(chunk);
+            if !tokens.is_empty() {
+                let row = Row::of_tokens(&tokens, self.held.positions(), self.held.shift());
+                let run = Run { row, rows: tokens.len(), options: None };
+                self.cache.run(&self.decoder, &run, &mut self.logits)?;
+                let rows = self.logits.chunks_exact(self.decoder.layout.vocabulary);
+                if rows.len() == tokens.len() {
+                    rows.for_each(&mut *each);
+                    self.held.add_tokens(tokens.len());
+                    continue;
+                }
             }
             for unit in chunk {
                 each(self.forward(std::slice::from_ref(unit), cancel)?);
@@ -146,8 +202,8 @@ impl Session for OnnxSession {
     }
 
     fn truncate(&mut self, length: usize) -> Result<usize> {
-        self.held = self.held.min(length);
-        Ok(self.held)
+        self.held.truncate(length);
+        Ok(self.held.units())
     }
 
     fn bytes(&self) -> usize {
@@ -159,43 +215,69 @@ impl Session for OnnxSession {
     }
 
     fn fork(&self) -> Result<Box<dyn Session>> {
-        let cache = self.cache.fork(self.held);
-        let decoder = Arc::clone(&self.decoder);
-        Ok(Box::new(Self { decoder, cache, held: self.held, chunk: self.chunk, logits: Vec::new() }))
+        let cache = self.cache.fork(self.held.positions());
+        let (decoder, media) = (Arc::clone(&self.decoder), self.media.clone());
+        let (held, logits) = (self.held.clone(), Vec::new());
+        Ok(Box::new(Self { decoder, media, cache, held, chunk: self.chunk, logits }))
     }
 
     fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
-        match length <= self.held {
-            true => self.cache.snapshot(&self.decoder, length, into),
-            false => {
-                let message = format!("{} units are held, not {length}", self.held);
-                Err(Error::new(ErrorKind::Invalid, message))
-            }
+        if length > self.held.units() {
+            let message = format!("{} units are held, not {length}", self.held.units());
+            return Err(Error::new(ErrorKind::Invalid, message));
         }
+        self.cache.snapshot(&self.decoder, self.held.positions_of(length), into)?;
+        self.held.write(length, into);
+        Ok(())
     }
 
     fn restore(&mut self, units: &[Unit], state: &[u8]) -> Result<()> {
-        let context = self.decoder.context_length;
-        if units.len() > context {
-            let message = format!("{} units do not fit into a context of {context}", units.len());
+        let check = |unit: &Unit| token_id(unit).map_or(Ok(()), |token| check_token(token, &self.decoder));
+        units.iter().try_for_each(check)?;
+        let media = units.iter().find(|unit| matches!(unit, Unit::Media(_)));
+        if let (Some(Unit::Media(media)), None) = (media, &self.media) {
+            return Err(without_media(media));
+        }
+        let (held, state) = Held::read(units.iter().map(|unit| token_id(unit).is_none()), state)?;
+        let (positions, context) = (held.positions(), self.decoder.context_length);
+        if positions > context {
+            let message = format!("{positions} positions do not fit into a context of {context}");
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
-        units.iter().try_for_each(|unit| token(unit, &self.decoder).map(drop))?;
-        self.cache = Cache::restored(&self.decoder, units.len(), state)?;
-        self.held = units.len();
+        self.cache = Cache::restored(&self.decoder, positions, state)?;
+        self.held = held;
         self.logits.clear();
         Ok(())
     }
 }
 
-fn token(unit: &Unit, decoder: &Decoder) -> Result<TokenId> {
+fn are_tokens(left: &Unit, right: &Unit) -> bool {
+    matches!((left, right), (Unit::Token(_), Unit::Token(_)))
+}
+
+fn token_id(unit: &Unit) -> Option<TokenId> {
     match unit {
-        // A graph looks its tokens up without a check of its own.
-        Unit::Token(token) if (*token as usize) < decoder.layout.vocabulary => Ok(*token),
-        Unit::Token(token) => {
-            let message = format!("token {token} is not one of the {} tokens", decoder.layout.vocabulary);
+        Unit::Token(token) => Some(*token),
+        Unit::Media(_) => None,
+    }
+}
+
+fn token_ids(units: &[Unit]) -> Vec<TokenId> {
+    units.iter().filter_map(token_id).collect()
+}
+
+/// A graph looks its tokens up without a check of its own.
+fn check_token(token: TokenId, decoder: &Decoder) -> Result<()> {
+    let vocabulary = decoder.layout.vocabulary;
+    match (token as usize) < vocabulary {
+        true => Ok(()),
+        false => {
+            let message = format!("token {token} is not one of the {vocabulary} tokens");
             Err(Error::new(ErrorKind::Invalid, message))
         }
-        Unit::Media(_) => Err(unsupported("this session takes tokens only, not media")),
     }
+}
+
+pub(crate) fn without_media(media: &Media) -> Error {
+    unsupported(format!("this model was loaded without anything that reads media, such as {media:?}"))
 }

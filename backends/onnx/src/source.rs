@@ -10,12 +10,19 @@ use alloquy_core::Result;
 
 use crate::description::{Description, Place};
 use crate::error::unreadable;
-use crate::folder::ModelFolder;
+use crate::folder::{ModelFolder, type_of};
 use crate::graph_file::GraphFile;
 use crate::model_files::ModelFiles;
 
 /// Where GenAI exports name their decoder's graph.
 const GRAPH: Place = ("genai_config.json", "/model/decoder/filename");
+
+/// A graph beside the decoder's: where GenAI exports name its file, and what transformers.js calls it.
+type Beside = (Place, &'static str);
+
+const EMBEDDING: Beside = (("genai_config.json", "/model/embedding/filename"), "embed_tokens");
+const VISION: Beside = (("genai_config.json", "/model/vision/filename"), "vision_encoder");
+const AUDIO: Beside = (("genai_config.json", "/model/speech/filename"), "audio_encoder");
 
 /// Where a model is.
 #[derive(Debug)]
@@ -34,9 +41,21 @@ pub(crate) struct Parts {
     pub(crate) description: Description,
     /// The bytes of `tokenizer.json`.
     pub(crate) tokenizer: Vec<u8>,
-    pub(crate) graph: Graph,
-    pub(crate) graph_file: GraphFile,
+    pub(crate) decoder: Part,
+    /// What makes embeddings of tokens.
+    pub(crate) embedding: Option<Part>,
+    /// The encoder of pictures.
+    pub(crate) vision: Option<Part>,
+    /// The encoder of sounds.
+    pub(crate) audio: Option<Part>,
     pub(crate) adapter: Option<AdapterBytes>,
+}
+
+/// A graph, and what was read off its file.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) graph: Graph,
+    pub(crate) file: GraphFile,
 }
 
 /// The file of an adapter.
@@ -56,11 +75,21 @@ pub(crate) struct Wanted<'a> {
     pub(crate) adapter: Option<&'a Path>,
 }
 
-/// A decoder's graph.
+/// A graph.
 #[derive(Debug)]
 pub(crate) enum Graph {
     File(PathBuf),
     Bytes { name: String, bytes: Cow<'static, [u8]> },
+}
+
+impl Graph {
+    /// Returns the file's name.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            Self::Bytes { name, .. } => name.clone(),
+        }
+    }
 }
 
 impl fmt::Display for Graph {
@@ -85,23 +114,41 @@ impl Source {
 fn of_folder(folder: ModelFolder, wanted: Wanted<'_>) -> Result<Parts> {
     let description = Description::read(&folder.files)?;
     let path = folder.graph(wanted.graph_type, description.text(&[GRAPH]))?;
-    let graph_file = GraphFile::read(&path, &folder.fence)?;
+    let graph_type = wanted.graph_type.or_else(|| type_of(path.file_name()?.to_str()?)).map(str::to_owned);
+    let read = |path: PathBuf| -> Result<Part> {
+        let file = GraphFile::read(&path, &folder.fence)?;
+        Ok(Part { graph: Graph::File(path), file })
+    };
+    let beside = |(place, name): Beside| -> Result<Option<Part>> {
+        folder.beside(name, graph_type.as_deref(), description.text(&[place]))?.map(read).transpose()
+    };
+    let (embedding, vision, audio) = (beside(EMBEDDING)?, beside(VISION)?, beside(AUDIO)?);
+    let decoder = read(path)?;
     let tokenizer = folder.read(TOKENIZER)?;
     let adapter = wanted.adapter.map(|name| adapter(name, || folder.adapter(name))).transpose()?;
     let ModelFolder { name, files, .. } = folder;
-    Ok(Parts { name, files, description, tokenizer, graph: Graph::File(path), graph_file, adapter })
+    Ok(Parts { name, files, description, tokenizer, decoder, embedding, vision, audio, adapter })
 }
 
 fn of_files(mut source: ModelFiles, wanted: Wanted<'_>) -> Result<Parts> {
     let files = source.descriptions()?;
     let description = Description::read(&files)?;
-    let (graph, bytes) = source.take_graph(wanted.graph_type, description.text(&[GRAPH]))?;
-    let graph_file = GraphFile::of_bytes(&bytes, &graph)?;
+    let (name, bytes) = source.take_graph(wanted.graph_type, description.text(&[GRAPH]))?;
+    let graph_type = wanted.graph_type.or_else(|| type_of(&name)).map(str::to_owned);
+    let read = |(name, bytes): (String, Cow<'static, [u8]>)| -> Result<Part> {
+        let file = GraphFile::of_bytes(&bytes, &name)?;
+        Ok(Part { graph: Graph::Bytes { name, bytes }, file })
+    };
+    let mut beside = |(place, name): Beside| -> Result<Option<Part>> {
+        source.take_beside(name, graph_type.as_deref(), description.text(&[place]))?.map(read).transpose()
+    };
+    let (embedding, vision, audio) = (beside(EMBEDDING)?, beside(VISION)?, beside(AUDIO)?);
+    let decoder = read((name, bytes))?;
     let tokenizer = source.read(TOKENIZER)?.to_vec();
     let held = |name: &Path| Ok(source.read(&name.display().to_string())?.to_vec());
     let adapter = wanted.adapter.map(|name| adapter(name, || held(name))).transpose()?;
-    let (name, graph) = (source.name().to_owned(), Graph::Bytes { name: graph, bytes });
-    Ok(Parts { name, files, description, tokenizer, graph, graph_file, adapter })
+    let name = source.name().to_owned();
+    Ok(Parts { name, files, description, tokenizer, decoder, embedding, vision, audio, adapter })
 }
 
 /// Reads an adapter: a name alone is a file of the model.

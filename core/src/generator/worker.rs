@@ -196,7 +196,11 @@ impl Worker<'_> {
     fn leave(&mut self, active: Active, outcome: Result<()>) {
         if let Some(slot) = active.leave(outcome) {
             let held = held(&self.active);
-            self.slots.put(slot, &held);
+            // A tokenizer that panics loses the session.
+            let _ = guarded(|| {
+                self.slots.put(self.engine, slot, &held);
+                Ok(())
+            });
         }
     }
 }

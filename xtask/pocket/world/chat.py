@@ -149,7 +149,13 @@ def one_word(draw):
     return finished(draw, [shortened(episode) for episode in found], style.system) if found else one_word(draw)
 
 
-def chat(draw):
+# How often each kind of chat comes up: plain, sums, with tools, under an order, in a style, in one word.
+EVERYTHING = [25, 20, 35, 11, 9, 10]
+# Facts and memory are learnt first; tools and orders take far longer.
+TOOLS_AND_ORDERS = [14, 14, 52, 15, 8, 12]
+
+
+def chat(draw, mixture=EVERYTHING):
     """Any chat."""
     makers = [plain, sums, with_tools, under_order, styled, one_word]
-    return draw.random.choices(makers, [25, 20, 35, 11, 9, 10])[0](draw)
+    return draw.random.choices(makers, mixture)[0](draw)

@@ -28,25 +28,29 @@ struct State {
     rows: Vec<Option<usize>>,
 }
 
+/// A token that a session adds to what it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Token {
+    pub(crate) id: TokenId,
+    /// Behind so many positions.
+    pub(crate) held: usize,
+    /// As in [`feeds::Row`].
+    pub(crate) shift: i64,
+}
+
 /// What one session gives to a step and gets from it.
 pub(crate) struct Share<'a> {
     cache: &'a mut SharedCache,
-    token: TokenId,
-    held: usize,
+    token: Token,
     logits: &'a mut Vec<f32>,
     /// Where it may write its token, if anywhere.
     place: Option<Place>,
 }
 
 impl<'a> Share<'a> {
-    pub(super) fn new(
-        cache: &'a mut SharedCache,
-        token: TokenId,
-        held: usize,
-        logits: &'a mut Vec<f32>,
-    ) -> Self {
-        let place = cache.writable(held);
-        Self { cache, token, held, logits, place }
+    pub(super) fn new(cache: &'a mut SharedCache, token: Token, logits: &'a mut Vec<f32>) -> Self {
+        let place = cache.writable(token.held);
+        Self { cache, token, logits, place }
     }
 
     /// Returns its row, if it may write in this batch.
@@ -55,8 +59,8 @@ impl<'a> Share<'a> {
     }
 
     fn join(&mut self, decoder: &Decoder, batch: &Arc<Batch>) -> Result<()> {
-        self.cache.move_into(decoder, batch, self.held)?;
-        self.place = self.cache.writable(self.held);
+        self.cache.move_into(decoder, batch, self.token.held)?;
+        self.place = self.cache.writable(self.token.held);
         Ok(())
     }
 }
@@ -109,8 +113,13 @@ impl Batch {
     }
 
     /// Takes `held` positions that were written down into a row, of one of the cache's tensors.
-    pub(super) fn read(&self, row: usize, slot: (usize, &Slot), held: usize, from: &mut &[u8]) -> Result<()> {
+    pub(super) fn read(&self, row: usize, slot: (usize, &Slot), held: usize, from: &[u8]) -> Result<()> {
         self.lock().buffers.read(row, slot, held, from)
+    }
+
+    /// Takes `held` positions that were written down into a row, of all of the cache's tensors.
+    pub(super) fn restore(&self, row: usize, slots: &[Slot], held: usize, state: &[u8]) -> Result<()> {
+        self.lock().buffers.restore(row, slots, held, state)
     }
 
     /// Runs the graph on the only row.
@@ -128,8 +137,8 @@ impl Batch {
 
     /// Makes buffers for the sessions of a step and takes them there.
     fn gather(decoder: &Decoder, shares: &mut [Share<'_>]) -> Result<Arc<Self>> {
-        let needed = shares.iter().map(|share| share.held + 1).max().unwrap_or(0);
-        let before = shares.iter().filter(|share| share.held > 0).map(|share| share.cache.capacity());
+        let needed = shares.iter().map(|share| share.token.held + 1).max().unwrap_or(0);
+        let before = shares.iter().filter(|share| share.token.held > 0).map(|share| share.cache.capacity());
         let least = shares.iter().map(|share| share.cache.least).max().unwrap_or(0);
         let room = capacity(decoder, needed, before.filter(|&room| room < needed).max().unwrap_or(0), least);
         Self::new(decoder, shares.len(), room)
@@ -146,21 +155,22 @@ impl Batch {
         has_room
             && coming <= free
             && shares.len() * 2 > state.rows.len()
-            && !shares.iter().any(|share| is_full(share.held))
+            && !shares.iter().any(|share| is_full(share.token.held))
     }
 
     fn step(self: &Arc<Self>, decoder: &Decoder, shares: &mut [Share<'_>]) -> Result<()> {
         let mut state = self.lock();
         let State { buffers, rows } = &mut *state;
-        let mut fed: Vec<_> = rows.iter().map(|row| (0, row.unwrap_or(0))).collect();
+        let idle = |row: &Option<usize>| Token { id: 0, held: row.unwrap_or(0), shift: 0 };
+        let mut fed: Vec<_> = rows.iter().map(idle).collect();
         for share in &*shares {
             if let Some(place) = share.row_in(self).and_then(|row| fed.get_mut(row)) {
-                *place = (share.token, share.held);
+                *place = share.token;
             }
         }
         let fed: Vec<_> = fed
             .iter()
-            .map(|(token, held)| feeds::Row { tokens: std::slice::from_ref(token), held: *held })
+            .map(|token| feeds::Row::of_tokens(std::slice::from_ref(&token.id), token.held, token.shift))
             .collect();
         let read = |outputs: &SessionOutputs<'_>| {
             shares.iter_mut().try_for_each(|share| {
@@ -172,7 +182,7 @@ impl Batch {
         buffers.run(decoder, &feed, read).map_err(error::runtime("run the model"))?;
         for share in &*shares {
             if let Some(length) = share.row_in(self).and_then(|row| rows.get_mut(row)) {
-                *length = Some(share.held + 1);
+                *length = Some(share.token.held + 1);
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ use alloquy_core::Result;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
 use ort::value::DynTensor;
+use rayon::prelude::*;
 
 use super::{empty_tensor, read_positions, write_positions};
 use crate::decoder::Decoder;
@@ -47,7 +48,8 @@ pub(super) fn capacity(decoder: &Decoder, needed: usize, before: usize, least: u
 
 impl Buffers {
     pub(super) fn new(decoder: &Decoder, rows: usize, capacity: usize) -> Result<Self> {
-        let slots = decoder.layout.slots.iter();
+        // Clearing half a gigabyte is mostly the system's work on fresh pages, which every core can do.
+        let slots = decoder.layout.slots.par_iter();
         let mut tensors = slots.map(|slot| empty_tensor(slot, rows, capacity)).collect::<Result<Vec<_>>>()?;
         let mut bind = || -> ort::Result<IoBinding> {
             let mut binding = decoder.lock().create_binding()?;
@@ -86,13 +88,24 @@ impl Buffers {
         row: usize,
         (number, slot): (usize, &Slot),
         held: usize,
-        from: &mut &[u8],
+        mut from: &[u8],
     ) -> Result<()> {
+        let rows = self.rows;
         let Some(tensor) = self.tensors.get_mut(number) else { return Ok(()) };
-        let bytes = slot.element.bytes_mut(tensor).map_err(error::runtime("fill a cache"))?;
-        let size = (bytes.len() / self.rows.max(1)).max(1);
-        read_positions(slot, held, from, bytes.chunks_exact_mut(size).nth(row).unwrap_or_default());
+        read_positions(slot, held, &mut from, row_of(tensor, slot, (row, rows))?);
         Ok(())
+    }
+
+    /// Takes `held` positions that were written down into a row of every tensor.
+    pub(super) fn restore(&mut self, row: usize, slots: &[Slot], held: usize, state: &[u8]) -> Result<()> {
+        let (rows, mut rest) = (self.rows, state);
+        let mut part = |slot: &Slot| rest.split_off(..held * slot.bytes()).unwrap_or_default();
+        let tensors = self.tensors.iter_mut().zip(slots);
+        let parts: Vec<_> = tensors.map(|(tensor, slot)| (tensor, slot, part(slot))).collect();
+        parts.into_par_iter().try_for_each(|(tensor, slot, mut part)| {
+            read_positions(slot, held, &mut part, row_of(tensor, slot, (row, rows))?);
+            Ok(())
+        })
     }
 
     /// Runs the graph; `read` takes what it wants of the outputs.
@@ -102,7 +115,7 @@ impl Buffers {
         feed: &Feed<'_>,
         read: impl FnOnce(&SessionOutputs<'_>) -> ort::Result<()>,
     ) -> ort::Result<()> {
-        for (name, value) in feeds(&decoder.layout, feed.rows, feed.keep)? {
+        for (name, value) in feeds(decoder, feed.rows, feed.keep)? {
             self.binding.bind_input(name, &value)?;
         }
         self.bind_logits(decoder, feed)?;
@@ -128,6 +141,13 @@ impl Buffers {
         self.stepped = steps;
         Ok(())
     }
+}
+
+/// The bytes of one of so many rows of a tensor.
+fn row_of<'a>(tensor: &'a mut DynTensor, slot: &Slot, (row, rows): (usize, usize)) -> Result<&'a mut [u8]> {
+    let bytes = slot.element.bytes_mut(tensor).map_err(error::runtime("fill a cache"))?;
+    let size = (bytes.len() / rows.max(1)).max(1);
+    Ok(bytes.chunks_exact_mut(size).nth(row).unwrap_or_default())
 }
 
 /// Makes a tensor for the logits of one token in each row.

@@ -13,7 +13,7 @@ use ort::value::DynValue;
 use super::{Run, empty_tensor, read_positions, write_positions};
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
-use crate::feeds::{Row, feeds};
+use crate::feeds::feeds;
 use crate::layout::Slot;
 
 /// A cache that the graph gives anew.
@@ -28,7 +28,7 @@ pub(crate) struct ConcatCache {
 
 impl ConcatCache {
     pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
-        self.cut(decoder, run.held)?;
+        self.cut(decoder, run.row.held)?;
         let mut compute = || -> ort::Result<Vec<DynValue>> {
             let mut session = decoder.lock();
             let inputs = self.inputs(decoder, run)?;
@@ -40,7 +40,7 @@ impl ConcatCache {
             presents(decoder, &mut outputs)
         };
         let values = compute().map_err(error::runtime("run the model"))?;
-        (self.values, self.positions) = (Arc::new(values), run.held + run.tokens.len());
+        (self.values, self.positions) = (Arc::new(values), run.row.held + run.row.tokens.len());
         Ok(())
     }
 
@@ -49,8 +49,7 @@ impl ConcatCache {
         decoder: &'a Decoder,
         run: &Run<'_>,
     ) -> ort::Result<Vec<(Cow<'a, str>, SessionInputValue<'a>)>> {
-        let row = Row { tokens: run.tokens, held: run.held };
-        let feeds = feeds(&decoder.layout, &[row], run.rows)?.into_iter();
+        let feeds = feeds(decoder, &[run.row], run.rows)?.into_iter();
         let feeds = feeds.map(|(name, value)| (Cow::from(name), SessionInputValue::from(value)));
         let pasts = decoder.layout.slots.iter().zip(self.values.iter());
         let pasts = pasts.map(|(slot, value)| (Cow::from(&slot.past), SessionInputValue::from(value)));

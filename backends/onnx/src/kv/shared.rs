@@ -14,7 +14,6 @@ use super::batch::Batch;
 use super::buffers::{FIRST_CAPACITY, Feed, capacity};
 use super::lease::{Lease, Place};
 use crate::decoder::{Decoder, last_rows};
-use crate::feeds::Row;
 use crate::layout::Slot;
 
 /// A cache that the graph writes into.
@@ -35,10 +34,10 @@ impl SharedCache {
     }
 
     pub(super) fn run(&mut self, decoder: &Decoder, run: &Run<'_>, logits: &mut Vec<f32>) -> Result<()> {
-        let Run { tokens, held, rows, options } = *run;
-        let batch = self.alone(decoder, held, held + tokens.len())?;
+        let Run { row, rows, options } = *run;
+        let batch = self.alone(decoder, row.held, row.held + row.tokens.len())?;
         let read = |outputs: &SessionOutputs<'_>| last_rows(outputs, &decoder.layout, rows, logits);
-        let feed = Feed { rows: &[Row { tokens, held }], keep: rows, options };
+        let feed = Feed { rows: &[row], keep: rows, options };
         batch.run_alone(decoder, &feed, read)
     }
 

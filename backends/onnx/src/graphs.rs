@@ -1,0 +1,92 @@
+//! How the graphs of a model are loaded: the decoder with what it cannot do without, and those beside it. Runs none.
+
+use alloquy_core::Result;
+use ort::environment::Environment;
+use ort::ep::ExecutionProviderDispatch;
+use ort::session::Session;
+
+use crate::adapter::Adapter;
+use crate::decoder::{self, Decoder, Loading, Threads};
+use crate::embedder::Embedder;
+use crate::engine::CPU;
+use crate::error::unsupported;
+use crate::graph_optimization::GraphOptimization;
+use crate::identity::{Beside, graph_digests};
+use crate::layout::{CacheKind, Layout};
+use crate::model_info::context_length;
+use crate::providers::{Loaded, Providers};
+use crate::source::{Part, Parts};
+
+/// What all graphs of a model are loaded with.
+#[derive(Clone, Copy)]
+pub(crate) struct Graphs<'a> {
+    pub(crate) environment: &'a Environment,
+    pub(crate) threads: Threads,
+    pub(crate) optimization: GraphOptimization,
+}
+
+/// A graph beside the decoder's that was loaded.
+#[derive(Debug)]
+pub(crate) struct LoadedBeside<'a> {
+    /// What it is for.
+    pub(crate) name: &'static str,
+    pub(crate) part: &'a Part,
+    pub(crate) provider: String,
+}
+
+impl LoadedBeside<'_> {
+    /// Returns what of it tells one model from another.
+    pub(crate) fn identified(self) -> Result<Beside> {
+        Ok(Beside { name: self.name, digests: graph_digests(self.part)?, provider: self.provider })
+    }
+}
+
+impl<'a> Graphs<'a> {
+    /// Returns how a graph is loaded for providers.
+    pub(crate) fn with(&'a self, providers: &'a [ExecutionProviderDispatch]) -> Loading<'a> {
+        let Self { environment, threads, optimization } = *self;
+        Loading { environment, providers, threads, optimization, written: None }
+    }
+
+    /// Loads a graph for the first of the providers that can.
+    pub(crate) fn load(&self, part: &Part, providers: &Providers) -> Result<Loaded<Session>> {
+        providers.load(|_, registered| decoder::load(&part.graph, &self.with(registered)))
+    }
+
+    /// Makes a decoder of its loaded graph, with the graph of embeddings where it takes those.
+    pub(crate) fn decoder<'p>(
+        &self,
+        session: Session,
+        provider: &str,
+        parts: &'p Parts,
+    ) -> Result<(Decoder, Option<LoadedBeside<'p>>)> {
+        let adapter = parts.adapter.as_ref().map(|file| Adapter::read(&file.name, &file.bytes));
+        let adapter = adapter.transpose()?.unwrap_or_default();
+        let mut layout = Layout::read(session.inputs(), session.outputs(), &parts.description)?;
+        let (mut embedder, mut beside) = (None, None);
+        if let Some(embeddings) = layout.embeddings() {
+            let part = parts.embedding.as_ref().ok_or_else(without_embeddings)?;
+            // To look up a few rows is no work that another device would be worth asking for.
+            let loaded = self.load(part, &Providers::first(CPU))?;
+            let made = Embedder::read(loaded.loaded, &parts.description)?;
+            made.check(embeddings)?;
+            layout.take_beside_embeddings(session.inputs(), made.outputs());
+            beside = Some(LoadedBeside { name: "embeddings", part, provider: loaded.provider });
+            embedder = Some(made);
+        }
+        layout.check(session.inputs(), &adapter)?;
+        adapter.check(&session, &layout)?;
+        if provider != CPU {
+            layout.cache = CacheKind::Concat;
+        }
+        let context = context_length(&parts.description)?;
+        Ok((Decoder::new(session, layout, context, adapter, embedder), beside))
+    }
+}
+
+fn without_embeddings() -> alloquy_core::Error {
+    unsupported(
+        "the decoder takes inputs_embeds in place of input_ids, and the model has no graph that makes them: neither \
+         embed_tokens.onnx nor a file that genai_config.json names at /model/embedding/filename",
+    )
+}

@@ -1,0 +1,156 @@
+//! How the units of a session lie in its cache, where one takes as many positions as it likes. Knows no cache.
+
+use alloquy_core::{Error, ErrorKind, Result};
+
+/// What a session holds: units outwards, positions inwards. Tokens take one position each, so only media are remembered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Held {
+    units: usize,
+    positions: usize,
+    media: Vec<Placed>,
+}
+
+/// Where media are, and what comes after them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Placed {
+    /// How many units are held up to the media, and with them.
+    units: usize,
+    /// The same of positions.
+    positions: usize,
+    /// What is added to the count of positions behind them before it is a position's number.
+    shift: i64,
+}
+
+/// How many bytes of a state each of the media takes.
+const WRITTEN: usize = 16;
+
+impl Held {
+    pub(crate) fn units(&self) -> usize {
+        self.units
+    }
+
+    pub(crate) fn positions(&self) -> usize {
+        self.positions
+    }
+
+    /// Returns what is added to a count of positions, from the next one on, before it is a position's number.
+    pub(crate) fn shift(&self) -> i64 {
+        self.media.last().map_or(0, |last| last.shift)
+    }
+
+    /// Appends tokens.
+    pub(crate) fn add_tokens(&mut self, count: usize) {
+        self.units += count;
+        self.positions += count;
+    }
+
+    /// Appends one piece of media, behind which so many numbers fewer (or more) were counted than positions.
+    pub(crate) fn add_media(&mut self, positions: usize, shift: i64) {
+        let shift = self.shift() + shift;
+        self.units += 1;
+        self.positions += positions;
+        self.media.push(Placed { units: self.units, positions: self.positions, shift });
+    }
+
+    /// Keeps the first `length` units.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        if length < self.units {
+            self.media.retain(|placed| placed.units <= length);
+            self.positions = self.positions_of(length);
+            self.units = length;
+        }
+    }
+
+    /// Returns how many positions the first `length` units take.
+    pub(crate) fn positions_of(&self, length: usize) -> usize {
+        let before = self.media.iter().rev().find(|placed| placed.units <= length);
+        let (units, positions) = before.map_or((0, 0), |placed| (placed.units, placed.positions));
+        positions + length - units
+    }
+
+    /// Appends to a state what it does not say of the media among the first `length` units.
+    pub(crate) fn write(&self, length: usize, into: &mut Vec<u8>) {
+        for placed in self.media.iter().filter(|placed| placed.units <= length) {
+            into.extend_from_slice(&(placed.positions as u64).to_le_bytes());
+            into.extend_from_slice(&placed.shift.to_le_bytes());
+        }
+    }
+
+    /// Reads how units lie off the end of a state; `is_media` says which of them are media. Returns the rest of the state.
+    pub(crate) fn read(is_media: impl Iterator<Item = bool>, state: &[u8]) -> Result<(Self, &[u8])> {
+        let mut held = Self::default();
+        let places: Vec<_> = is_media.enumerate().collect();
+        let media = places.iter().filter(|(_, is_media)| *is_media);
+        let count = media.clone().count();
+        let rest = state.len().checked_sub(count * WRITTEN).ok_or_else(corrupt)?;
+        let (rest, written) = state.split_at_checked(rest).ok_or_else(corrupt)?;
+        for ((index, _), written) in media.zip(written.chunks_exact(WRITTEN)) {
+            held.add_tokens(index - held.units);
+            let placed = Placed::read(written, index + 1).filter(|placed| placed.positions > held.positions);
+            let placed = placed.ok_or_else(corrupt)?;
+            held.add_media(placed.positions - held.positions, placed.shift - held.shift());
+        }
+        held.add_tokens(places.len() - held.units);
+        Ok((held, rest))
+    }
+}
+
+impl Placed {
+    fn read(written: &[u8], units: usize) -> Option<Self> {
+        let (positions, shift) = written.split_first_chunk()?;
+        let positions = usize::try_from(u64::from_le_bytes(*positions)).ok()?;
+        let shift = i64::from_le_bytes(*shift.first_chunk()?);
+        // Nothing is as long as this, and sums of what is shorter fit.
+        let is_sane = positions < u32::MAX as usize && shift.unsigned_abs() < u64::from(u32::MAX);
+        is_sane.then_some(Self { units, positions, shift })
+    }
+}
+
+fn corrupt() -> Error {
+    Error::new(ErrorKind::Corrupt, "a state does not say where its media are")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two tokens, media of 9 positions that count 3, a token, media of 4 that count 4, and a token.
+    fn held() -> Held {
+        let mut held = Held::default();
+        held.add_tokens(2);
+        held.add_media(9, -6);
+        held.add_tokens(1);
+        held.add_media(4, 0);
+        held.add_tokens(1);
+        held
+    }
+
+    #[test]
+    fn units_are_cut_whole() {
+        assert_eq!((held().units(), held().positions(), held().shift()), (6, 17, -6));
+        let kept = [(0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 11, -6), (4, 12, -6), (5, 16, -6), (6, 17, -6)];
+        for (units, positions, shift) in kept {
+            let mut held = held();
+            assert_eq!(held.positions_of(units), positions);
+            held.truncate(units);
+            assert_eq!((held.units(), held.positions(), held.shift()), (units, positions, shift));
+        }
+        let mut whole = held();
+        whole.truncate(7);
+        assert_eq!(whole, held());
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let is_media = [false, false, true, false, true, false];
+        let mut state = b"state".to_vec();
+        held().write(6, &mut state);
+        let (read, rest) = Held::read(is_media.into_iter(), &state).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((read, rest), (held(), b"state".as_slice()));
+        let (tokens, rest) = Held::read([false].into_iter(), b"x").unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((tokens.positions(), rest), (1, b"x".as_slice()));
+        for damaged in [&state[..20], &[0xff; 40], &[0; 40]] {
+            assert!(Held::read(is_media.into_iter(), damaged).is_err(), "{damaged:?}");
+        }
+    }
+}

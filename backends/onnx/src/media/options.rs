@@ -1,0 +1,101 @@
+//! What was asked for to be done with media, and how it is had. Reads no media.
+
+use std::sync::Arc;
+
+use alloquy_core::formats::MediaKind;
+use alloquy_core::{MediaProcessor, ModelInfo, Result};
+
+use super::encoder::{Encoder, EncoderKind};
+use super::reader::{Fixed, MediaReader};
+use crate::decoder::Decoder;
+use crate::graphs::{Graphs, LoadedBeside};
+use crate::providers::{Loaded, Providers};
+use crate::source::{Part, Parts};
+use crate::tokenizer::HuggingFaceTokenizer;
+
+/// How many bytes of features are kept unless told otherwise: those of ten pictures of 1920 by 1080 pixels in a model of three
+/// thousand million weights.
+const BUDGET: usize = 256 << 20;
+
+type Choose = Box<dyn FnOnce(&ModelInfo) -> Result<Option<Arc<dyn MediaProcessor>>>>;
+
+/// What was asked for.
+pub(crate) struct MediaOptions {
+    pub(crate) choose: Option<Choose>,
+    pub(crate) vision: Option<Providers>,
+    pub(crate) audio: Option<Providers>,
+    pub(crate) budget: usize,
+}
+
+impl Default for MediaOptions {
+    fn default() -> Self {
+        Self { choose: None, vision: None, audio: None, budget: BUDGET }
+    }
+}
+
+/// What there is of a model when its decoder has been loaded.
+pub(crate) struct Opened<'a> {
+    pub(crate) parts: &'a Parts,
+    pub(crate) decoder: &'a Decoder,
+    pub(crate) tokenizer: &'a Arc<HuggingFaceTokenizer>,
+    /// The decoder's.
+    pub(crate) providers: &'a Providers,
+}
+
+/// What reads media, if anything does, and the graphs that were loaded for it.
+type Reading<'a> = (Option<Arc<MediaReader>>, Vec<LoadedBeside<'a>>);
+
+impl MediaOptions {
+    /// Chooses a processor and loads the encoders that it feeds, where the model has some and its decoder takes what they
+    /// give; tells the model what became of that.
+    pub(crate) fn open<'a>(
+        self,
+        opened: &Opened<'a>,
+        graphs: &Graphs<'_>,
+        model: &mut ModelInfo,
+    ) -> Result<Reading<'a>> {
+        let Opened { parts, decoder, tokenizer, providers } = opened;
+        let layout = &decoder.layout;
+        let Some(embeddings) =
+            layout.embeddings().filter(|_| parts.vision.is_some() || parts.audio.is_some())
+        else {
+            return Ok((None, Vec::new()));
+        };
+        let processor = self.choose.map(|choose| choose(model)).transpose()?.flatten();
+        let Some(processor) = processor else { return Ok((None, Vec::new())) };
+        let wanted = [
+            (EncoderKind::Vision, &parts.vision, self.vision.as_ref()),
+            (EncoderKind::Audio, &parts.audio, self.audio.as_ref()),
+        ];
+        let (mut encoders, mut beside) = (Vec::new(), Vec::new());
+        for (kind, part, own) in wanted {
+            let Some(part) = part.as_ref().filter(|_| takes(&*processor, kind)) else { continue };
+            let Loaded { loaded, provider, degradations } = graphs.load(part, own.unwrap_or(providers))?;
+            let name = part.graph.name();
+            let encoder = Encoder::read(kind, name, loaded, &parts.description, &layout.deepstack)?;
+            model.degradations.extend(degradations);
+            note(model, &encoder, part);
+            encoders.push(encoder);
+            beside.push(LoadedBeside { name: kind.as_str(), part, provider });
+        }
+        let axes = layout.position_ids.as_ref().map_or(1, |positions| positions.axes);
+        let fixed = Fixed { vocabulary: layout.vocabulary, width: embeddings.width, axes };
+        let reader = MediaReader::new(processor, Arc::clone(tokenizer), encoders, fixed, self.budget);
+        Ok((Some(Arc::new(reader)), beside))
+    }
+}
+
+fn takes(processor: &dyn MediaProcessor, kind: EncoderKind) -> bool {
+    processor.kinds().iter().any(|taken| match taken {
+        MediaKind::Image | MediaKind::Video => kind == EncoderKind::Vision,
+        MediaKind::Audio => kind == EncoderKind::Audio,
+    })
+}
+
+/// Says which outputs have no effect.
+fn note(model: &mut ModelInfo, encoder: &Encoder, part: &Part) {
+    for output in encoder.unread() {
+        let place = format!("{} {output}", part.graph.name());
+        model.ignored.insert(place, "the decoder has no input for it".into());
+    }
+}

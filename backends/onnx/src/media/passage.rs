@@ -1,0 +1,111 @@
+//! What stands for media in a decoder's positions: tokens, features between them, and how they are numbered. Runs nothing.
+
+use alloquy_core::{MediaGrid, MediaOutline, MediaPiece, Piece, Result, TokenId, Tokenizer};
+
+use crate::error::model;
+use crate::tokenizer::HuggingFaceTokenizer;
+
+/// How many axes a multimodal rotary embedding has: time, height, width.
+const AXES: usize = 3;
+
+/// The positions of one piece of media.
+#[derive(Debug, Default)]
+pub(crate) struct Passage {
+    tokens: Vec<TokenId>,
+    /// Which feature stands at each position, if one does.
+    features: Vec<Option<u32>>,
+    /// The numbers of each position, from 0; none where they follow each other.
+    numbers: Vec<[i64; AXES]>,
+    /// The number behind all of them.
+    next: i64,
+    count: u32,
+    is_numbered: bool,
+}
+
+impl Passage {
+    /// Lays an outline out, for a decoder that numbers positions on so many axes.
+    pub(crate) fn of(outline: &MediaOutline, tokenizer: &HuggingFaceTokenizer, axes: usize) -> Result<Self> {
+        let mut passage = Self { is_numbered: axes == AXES, ..Self::default() };
+        for piece in &outline.pieces {
+            match piece {
+                MediaPiece::Text(text) => passage.say(&tokenizer.encode(&[Piece::Text(text)])?),
+                MediaPiece::Positions { token, count, grid } => {
+                    let unknown =
+                        || model(format!("the tokenizer has no token {token:?} for media to stand at"));
+                    passage.show(tokenizer.token(token).ok_or_else(unknown)?, *count, *grid);
+                }
+            }
+        }
+        Ok(passage)
+    }
+
+    pub(crate) fn tokens(&self) -> &[TokenId] {
+        &self.tokens
+    }
+
+    /// Returns how many features stand in it.
+    pub(crate) fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Returns by how much the numbers behind it differ from the count of positions.
+    pub(crate) fn shift(&self) -> i64 {
+        self.next - self.tokens.len() as i64
+    }
+
+    pub(crate) fn feature(&self, position: usize) -> Option<usize> {
+        self.features.get(position).copied().flatten().map(|feature| feature as usize)
+    }
+
+    /// Returns the number of a position on an axis, counted from the first position.
+    pub(crate) fn number(&self, axis: usize, position: usize) -> i64 {
+        let numbers = self.numbers.get(position).and_then(|numbers| numbers.get(axis));
+        numbers.copied().unwrap_or(position as i64)
+    }
+
+    /// Returns about how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.tokens.len() * size_of::<(TokenId, Option<u32>)>() + size_of_val(self.numbers.as_slice())
+    }
+
+    fn say(&mut self, tokens: &[TokenId]) {
+        self.tokens.extend_from_slice(tokens);
+        self.features.resize(self.tokens.len(), None);
+        self.follow(tokens.len());
+    }
+
+    fn show(&mut self, token: TokenId, count: usize, grid: Option<MediaGrid>) {
+        self.tokens.resize(self.tokens.len() + count, token);
+        let first = self.count;
+        self.count = first.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        self.features.extend((first..self.count).map(Some));
+        match grid.filter(|grid| self.is_numbered && grid.time * grid.height * grid.width == count) {
+            Some(grid) => self.spread(grid),
+            None => self.follow(count),
+        }
+    }
+
+    /// Numbers positions that follow each other, on all axes alike.
+    fn follow(&mut self, count: usize) {
+        let end = self.next + count as i64;
+        if self.is_numbered {
+            self.numbers.extend((self.next..end).map(|number| [number; AXES]));
+        }
+        self.next = end;
+    }
+
+    /// Numbers positions by where they are: time, row, column. What follows goes on behind the highest of all numbers
+    /// (Qwen2-VL, section 2.1).
+    fn spread(&mut self, grid: MediaGrid) {
+        let start = self.next;
+        for time in 0..grid.time {
+            let time = start + (time as f64 * grid.time_step) as i64;
+            for row in 0..grid.height as i64 {
+                let columns = 0..grid.width as i64;
+                self.numbers.extend(columns.map(|column| [time, start + row, start + column]));
+            }
+        }
+        let last = self.numbers.iter().rev().take(grid.time * grid.height * grid.width).flatten().max();
+        self.next = last.map_or(start, |last| last + 1);
+    }
+}

@@ -1,0 +1,59 @@
+//! What the feature extractors of all models have in common. Knows no model.
+
+use std::fmt::Debug;
+
+use alloquy_core::{MediaTensor, TensorData};
+
+/// How much a stretch of a sound becomes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SoundShape {
+    /// How many frames of features there are, with those that lie in silence behind the sound.
+    pub frames: usize,
+    /// How many of them the mask says to be the sound's.
+    pub valid: usize,
+    /// How many positions the encoder's features take in a prompt.
+    pub tokens: usize,
+}
+
+/// Makes the features of stretches of sound, at the model's rate.
+pub(super) trait Extractor: Send + Sync + Debug {
+    /// Returns the samples for a second.
+    fn rate(&self) -> u32;
+
+    /// Returns how many samples the model takes at once.
+    fn longest(&self) -> usize;
+
+    /// Returns what becomes of so many samples, of [`Extractor::longest`] at most.
+    fn shape(&self, samples: usize) -> SoundShape;
+
+    /// Returns what the encoder is fed for several stretches, each of [`Extractor::longest`] samples at most.
+    fn tensors(&self, stretches: &[&[f32]]) -> Vec<MediaTensor>;
+
+    /// Returns the window and the filters, where there are some.
+    fn tables(&self) -> Vec<MediaTensor>;
+}
+
+/// A tensor in single precision.
+pub(super) fn tensor(name: &str, shape: Vec<usize>, values: Vec<f32>) -> MediaTensor {
+    MediaTensor { name: name.to_owned(), shape, values: TensorData::F32(values) }
+}
+
+/// `valid` times true, and false up to `length`.
+pub(super) fn mask(valid: usize, length: usize) -> impl Iterator<Item = bool> {
+    (0..length).map(move |index| index < valid)
+}
+
+/// The longest of several stretches.
+pub(super) fn longest(stretches: &[&[f32]]) -> usize {
+    stretches.iter().map(|stretch| stretch.len()).max().unwrap_or_default()
+}
+
+/// The window and the filters of a spectrum.
+pub(super) fn tables(spectrum: &super::spectrum::Spectrum) -> Vec<MediaTensor> {
+    let window: Vec<f32> = spectrum.window().iter().map(|&weight| weight as f32).collect();
+    let (bins, filters) = spectrum.filters();
+    vec![
+        tensor("window", vec![window.len()], window),
+        tensor("mel_filters", vec![bins, spectrum.bands()], filters),
+    ]
+}

@@ -1,0 +1,105 @@
+//! Mel filters: triangles over the bins of a spectrum, evenly spread on a scale of pitch. Knows no sound.
+
+/// How pitch follows frequency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MelScale {
+    /// The Hidden Markov Toolkit's: `2595 log10(1 + f / 700)`; the triangles have height 1.
+    Htk,
+    /// That of Slaney's auditory toolbox: linear to 1 kHz and logarithmic above; the triangles have the same area.
+    Slaney,
+}
+
+impl MelScale {
+    fn mel(self, hertz: f64) -> f64 {
+        match self {
+            Self::Htk => 2595.0 * (1.0 + hertz / 700.0).log10(),
+            Self::Slaney if hertz < 1000.0 => 3.0 * hertz / 200.0,
+            Self::Slaney => 15.0 + 27.0 * (hertz / 1000.0).ln() / 6.4_f64.ln(),
+        }
+    }
+
+    fn hertz(self, mel: f64) -> f64 {
+        match self {
+            Self::Htk => 700.0 * (10.0_f64.powf(mel / 2595.0) - 1.0),
+            Self::Slaney if mel < 15.0 => 200.0 * mel / 3.0,
+            Self::Slaney => 1000.0 * ((mel - 15.0) * 6.4_f64.ln() / 27.0).exp(),
+        }
+    }
+
+    /// `count` frequencies from `low` to `high`, evenly spread on the scale.
+    fn corners(self, low: f64, high: f64, count: usize) -> Vec<f64> {
+        let (low, high) = (self.mel(low), self.mel(high));
+        let step = (high - low) / count.saturating_sub(1).max(1) as f64;
+        (0..count).map(|index| self.hertz(low + step * index as f64)).collect()
+    }
+}
+
+/// A bank of filters.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct MelFilters {
+    filters: Vec<Filter>,
+}
+
+/// The weights that are not zero, and the bin of the first.
+#[derive(Clone, Debug, PartialEq)]
+struct Filter {
+    first: usize,
+    weights: Vec<f64>,
+}
+
+impl MelFilters {
+    /// `count` filters from `low` to `high` hertz for spectra of `bins` bins that end at half of `rate`.
+    pub(super) fn new(
+        scale: MelScale,
+        (low, high): (f64, f64),
+        count: usize,
+        (bins, rate): (usize, u32),
+    ) -> Self {
+        let width = f64::from(rate) / 2.0 / bins.saturating_sub(1).max(1) as f64;
+        let corners = scale.corners(low, high, count + 2);
+        let filter = |corners: &[f64]| match corners {
+            &[left, peak, right] => Filter::new(scale, [left, peak, right], (bins, width)),
+            _ => Filter { first: 0, weights: Vec::new() },
+        };
+        Self { filters: corners.windows(3).map(filter).collect() }
+    }
+
+    /// Returns how many filters there are.
+    pub(super) fn len(&self) -> usize {
+        self.filters.len()
+    }
+
+    /// Weighs a spectrum by each filter.
+    pub(super) fn weigh<'a>(&'a self, spectrum: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+        self.filters.iter().map(|filter| filter.weigh(spectrum))
+    }
+
+    /// The weights as a matrix of `bins` rows.
+    pub(super) fn matrix(&self, bins: usize) -> Vec<f32> {
+        let weight = |filter: &Filter, bin: usize| {
+            bin.checked_sub(filter.first).and_then(|at| filter.weights.get(at)).copied().unwrap_or_default()
+        };
+        let row = |bin| self.filters.iter().map(move |filter| weight(filter, bin) as f32);
+        (0..bins).flat_map(row).collect()
+    }
+}
+
+impl Filter {
+    fn new(scale: MelScale, [left, peak, right]: [f64; 3], (bins, width): (usize, f64)) -> Self {
+        let height = match scale {
+            MelScale::Htk => 1.0,
+            MelScale::Slaney => 2.0 / (right - left),
+        };
+        let weight = |bin: usize| {
+            let hertz = bin as f64 * width;
+            ((hertz - left) / (peak - left)).min((right - hertz) / (right - peak)).max(0.0) * height
+        };
+        let first = (0..bins).find(|&bin| weight(bin) > 0.0).unwrap_or_default();
+        Self { first, weights: (first..bins).map(weight).take_while(|&weight| weight > 0.0).collect() }
+    }
+
+    fn weigh(&self, spectrum: &[f64]) -> f64 {
+        let bins = spectrum.get(self.first..).unwrap_or_default();
+        self.weights.iter().zip(bins).map(|(weight, bin)| weight * bin).sum()
+    }
+}

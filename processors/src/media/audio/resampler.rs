@@ -1,0 +1,128 @@
+//! From one sample rate to another: a windowed sinc of linear phase, evaluated where the new samples lie. Knows no file.
+
+use std::f64::consts::PI;
+
+/// How far everything from the lower of both Nyquist frequencies on is damped, in decibels.
+const DAMPING: f64 = 125.0;
+/// The window's shape, by Kaiser's formula for more than 50 decibels.
+const BETA: f64 = 0.1102 * (DAMPING - 8.7);
+/// Where the damping begins, as a part of the lower Nyquist frequency: libsoxr's "high quality" has the same pass band.
+const PASS_BAND: f64 = 0.913;
+/// How many shifts of the filter are tabulated at most. Between two of them, values are interpolated, which is off by less
+/// than the damping.
+const MOST_PHASES: usize = 2048;
+
+/// Resamples sounds from one rate to another.
+#[derive(Clone, Debug)]
+pub(super) struct Resampler {
+    /// The rates without their common factors.
+    rates: (usize, usize),
+    /// How many samples before the filter's middle the first tap lies.
+    half: usize,
+    /// The filter shifted by each phase, and by a whole sample at the end.
+    phases: Vec<Vec<f32>>,
+}
+
+impl Resampler {
+    /// From `from` to `to` samples a second; both are more than 0.
+    pub(super) fn new(from: u32, to: u32) -> Self {
+        let common = common_factor(from, to).max(1);
+        let (old, new) = ((from / common) as usize, (to / common) as usize);
+        // The lower of both Nyquist frequencies, where the old one is 1.
+        let lower = (new as f64 / old as f64).min(1.0);
+        let width = (1.0 - PASS_BAND) * PI * lower;
+        let half = ((DAMPING - 7.95) / (2.285 * width) / 2.0).ceil();
+        let filter = Filter { cutoff: lower * (1.0 + PASS_BAND) / 2.0, half, peak: bessel(BETA) };
+        let count = new.min(MOST_PHASES);
+        let shift = |phase: usize| phase as f64 / count as f64;
+        let phases = (0..=count).map(|phase| filter.taps(shift(phase))).collect();
+        Self { rates: (old, new), half: half as usize, phases }
+    }
+
+    /// Returns how many samples become of `samples`.
+    pub(super) fn length(&self, samples: usize) -> usize {
+        let (old, new) = self.rates;
+        (samples as u128 * new as u128).div_ceil(old as u128) as usize
+    }
+
+    /// Resamples a sound; there is silence before and behind it.
+    pub(super) fn resample(&self, samples: &[f32]) -> Vec<f32> {
+        let (old, new) = self.rates;
+        let steps = self.phases.len().saturating_sub(1);
+        let value = |at: usize| {
+            let (whole, rest) =
+                (at as u128 * old as u128 / new as u128, at as u128 * old as u128 % new as u128);
+            let (phase, between) = (rest * steps as u128 / new as u128, rest * steps as u128 % new as u128);
+            let value = |phase: usize| self.value(samples, whole as usize, phase);
+            let near = value(phase as usize);
+            match between {
+                0 => near,
+                _ => near + (value(phase as usize + 1) - near) * (between as f64 / new as f64) as f32,
+            }
+        };
+        (0..self.length(samples.len())).map(value).collect()
+    }
+
+    /// The filter's sum around the sample `whole`, shifted by a phase.
+    fn value(&self, samples: &[f32], whole: usize, phase: usize) -> f32 {
+        let taps = self.phases.get(phase).map(Vec::as_slice).unwrap_or_default();
+        let skipped = self.half.saturating_sub(whole);
+        let first = (whole + skipped).saturating_sub(self.half);
+        let (taps, samples) = (taps.get(skipped..), samples.get(first..));
+        product(taps.unwrap_or_default(), samples.unwrap_or_default())
+    }
+}
+
+/// A sinc under a Kaiser window.
+#[derive(Clone, Copy, Debug)]
+struct Filter {
+    /// Where the damping is half done; 1 is the old Nyquist frequency.
+    cutoff: f64,
+    /// How many samples there are on each side of the middle.
+    half: f64,
+    /// The window's highest value before it is scaled.
+    peak: f64,
+}
+
+impl Filter {
+    /// The weights of the samples around a place that lies `shift` of a sample behind the middle one.
+    fn taps(&self, shift: f64) -> Vec<f32> {
+        let half = self.half as usize;
+        (0..2 * half + 2).map(|tap| self.weight(tap as f64 - self.half - shift) as f32).collect()
+    }
+
+    fn weight(&self, distance: f64) -> f64 {
+        let angle = PI * self.cutoff * distance;
+        let sinc = if angle == 0.0 { 1.0 } else { angle.sin() / angle };
+        let beyond = (distance / self.half).powi(2);
+        let window = if beyond >= 1.0 { 0.0 } else { bessel(BETA * (1.0 - beyond).sqrt()) / self.peak };
+        self.cutoff * sinc * window
+    }
+}
+
+/// The modified Bessel function of the first kind and order 0, by its series.
+fn bessel(x: f64) -> f64 {
+    let term = |term: &mut f64, index: u32| {
+        *term *= (x / 2.0 / f64::from(index)).powi(2);
+        Some(*term)
+    };
+    1.0 + (1..64).scan(1.0, term).take_while(|&term| term > 1e-18).sum::<f64>()
+}
+
+/// The scalar product, in eight sums that a processor adds at once.
+fn product(left: &[f32], right: &[f32]) -> f32 {
+    let length = left.len().min(right.len());
+    let (left, right) = (left.get(..length).unwrap_or_default(), right.get(..length).unwrap_or_default());
+    let (left, left_rest) = left.as_chunks::<8>();
+    let (right, right_rest) = right.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (left, right) in left.iter().zip(right) {
+        sums.iter_mut().zip(left.iter().zip(right)).for_each(|(sum, (left, right))| *sum += left * right);
+    }
+    let rest = left_rest.iter().zip(right_rest).map(|(left, right)| left * right);
+    sums.iter().sum::<f32>() + rest.sum::<f32>()
+}
+
+fn common_factor(left: u32, right: u32) -> u32 {
+    if right == 0 { left } else { common_factor(right, left % right) }
+}

@@ -1,0 +1,117 @@
+//! From a frame of samples to the energies of its mel bands. Knows neither where frames begin nor what becomes of the
+//! energies.
+
+use std::fmt;
+use std::sync::Arc;
+
+use realfft::num_complex::Complex;
+use realfft::{RealFftPlanner, RealToComplex};
+
+use super::mel::{MelFilters, MelScale};
+
+/// What of a bin is weighed by the filters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bins {
+    /// Its magnitude.
+    Magnitude,
+    /// The square of its magnitude.
+    Power,
+}
+
+/// The analysis of frames of one length. In double precision: the logarithm of nearly silent bands magnifies rounding
+/// errors a thousandfold.
+#[derive(Clone)]
+pub(super) struct Spectrum {
+    transform: Arc<dyn RealToComplex<f64>>,
+    window: Vec<f64>,
+    bins: Bins,
+    filters: MelFilters,
+}
+
+/// Which filters a [`Spectrum`] has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Bands {
+    pub(super) scale: MelScale,
+    /// From where to where, in hertz.
+    pub(super) range: (f64, f64),
+    pub(super) count: usize,
+}
+
+/// A [`Spectrum`] with the room that it works in.
+#[derive(Debug)]
+pub(super) struct Analysis<'a> {
+    spectrum: &'a Spectrum,
+    samples: Vec<f64>,
+    bins: Vec<Complex<f64>>,
+    strengths: Vec<f64>,
+    scratch: Vec<Complex<f64>>,
+}
+
+impl Spectrum {
+    /// Frames as long as `window`, behind which there are zeros to the `length` of the transform.
+    pub(super) fn new(window: Vec<f64>, length: usize, rate: u32, bins: Bins, bands: Bands) -> Self {
+        let transform = RealFftPlanner::new().plan_fft_forward(length.max(window.len()));
+        let filters = MelFilters::new(bands.scale, bands.range, bands.count, (transform.complex_len(), rate));
+        Self { transform, window, bins, filters }
+    }
+
+    /// Returns the length of a frame.
+    pub(super) fn frame(&self) -> usize {
+        self.window.len()
+    }
+
+    /// Returns the number of bands.
+    pub(super) fn bands(&self) -> usize {
+        self.filters.len()
+    }
+
+    /// Returns the window.
+    pub(super) fn window(&self) -> &[f64] {
+        &self.window
+    }
+
+    /// Returns the filters as a matrix, and how many rows it has.
+    pub(super) fn filters(&self) -> (usize, Vec<f32>) {
+        let bins = self.transform.complex_len();
+        (bins, self.filters.matrix(bins))
+    }
+
+    /// Returns room to work in.
+    pub(super) fn analysis(&self) -> Analysis<'_> {
+        Analysis {
+            spectrum: self,
+            samples: self.transform.make_input_vec(),
+            bins: self.transform.make_output_vec(),
+            strengths: vec![0.0; self.transform.complex_len()],
+            scratch: self.transform.make_scratch_vec(),
+        }
+    }
+}
+
+impl fmt::Debug for Spectrum {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { transform, window, bins, filters } = self;
+        let (length, frame, bands) = (transform.len(), window.len(), filters.len());
+        write!(formatter, "Spectrum({frame} samples in {length}, {bins:?}, {bands} bands)")
+    }
+}
+
+impl Analysis<'_> {
+    /// Returns the energy of each band of a frame.
+    pub(super) fn energies(&mut self, frame: &[f64]) -> impl Iterator<Item = f64> + '_ {
+        self.samples.fill(0.0);
+        let windowed = frame.iter().zip(&self.spectrum.window).map(|(sample, weight)| sample * weight);
+        self.samples.iter_mut().zip(windowed).for_each(|(place, sample)| *place = sample);
+        let Self { spectrum, samples, bins, strengths, scratch } = self;
+        // It fails for room of another length alone, and the room is the transform's own.
+        if spectrum.transform.process_with_scratch(samples, bins, scratch).is_err() {
+            bins.fill(Complex::default());
+        }
+        let strength = |bin: &Complex<f64>| match spectrum.bins {
+            Bins::Magnitude => bin.norm_sqr().sqrt(),
+            Bins::Power => bin.norm_sqr(),
+        };
+        strengths.iter_mut().zip(bins.iter()).for_each(|(place, bin)| *place = strength(bin));
+        spectrum.filters.weigh(strengths)
+    }
+}

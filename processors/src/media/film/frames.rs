@@ -1,0 +1,42 @@
+//! The frames of a film that are taken, and when each is shown.
+
+use alloquy_core::Media;
+
+/// Frames with their times in seconds.
+#[derive(Debug)]
+pub(super) struct Frames<'a> {
+    frames: Vec<(&'a Media, f64)>,
+}
+
+impl<'a> Frames<'a> {
+    /// Takes at most `most` frames, spread evenly. Those that do not say when they are shown follow each other at `rate`.
+    pub(super) fn new(all: &'a [Media], most: usize, rate: f64) -> Self {
+        let taken = all.len().min(most.max(1));
+        let frame = |index: usize| {
+            let index = index * all.len() / taken;
+            let frame = all.get(index)?;
+            let time = frame.time().map_or(index as f64 / rate, |time| time.as_secs_f64());
+            Some((frame, time))
+        };
+        Self { frames: (0..taken).filter_map(frame).collect() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'a Media, f64)> {
+        self.frames.iter().copied()
+    }
+
+    /// The frames in groups; the last may be smaller.
+    pub(super) fn groups(&self, length: usize) -> impl Iterator<Item = &[(&'a Media, f64)]> {
+        self.frames.chunks(length.max(1))
+    }
+
+    /// How many seconds lie between two frames, by the time between the first and the last.
+    pub(super) fn interval(&self) -> Option<f64> {
+        let span = self.frames.last()?.1 - self.frames.first()?.1;
+        (span > 0.0).then(|| span / (self.frames.len() - 1) as f64)
+    }
+}

@@ -1,0 +1,122 @@
+//! Gemma 3: every picture is stretched to a square; with pan and scan, crops of wide and tall ones follow.
+//!
+//! Constants: `Gemma3ImageProcessor` and `Gemma3Processor` of transformers 5.23, and the published `preprocessor_config.json`.
+
+use alloquy_core::{MediaOutline, MediaPiece, MediaTensor, Result};
+
+use super::picture::{Area, Picture, Size};
+use super::plan::{ImagePlan, ImageView};
+use super::resizing::Kernel;
+use super::rules::{self, Look, Rules, text};
+use super::values::{HALVES, Scaling, Table};
+use crate::media::description::Description;
+use crate::media::options::MediaOptions;
+
+const SIDE: usize = 896;
+const POSITIONS: usize = 256;
+
+#[derive(Debug)]
+struct Gemma3 {
+    size: Size,
+    positions: usize,
+    pan_and_scan: Option<PanAndScan>,
+    start: String,
+    soft: String,
+    end: String,
+}
+
+#[derive(Debug)]
+struct PanAndScan {
+    shortest: usize,
+    most: usize,
+    ratio: f64,
+}
+
+pub(super) fn look(model: &Description<'_>, options: &MediaOptions) -> Result<Look> {
+    let settings = model.images();
+    let side = model.number(&["/vision_config/image_size"]).unwrap_or(SIDE);
+    let pan_and_scan = PanAndScan {
+        shortest: settings.number_or(&["/pan_and_scan_min_crop_size"], 256)?,
+        most: settings.number_or(&["/pan_and_scan_max_num_crops"], 4)?,
+        ratio: settings.real("/pan_and_scan_min_ratio_to_activate").unwrap_or(1.2),
+    };
+    let said = options.pan_and_scan.or_else(|| settings.switch("/do_pan_and_scan"));
+    let positions = model.number(&["/mm_tokens_per_image"]);
+    let rules = Gemma3 {
+        size: Size::new(
+            settings.number_or(&["/size/width"], side)?,
+            settings.number_or(&["/size/height"], side)?,
+        ),
+        positions: positions.map_or_else(|| settings.number_or(&["/image_seq_length"], POSITIONS), Ok)?,
+        pan_and_scan: said.unwrap_or_default().then_some(pan_and_scan),
+        start: model.token(&["/boi_token_index"], "<start_of_image>"),
+        soft: model.token(&["/image_token_index", "/image_token_id"], "<image_soft_token>"),
+        end: model.token(&["/eoi_token_index"], "<end_of_image>"),
+    };
+    let kernel = rules::kernel(&settings, Kernel::Bilinear)?;
+    Ok(Look { rules: Box::new(rules), kernel, scaling: Scaling::of(&settings, Some(HALVES))? })
+}
+
+impl Rules for Gemma3 {
+    fn plan(&self, size: Size) -> Result<ImagePlan> {
+        let crops = self.pan_and_scan.as_ref().map(|crops| crops.of(size)).unwrap_or_default();
+        let parts = std::iter::once(size.whole()).chain(crops);
+        let views = parts.map(|part| ImageView::stretched(part, self.size)).collect();
+        Ok(ImagePlan { views, uncapped: None })
+    }
+
+    fn outline(&self, plan: &ImagePlan) -> MediaOutline {
+        let crops = plan.views.len().saturating_sub(1);
+        let mut pieces = Vec::new();
+        if crops > 0 {
+            pieces.push(text("Here is the original image "));
+        }
+        pieces.extend(self.picture());
+        for crop in 0..crops {
+            let first = " and here are some crops to help you see better ";
+            pieces.push(text(if crop == 0 { first } else { " " }));
+            pieces.extend(self.picture());
+        }
+        rules::outline(pieces)
+    }
+
+    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
+        Ok(vec![rules::pixel_values(pictures, table)])
+    }
+}
+
+impl Gemma3 {
+    fn picture(&self) -> [MediaPiece; 3] {
+        [
+            text(format!("\n\n{}", self.start)),
+            MediaPiece::positions(&self.soft, self.positions),
+            text(format!("{}\n\n", self.end)),
+        ]
+    }
+}
+
+impl PanAndScan {
+    /// The crops of a picture, from left to right or from top to bottom; none of one that is nearly square or too small.
+    fn of(&self, size: Size) -> Vec<Area> {
+        let (long, short) = (size.longest(), size.shortest());
+        let ratio = long as f64 / short as f64;
+        if ratio < self.ratio {
+            return Vec::new();
+        }
+        let fitting = (long / self.shortest).min((ratio + 0.5).floor() as usize);
+        let count = fitting.max(2).min(self.most);
+        let length = long.div_ceil(count);
+        if length.min(short) < self.shortest {
+            return Vec::new();
+        }
+        let lies = size.width >= size.height;
+        let crop = |index: usize| {
+            let (start, length) = (index * length, length.min(long.saturating_sub(index * length)));
+            match lies {
+                true => Area { x: start, y: 0, width: length, height: short },
+                false => Area { x: 0, y: start, width: short, height: length },
+            }
+        };
+        (0..count).map(crop).filter(|area| area.size().pixels() > 0).collect()
+    }
+}

@@ -1,0 +1,206 @@
+//! Qwen2-VL, Qwen2.5-VL, Qwen2.5-Omni and Qwen3-VL: the proportions stay within bounds of pixels, patches lie in squares of four.
+//!
+//! Constants: `Qwen2VLImageProcessor` of transformers 5.23, and the published `preprocessor_config.json` of each model.
+
+use alloquy_core::{MediaGrid, MediaOutline, MediaPiece, MediaTensor, Result};
+
+use super::layout::Merged;
+use super::picture::{CHANNELS, Picture, Size};
+use super::plan::{ImagePlan, ImageView};
+use super::resizing::Kernel;
+use super::rules::{self, Look, Rules, floats, impossible, integers};
+use super::values::{CLIP, HALVES, Scaling, Table};
+use crate::media::description::{Description, Settings};
+use crate::media::options::MediaOptions;
+
+/// How many times longer one side may be than the other.
+const RATIO: usize = 200;
+
+/// Which of the generations a model is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Generation {
+    Two,
+    TwoAndAHalf,
+    Omni,
+    Three,
+}
+
+impl Generation {
+    pub(crate) fn patch(self) -> usize {
+        match self {
+            Self::Two | Self::TwoAndAHalf | Self::Omni => 14,
+            Self::Three => 16,
+        }
+    }
+
+    fn pixels(self) -> (usize, usize) {
+        match self {
+            Self::Two | Self::TwoAndAHalf | Self::Omni => (3_136, 12_845_056),
+            Self::Three => (65_536, 16_777_216),
+        }
+    }
+
+    pub(crate) fn scaling(self) -> ([f64; CHANNELS], [f64; CHANNELS]) {
+        match self {
+            Self::Two | Self::TwoAndAHalf | Self::Omni => CLIP,
+            Self::Three => HALVES,
+        }
+    }
+
+    /// The marks around pictures and films, and what stands for a position of one.
+    pub(crate) fn tokens(self) -> (&'static str, &'static str, &'static str, &'static str) {
+        match self {
+            Self::Omni => ("<|vision_bos|>", "<|IMAGE|>", "<|VIDEO|>", "<|vision_eos|>"),
+            Self::Two | Self::TwoAndAHalf | Self::Three => {
+                ("<|vision_start|>", "<|image_pad|>", "<|video_pad|>", "<|vision_end|>")
+            }
+        }
+    }
+}
+
+/// How a picture becomes patches, and how many pixels it may have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patching {
+    pub(crate) merged: Merged,
+    pub(crate) least: usize,
+    pub(crate) most: usize,
+}
+
+impl Patching {
+    /// What the settings say, otherwise the configuration of the encoder, otherwise the usual.
+    pub(crate) fn of(
+        model: &Description<'_>,
+        settings: &Settings<'_>,
+        patch: usize,
+        (least, most): (usize, usize),
+    ) -> Result<Self> {
+        let patch = model.number(&["/vision_config/patch_size", "/vision/patch_size"]).unwrap_or(patch);
+        let merge = model.number(&["/vision_config/spatial_merge_size", "/vision/spatial_merge_size"]);
+        let frames = model.number(&["/vision_config/temporal_patch_size"]);
+        let merged = Merged {
+            side: settings.number_or(&["/patch_size"], patch)?,
+            merge: settings.number_or(&["/merge_size"], merge.unwrap_or(2))?,
+            frames: settings.number_or(&["/temporal_patch_size"], frames.unwrap_or(2))?,
+        };
+        Ok(Self {
+            merged,
+            least: settings.number_or(&["/min_pixels", "/size/shortest_edge", "/size/min_pixels"], least)?,
+            most: settings.number_or(&["/max_pixels", "/size/longest_edge", "/size/max_pixels"], most)?,
+        })
+    }
+
+    /// How many pixels of a line become one position.
+    pub(crate) fn unit(&self) -> usize {
+        self.merged.side * self.merged.merge
+    }
+
+    /// The size of whole positions that is nearest, within the bounds.
+    pub(crate) fn size(&self, size: Size) -> Result<Size> {
+        fitted(size, self.unit(), (self.least, self.most))
+    }
+
+    /// How the positions of a picture of this size lie.
+    pub(crate) fn grid(&self, size: Size, time: usize, time_step: f64) -> MediaGrid {
+        let unit = self.unit();
+        MediaGrid { time, height: size.height / unit, width: size.width / unit, time_step }
+    }
+
+    /// The tensors of groups of frames.
+    pub(crate) fn tensors(
+        &self,
+        names: [&str; 2],
+        size: Size,
+        times: usize,
+        values: Vec<f32>,
+    ) -> Vec<MediaTensor> {
+        let Merged { side, frames, .. } = self.merged;
+        let (rows, columns) = (size.height / side, size.width / side);
+        let [pixels, grid] = names;
+        vec![
+            floats(pixels, &[times * rows * columns, CHANNELS * frames * side * side], values),
+            integers(grid, &[1, 3], vec![times as i64, rows as i64, columns as i64]),
+        ]
+    }
+}
+
+/// Rounds both sides to whole units, ties to even, and brings the area within bounds (`smart_resize`).
+pub(crate) fn fitted(size: Size, unit: usize, (least, most): (usize, usize)) -> Result<Size> {
+    check_ratio(size)?;
+    let sides = |by: &dyn Fn(f64) -> f64| {
+        Size::new(by(size.width as f64) as usize * unit, by(size.height as f64) as usize * unit)
+    };
+    let step = unit as f64;
+    let rounded = sides(&|side| (side / step).round_ties_even());
+    let area = size.pixels() as f64;
+    if rounded.pixels() > most {
+        let factor = (area / most as f64).sqrt();
+        return Ok(sides(&|side| (side / factor / step).floor().max(1.0)));
+    }
+    if rounded.pixels() < least {
+        let factor = (least as f64 / area).sqrt();
+        return Ok(sides(&|side| (side * factor / step).ceil()));
+    }
+    Ok(rounded)
+}
+
+pub(crate) fn check_ratio(size: Size) -> Result<()> {
+    if size.longest() <= size.shortest().saturating_mul(RATIO) {
+        return Ok(());
+    }
+    Err(impossible(format!(
+        "a picture of {size} has a side more than {RATIO} times longer than the other, which is what the model takes"
+    )))
+}
+
+#[derive(Debug)]
+struct Qwen {
+    patching: Patching,
+    cap: Option<usize>,
+    pad: String,
+}
+
+pub(super) fn look(model: &Description<'_>, options: &MediaOptions, generation: Generation) -> Result<Look> {
+    let settings = model.images();
+    let (_, pad, _, _) = generation.tokens();
+    let rules = Qwen {
+        patching: Patching::of(model, &settings, generation.patch(), generation.pixels())?,
+        cap: options.pixel_cap,
+        pad: model.token(&["/image_token_id"], pad),
+    };
+    let kernel = rules::kernel(&settings, Kernel::Bicubic)?;
+    Ok(Look { rules: Box::new(rules), kernel, scaling: Scaling::of(&settings, Some(generation.scaling()))? })
+}
+
+impl Rules for Qwen {
+    fn plan(&self, size: Size) -> Result<ImagePlan> {
+        let (wanted, taken) = (self.patching.size(size)?, self.patching.capped(self.cap).size(size)?);
+        let mut plan = ImagePlan::of(ImageView::stretched(size.whole(), taken));
+        plan.uncapped = (wanted != taken).then_some(wanted.pixels());
+        Ok(plan)
+    }
+
+    /// The marks around a picture are the template's.
+    fn outline(&self, plan: &ImagePlan) -> MediaOutline {
+        let grid = self.patching.grid(plan.size(), 1, 1.0);
+        let (count, token) = (grid.height * grid.width, self.pad.clone());
+        MediaOutline::of(MediaPiece::Positions { token, count, grid: Some(grid) })
+    }
+
+    fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
+        let size = pictures.first().map_or(Size::new(0, 0), Picture::size);
+        let mut values = Vec::new();
+        self.patching.merged.append(pictures, table, &mut values);
+        Ok(self.patching.tensors(["pixel_values", "image_grid_thw"], size, 1, values))
+    }
+}
+
+impl Patching {
+    /// The same with fewer pixels, where the cap is below what is allowed.
+    pub(crate) fn capped(mut self, cap: Option<usize>) -> Self {
+        let unit = self.unit() * self.unit();
+        let cap = cap.unwrap_or(usize::MAX).max(unit);
+        self.most = self.most.min(cap);
+        self.least = self.least.min(cap);
+        self
+    }
+}

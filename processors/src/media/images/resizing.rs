@@ -1,0 +1,111 @@
+//! Pictures change their size exactly as torchvision's or Pillow's do. Knows no model.
+
+mod integer;
+mod kernel;
+mod taps;
+
+use std::borrow::Cow;
+
+use alloquy_core::{Error, ErrorKind, Result};
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions};
+
+pub(crate) use kernel::Kernel;
+
+use self::integer::{Arithmetic, Source};
+use super::picture::{CHANNELS, Picture, Size};
+use super::plan::ImageView;
+use crate::media::options::ImageBackend;
+
+/// How many bytes may stand between the two passes before the picture goes through in bands.
+const BETWEEN: usize = 256 << 20;
+
+/// How many times larger than what is cut out of it a picture may become before only that is computed.
+const WASTE: usize = 4;
+
+/// Stretches parts of pictures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resizer {
+    pub(crate) backend: ImageBackend,
+    pub(crate) kernel: Kernel,
+}
+
+impl Resizer {
+    /// Returns what a view cuts out of a picture.
+    pub(crate) fn windows(&self, picture: &Picture, view: &ImageView) -> Result<Vec<Picture>> {
+        let part = part(picture, view);
+        match self.backend {
+            ImageBackend::Torchvision if is_cheap_as_a_whole(view) => {
+                let stretched = match view.square {
+                    Some(colour) => self.stretched(&part.squared(colour), view.size)?,
+                    None => self.stretched(&part, view.size)?,
+                };
+                Ok(cut(stretched, view))
+            }
+            ImageBackend::Torchvision => Ok(self.exactly(&part, view, Arithmetic::Torchvision)),
+            ImageBackend::Pillow => Ok(self.exactly(&part, view, Arithmetic::Pillow)),
+        }
+    }
+
+    /// Width first, then height, each by itself: in one call the library goes the other way round.
+    fn stretched(&self, source: &Picture, size: Size) -> Result<Picture> {
+        let wide = Size::new(size.width, source.size().height);
+        match (source.size() == wide, wide == size) {
+            (true, true) => Ok(source.clone()),
+            (true, false) => self.pass(source, size),
+            (false, true) => self.pass(source, wide),
+            (false, false) => self.pass(&self.pass(source, wide)?, size),
+        }
+    }
+
+    fn pass(&self, source: &Picture, to: Size) -> Result<Picture> {
+        let from = source.size();
+        let view = ImageRef::new(from.width as u32, from.height as u32, source.bytes(), PixelType::U8x3)
+            .map_err(failed)?;
+        let mut stretched = Image::new(to.width as u32, to.height as u32, PixelType::U8x3);
+        let filter = match self.kernel {
+            Kernel::Bilinear => FilterType::Bilinear,
+            Kernel::Bicubic => FilterType::CatmullRom,
+        };
+        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).use_alpha(false);
+        fast_image_resize::Resizer::new().resize(&view, &mut stretched, &options).map_err(failed)?;
+        Ok(Picture::new(to, stretched.into_vec()))
+    }
+
+    /// Computes what is cut out and nothing else.
+    fn exactly(&self, part: &Picture, view: &ImageView, arithmetic: Arithmetic) -> Vec<Picture> {
+        let source = Source::new(part, view.square);
+        view.windows
+            .iter()
+            .map(|window| integer::resized(&source, view.size, *window, self.kernel, arithmetic))
+            .collect()
+    }
+}
+
+fn failed(source: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(ErrorKind::Backend, "a picture could not be resized").with_source(source)
+}
+
+fn part<'a>(picture: &'a Picture, view: &ImageView) -> Cow<'a, Picture> {
+    match view.part == picture.size().whole() {
+        true => Cow::Borrowed(picture),
+        false => Cow::Owned(picture.cut(view.part)),
+    }
+}
+
+fn cut(stretched: Picture, view: &ImageView) -> Vec<Picture> {
+    match view.windows.as_slice() {
+        [window] if *window == view.size.whole() => vec![stretched],
+        windows => windows.iter().map(|window| stretched.cut(*window)).collect(),
+    }
+}
+
+/// Says whether stretching everything costs about what is cut out of it, in memory too.
+fn is_cheap_as_a_whole(view: &ImageView) -> bool {
+    let wanted: usize = view.windows.iter().map(|window| window.size().pixels()).sum();
+    let source = view.source();
+    let between = view.size.width.saturating_mul(source.height).saturating_mul(CHANNELS);
+    view.size.pixels() <= wanted.saturating_mul(WASTE)
+        && source.pixels() <= view.part.size().pixels().saturating_mul(WASTE)
+        && between <= BETWEEN
+}
