@@ -85,7 +85,9 @@ impl MediaArguments {
 pub(crate) fn attached(kind: MediaKind, file: &Path) -> Result<Part> {
     let read = read_media(kind, file).map_err(|error| match (error.kind(), is_address(file)) {
         (ErrorKind::NotFound, true) => {
-            let message = format!("the {kind} {file:?} is an address, which is not fetched: download it and name the file");
+            let message = format!(
+                "the {kind} {file:?} is an address, which is not fetched: download it and name the file"
+            );
             Error::new(ErrorKind::Unsupported, message)
         }
         _ => error,
@@ -133,7 +135,9 @@ impl DocumentMedia {
 
 impl MediaSource for DocumentMedia {
     fn fetch(&self, kind: MediaKind, reference: MediaReference<'_>) -> Result<Media> {
-        let refused = |what: &str| Err(Error::new(ErrorKind::Unsupported, format!("the {kind} is {reference}, {what}")));
+        let refused = |what: &str| {
+            Err(Error::new(ErrorKind::Unsupported, format!("the {kind} is {reference}, {what}")))
+        };
         match (reference, &self.0) {
             (MediaReference::Path(path), Some(folder)) => folder.read(kind, path),
             (MediaReference::Path(_), None) => {
@@ -159,7 +163,8 @@ mod tests {
     #[test]
     fn pictures_and_sounds_keep_their_order() {
         let MediaArguments(named) = read(&["--image", "a", "--audio=b", "--image", "c"]);
-        let named: Vec<_> = named.iter().map(|(kind, file)| (kind.as_str(), file.to_str().unwrap())).collect();
+        let named: Vec<_> =
+            named.iter().map(|(kind, file)| (kind.as_str(), file.to_str().unwrap())).collect();
         assert_eq!(named, [("image", "a"), ("audio", "b"), ("image", "c")]);
         assert_eq!(read(&[]), MediaArguments::default());
     }
@@ -167,7 +172,8 @@ mod tests {
     #[test]
     fn media_stand_before_the_text() {
         let picture = || vec![MessagePart::from(Part::Image(Media::new("image/png", vec![1])))];
-        let kinds = |message: Message| message.parts.iter().map(|part| part.content.media_kind()).collect::<Vec<_>>();
+        let kinds =
+            |message: Message| message.parts.iter().map(|part| part.content.media_kind()).collect::<Vec<_>>();
         assert_eq!(kinds(said(picture(), "What?".into())), [Some(MediaKind::Image), None]);
         assert_eq!(kinds(said(picture(), String::new())), [Some(MediaKind::Image)]);
         assert_eq!(said(Vec::new(), "Hi".into()), Message::user("Hi"));

@@ -261,8 +261,17 @@ mod tests {
             let (interrupts, after_error) = (Interrupts::default(), AfterError::End);
             let (sampling, guidance) = (SamplingOptions::default(), Guidance::default());
             let attached = Vec::new();
-            let mut repl =
-                Repl { current, lines, printer, interrupts, notes, after_error, sampling, guidance, attached };
+            let mut repl = Repl {
+                current,
+                lines,
+                printer,
+                interrupts,
+                notes,
+                after_error,
+                sampling,
+                guidance,
+                attached,
+            };
             repl.run().await
         });
         let bytes = out.0.lock().unwrap().clone();

@@ -37,9 +37,8 @@ fn files_that_are_no_media_are_refused_before_a_model_is_loaded() {
 #[test]
 fn a_document_has_its_media_inside_of_one_folder() {
     let program = with_files();
-    let document = |path: &str| {
-        format!(r#"[{{"role": "user", "content": [{{"type": "image", "path": "{path}"}}]}}]"#)
-    };
+    let document =
+        |path: &str| format!(r#"[{{"role": "user", "content": [{{"type": "image", "path": "{path}"}}]}}]"#);
     let convert = ["convert", "--from", "litert", "--to", "aki"];
     let rooted = [&convert[..], &["--media-root", "."]].concat();
     let converted = program.run_with(&rooted, &document("cat.gif")).ok().out;

@@ -86,7 +86,8 @@ impl MediaFolder {
     /// Finds a file without links, or refuses a path that leads out.
     fn inside(&self, path: &str) -> Result<PathBuf> {
         let leads_out = || {
-            let message = format!("the path {path:?} leads out of the folder {:?}, which alone is read", self.root);
+            let message =
+                format!("the path {path:?} leads out of the folder {:?}, which alone is read", self.root);
             Error::new(ErrorKind::Invalid, message)
         };
         // Before the disk is asked: what is there outside is nobody's business.

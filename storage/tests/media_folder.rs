@@ -41,7 +41,8 @@ fn files_below_the_folder_are_read_and_say_what_they_are() {
 fn no_path_leads_out_and_none_tells_what_is_there() {
     let (all, folder) = folders();
     let outside = all.path().join("secret.gif").display().to_string();
-    for path in ["../secret.gif", "../nothing", "below/../../secret.gif", "/etc/passwd", "/nothing", &outside] {
+    for path in ["../secret.gif", "../nothing", "below/../../secret.gif", "/etc/passwd", "/nothing", &outside]
+    {
         let error = refused(&folder, path);
         assert_eq!(error.kind(), ErrorKind::Invalid, "{path}");
         assert!(error.to_string().contains("leads out of the folder"), "{error}");
@@ -52,7 +53,8 @@ fn no_path_leads_out_and_none_tells_what_is_there() {
 #[test]
 fn no_link_leads_out() {
     let (all, folder) = folders();
-    let link = |from: &str, to: &Path| std::os::unix::fs::symlink(to, all.path().join("root").join(from)).unwrap();
+    let link =
+        |from: &str, to: &Path| std::os::unix::fs::symlink(to, all.path().join("root").join(from)).unwrap();
     link("out.gif", &all.path().join("secret.gif"));
     link("up", Path::new(".."));
     link("in.gif", Path::new("below/cat.gif"));
@@ -71,13 +73,16 @@ fn what_is_no_regular_file_or_too_large_is_refused_unread() {
     assert!(error.to_string().ends_with("has 16 bytes, of which media may have 15"), "{error}");
     assert!(folder.max_bytes(GIF.len() as u64).read(MediaKind::Image, "below/cat.gif").is_ok());
     #[cfg(unix)]
-    assert!(read_media(MediaKind::Image, "/dev/zero").unwrap_err().to_string().ends_with("is no regular file"));
+    assert!(
+        read_media(MediaKind::Image, "/dev/zero").unwrap_err().to_string().ends_with("is no regular file")
+    );
 }
 
 #[test]
 fn addresses_are_not_fetched() {
     let (_all, folder) = folders();
-    let error = folder.fetch(MediaKind::Image, MediaReference::Url("https://example.org/cat.gif")).unwrap_err();
+    let error =
+        folder.fetch(MediaKind::Image, MediaReference::Url("https://example.org/cat.gif")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("`MediaSource`"), "{error}");
     assert_eq!(MediaFolder::new("/nowhere").unwrap_err().kind(), ErrorKind::NotFound);

@@ -88,7 +88,9 @@ impl Ask {
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
         let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         let chat = current.begin(&question).await?;
-        let turn = chat.send(alloquy_core::Ask::from(media::said(attached, question)).sampling(sampling).guidance(guidance));
+        let turn = chat.send(
+            alloquy_core::Ask::from(media::said(attached, question)).sampling(sampling).guidance(guidance),
+        );
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
         match finished(&reply.reply)? {

@@ -5,8 +5,8 @@ use std::io::{IsTerminal, stdout};
 
 use alloquy_core::formats::Dialect;
 use alloquy_core::{
-    ConversationManager as _, Ending, Error, ErrorKind, InjectionPolicy, PlacedMedia, PreparedPrompt, PromptPart,
-    Request, Role, Unit,
+    ConversationManager as _, Ending, Error, ErrorKind, InjectionPolicy, PlacedMedia, PreparedPrompt,
+    PromptPart, Request, Role, Unit,
 };
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};

@@ -47,7 +47,8 @@ impl Template {
     /// Goes on with texts, whatever template the model has. Media stand in places that the family takes which claims none.
     pub(super) fn completion(model: &ModelInfo) -> Result<Self> {
         let template = CompletionTemplate::of(model)?;
-        let template = template.place("image", "<image>").place("audio", "<|audio|>").place("video", "<|video|>");
+        let template =
+            template.place("image", "<image>").place("audio", "<|audio|>").place("video", "<|video|>");
         Ok(Self::new(Arc::new(template), "completion"))
     }
 
