@@ -146,7 +146,7 @@ impl Layout {
             beside_embeddings: Vec::new(),
             deepstack: graph.deepstack(),
             attention_mask: graph.optional("attention_mask"),
-            position_ids: graph.positions(),
+            position_ids: graph.positions()?,
             token_type_ids: graph.optional("token_type_ids"),
             num_logits_to_keep: graph.optional("num_logits_to_keep"),
             use_cache_branch: graph.optional("use_cache_branch"),
@@ -258,16 +258,24 @@ impl Graph<'_> {
         Some(self.input_name(field)).filter(|name| find(self.inputs, name).is_some())
     }
 
-    fn positions(&self) -> Option<Positions> {
-        let name = self.optional("position_ids")?;
-        let shape = find(self.inputs, &name)?.dtype().tensor_shape()?;
-        let axes = match shape.to_vec().as_slice() {
-            &[axes, _, _] => usize::try_from(axes).unwrap_or(1),
+    fn positions(&self) -> Result<Option<Positions>> {
+        let Some(name) = self.optional("position_ids") else { return Ok(None) };
+        let Some(input) = find(self.inputs, &name) else { return Ok(None) };
+        let axes = match *tensor(input)?.1 {
+            [axes, _, _] if axes > 0 => usize::try_from(axes).unwrap_or(1),
+            [_, _, last] if last > 0 => {
+                let given = input.dtype();
+                return Err(unsupported(format!(
+                    "the graph takes {name} as {given}, only with its axes first"
+                )));
+            }
+            // Time, height and width.
+            [_, _, _] => 3,
             _ => 1,
         };
         let family = self.description.text(&[("config.json", "/model_type")]);
         let from_one = family.is_some_and(|family| COUNTED_FROM_ONE.contains(&family));
-        Some(Positions { name, first: usize::from(from_one), axes })
+        Ok(Some(Positions { name, first: usize::from(from_one), axes }))
     }
 
     fn vocabulary(&self, logits: &str) -> Result<usize> {

@@ -26,10 +26,20 @@ use crate::{ErrorKind, Result};
 /// # Panics
 /// When a law is broken, with a sentence that says which.
 pub fn all(engine: &dyn Engine, prompt: &[TokenId], tolerance: f32) {
+    let units: Vec<_> = prompt.iter().copied().map(Unit::Token).collect();
+    all_units(engine, &units, tolerance);
+}
+
+/// As [`all`], feeding a prompt that may hold media: at least 9 units, of which twice the positions must fit into the context.
+///
+/// # Panics
+/// When a law is broken, with a sentence that says which.
+pub fn all_units(engine: &dyn Engine, prompt: &[Unit], tolerance: f32) {
     let context = engine.model().context_length;
-    assert!(prompt.len() >= 9, "the laws need a prompt of at least 9 tokens, not {}", prompt.len());
-    assert!(prompt.len() * 2 <= context, "twice the prompt must fit into the context of {context}");
-    let laws = Laws { engine, units: prompt.iter().copied().map(Unit::Token).collect(), tolerance };
+    assert!(prompt.len() >= 9, "the laws need a prompt of at least 9 units, not {}", prompt.len());
+    let positions: usize = prompt.iter().map(|unit| checked(engine.positions(unit))).sum();
+    assert!(positions * 2 <= context, "twice the prompt must fit into the context of {context}");
+    let laws = Laws { engine, units: prompt.to_vec(), tolerance };
     laws.a_session_starts_empty();
     laws.forward_gives_a_logit_for_every_token();
     laws.chunks_change_nothing();

@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::formats::MediaKind;
 use crate::media::Media;
 use crate::media_processor::{MediaOutline, MediaPiece};
-use crate::processor::PromptPart;
+use crate::processor::{PromptPart, PromptSource};
 use crate::prompt::{Prompt, Unit};
 use crate::tokenizer::SpecialToken;
 use crate::{Error, ErrorKind, Result};
@@ -66,6 +66,13 @@ impl Known {
         })?;
         engine.tokenizer().specials().iter().find(|special| special.text == *text).cloned()
     }
+}
+
+/// Refuses media of kinds that the model does not take, before a template has to find a place for them.
+pub(super) fn check(engine: &dyn Engine, source: PromptSource<'_>) -> Result<()> {
+    let messages = source.preface.messages.iter().chain(source.path);
+    let mut media = messages.flat_map(|message| &message.parts).filter_map(|part| part.content.shown());
+    media.try_for_each(|media| taken(engine, &media).map(drop))
 }
 
 fn taken(engine: &dyn Engine, media: &Media) -> Result<MediaKind> {

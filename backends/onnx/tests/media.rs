@@ -1,0 +1,329 @@
+//! Models of pictures and sounds: what they say agrees across layouts, with a reference, and with the laws of sessions.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::print_stderr)] // a test may panic
+
+mod common;
+#[path = "media/odd.rs"]
+mod odd;
+#[path = "media/tiny.rs"]
+mod tiny;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use alloquy_core::{
+    CacheReport, Cancel, Engine, ErrorKind, Generation, Generator, Media, ModelInfo, Prompt, Sampler,
+    SamplingOptions, TokenId, Unit, laws,
+};
+use alloquy_onnx::{ModelFiles, OnnxEngine};
+use common::{continued, models, units};
+use futures::StreamExt;
+use odd::Odd;
+use serde::Deserialize;
+use tiny::{Family, MODELS, Tiny, around, picture, sound};
+
+/// The same weights in both layouts.
+const PAIRS: [(usize, usize); 2] = [(3, 4), (5, 6)];
+
+fn logits(engine: &OnnxEngine, units: &[Unit]) -> Vec<f32> {
+    engine.open().unwrap().forward(units, &Cancel::default()).unwrap().to_vec()
+}
+
+fn distance(left: &[f32], right: &[f32]) -> f32 {
+    assert_eq!(left.len(), right.len());
+    left.iter().zip(right).map(|(left, right)| (left - right).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn every_model_sees_pictures_and_hears_sounds_and_encodes_each_once() {
+    let Some(models) = models() else { return };
+    let positions = |family| match family {
+        Family::Gemma3 => vec![(picture as fn(u8) -> Media, 4)],
+        Family::Gemma3n => vec![(sound as fn(u8) -> Media, 7), (picture, 256)],
+        Family::Qwen25 | Family::Qwen3 => vec![(picture as fn(u8) -> Media, 6)],
+    };
+    for model in MODELS {
+        let engine = model.load(&models);
+        for (kind, count) in positions(model.family) {
+            let (one, other) = (around(kind(1)), around(kind(2)));
+            assert_eq!(engine.positions(&one[12]).unwrap(), count, "{}", model.folder);
+            let seen = [&one, &other, &one].map(|units| logits(&engine, units));
+            assert!(distance(&seen[0], &seen[1]) > 1e-4, "{} sees no difference", model.folder);
+            assert_eq!(seen[0], seen[2], "{}", model.folder);
+        }
+        let (statistics, kinds) = (engine.media_statistics(), positions(model.family).len() as u64);
+        assert_eq!((statistics.misses, statistics.hits), (2 * kinds, kinds), "{}", model.folder);
+        assert_eq!((statistics.kept, statistics.unfilled), (2 * kinds as usize, 0), "{}", model.folder);
+        assert!(statistics.bytes > 0);
+    }
+}
+
+#[test]
+fn the_laws_of_sessions_hold_with_media() {
+    let Some(models) = models() else { return };
+    for model in MODELS {
+        eprintln!("{}", model.folder);
+        laws::session::all_units(&model.load(&models), &around(model.media(1)), 1e-4);
+    }
+}
+
+#[test]
+fn two_pictures_one_of_them_first_obey_the_laws() {
+    let Some(models) = models() else { return };
+    for model in [MODELS[1], MODELS[3], MODELS[4]] {
+        let two = [&[Unit::Media(model.media(3))], &around(model.media(1))[4..20]].concat();
+        laws::session::all_units(&model.load(&models), &two, 1e-4);
+    }
+}
+
+#[test]
+fn both_layouts_of_the_same_weights_agree() {
+    let Some(models) = models() else { return };
+    for (left, right) in PAIRS {
+        let [left, right] = [left, right].map(|index| MODELS[index].load(&models));
+        for units in [around(picture(1)), around(picture(2)), around(picture(1)).split_off(13)] {
+            let differs = distance(&logits(&left, &units), &logits(&right, &units));
+            assert!(differs < 1e-4, "{} and {}: {differs}", left.model().name, right.model().name);
+        }
+    }
+}
+
+#[test]
+fn media_longer_than_a_chunk_are_computed_in_several() {
+    let Some(models) = models() else { return };
+    for model in MODELS {
+        let short = model.builder(&models).prefill_chunk(4).load().unwrap();
+        let units = around(model.media(1));
+        let differs = distance(&logits(&model.load(&models), &units), &logits(&short, &units));
+        assert!(differs < 1e-4, "{}: {differs}", model.folder);
+    }
+}
+
+/// What of a prompt had been computed before.
+fn reused(generator: &Generator, units: &[Unit]) -> CacheReport {
+    let sampler = Sampler::new(&SamplingOptions::default()).unwrap();
+    let stream = generator.generate(Prompt { units: units.to_vec() }, sampler, 1);
+    let events = pollster::block_on(stream.collect::<Vec<_>>());
+    let report = |event| match event {
+        Ok(Generation::Prefilled(report)) => Some(report),
+        Ok(_) => None,
+        Err(error) => panic!("{error:#}"),
+    };
+    events.into_iter().find_map(report).unwrap()
+}
+
+#[test]
+fn a_second_turn_forwards_what_is_new_and_another_picture_all_from_there() {
+    let Some(models) = models() else { return };
+    for model in [MODELS[1], MODELS[3]] {
+        let engine = Arc::new(model.load(&models));
+        let generator = Generator::spawn(Arc::clone(&engine) as Arc<dyn Engine>, 2).unwrap();
+        let first = around(picture(1));
+        assert_eq!(reused(&generator, &first).forwarded, 25, "{}", model.folder);
+        let second = [first.clone(), units(&[60, 61, 62, 63, 64])].concat();
+        let report = reused(&generator, &second);
+        assert_eq!((report.reused, report.forwarded), (25, 5), "{}", model.folder);
+        let mut other = second.clone();
+        other[12] = Unit::Media(picture(2));
+        let report = reused(&generator, &other);
+        assert_eq!((report.reused, report.forwarded), (12, 18), "{}", model.folder);
+        reused(&generator, &[second, units(&[65])].concat());
+        assert_eq!(engine.media_statistics().misses, 2, "{}", model.folder);
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Reference {
+    folders: Vec<String>,
+    cases: Vec<Case>,
+}
+
+/// Tokens, media made of a seed, tokens, and what a reference implementation said then.
+#[derive(Debug, Deserialize)]
+struct Case {
+    before: Vec<TokenId>,
+    seeds: Vec<u8>,
+    after: Vec<TokenId>,
+    greedy_ids: Vec<TokenId>,
+    min_top2_gap: f32,
+    first_logits_0_8: Vec<f32>,
+}
+
+/// Those of `xtask/media/replies.py`.
+fn references() -> Vec<Reference> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/media");
+    let mut files: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    let read =
+        |path: &std::path::PathBuf| serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    files.iter().map(read).collect()
+}
+
+#[test]
+fn models_say_what_the_reference_says() {
+    let Some(models) = models() else { return };
+    for reference in references() {
+        for folder in &reference.folders {
+            let model = MODELS.iter().find(|model| model.folder == folder).unwrap();
+            let engine = model.load(&models);
+            for (index, case) in reference.cases.iter().enumerate() {
+                let media = case.seeds.iter().map(|seed| Unit::Media(model.media(*seed)));
+                let prompt: Vec<_> =
+                    units(&case.before).into_iter().chain(media).chain(units(&case.after)).collect();
+                let mut session = engine.open().unwrap();
+                let first = session.forward(&prompt, &Cancel::default()).unwrap().to_vec();
+                let differs = distance(&first[..case.first_logits_0_8.len()], &case.first_logits_0_8);
+                assert!(differs < 1e-4, "{folder}, case {index}: {differs}");
+                let said = continued(session.as_mut(), first, case.greedy_ids.len());
+                assert_eq!(said, case.greedy_ids, "{folder}, case {index}, gap {}", case.min_top2_gap);
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_processor_a_model_of_pictures_talks_text() {
+    let Some(models) = models() else { return };
+    let text = units(&(20..40).collect::<Vec<_>>());
+    for model in MODELS {
+        let without = OnnxEngine::builder(models.join(model.folder)).threads(1).load().unwrap();
+        assert!(without.media().is_none());
+        assert_eq!(logits(&without, &text), logits(&model.load(&models), &text), "{}", model.folder);
+        let picture = Unit::Media(picture(1));
+        let mut session = without.open().unwrap();
+        let refused = session.forward(std::slice::from_ref(&picture), &Cancel::default()).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Unsupported);
+        assert_eq!(without.positions(&picture).unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(without.media_statistics(), Default::default());
+    }
+}
+
+#[test]
+fn a_processor_is_chosen_by_what_the_model_says_of_itself() {
+    let Some(models) = models() else { return };
+    let choose = |model: &ModelInfo| {
+        assert_eq!(model.model_type.as_deref(), Some("gemma3"));
+        Ok(Some(Arc::new(Family::Gemma3) as Arc<dyn alloquy_core::MediaProcessor>))
+    };
+    let chosen = OnnxEngine::builder(models.join(MODELS[1].folder)).media_from(choose).load().unwrap();
+    assert_eq!(chosen.media().unwrap().kinds().len(), 1);
+    let refused = |_: &ModelInfo| Err(alloquy_core::Error::new(ErrorKind::Model, "no such model"));
+    let error = OnnxEngine::builder(models.join(MODELS[1].folder)).media_from(refused).load().unwrap_err();
+    assert_eq!(error.to_string(), "no such model");
+    let text = OnnxEngine::builder(models.join("tiny/genai-qwen3-fp32")).media(Arc::new(Family::Gemma3));
+    assert!(text.load().unwrap().media().is_none());
+}
+
+#[test]
+fn what_does_not_fit_is_said_in_one_sentence() {
+    let Some(models) = models() else { return };
+    let cases = [
+        (
+            Odd::Name("input_features"),
+            ErrorKind::Unsupported,
+            "just what the processor gives, input_features: vision_encoder.onnx takes pixel_values",
+        ),
+        (Odd::Count(5), ErrorKind::Model, "the encoder gave 4 features for 5 positions"),
+        (Odd::Count(3), ErrorKind::Model, "the encoder gave 4 features for 3 positions"),
+        (Odd::Token, ErrorKind::Model, "no token \"<no such token>\" for media to stand at"),
+        (Odd::Shape, ErrorKind::Model, "pixel_values as f32 [3, 56, 56], and vision_encoder.onnx takes"),
+        (Odd::Nothing, ErrorKind::Invalid, "no position stands"),
+    ];
+    for (odd, kind, said) in cases {
+        let engine = OnnxEngine::builder(models.join(MODELS[1].folder)).media(Arc::new(odd)).load().unwrap();
+        let mut session = engine.open().unwrap();
+        let error = session.forward(&around(picture(1)), &Cancel::default()).unwrap_err();
+        assert_eq!(error.kind(), kind, "{odd:?}: {error:#}");
+        assert!(error.to_string().contains(said), "{odd:?}: {error:#}");
+    }
+    let named = Odd::Name("pixel_values_videos");
+    let engine = OnnxEngine::builder(models.join(MODELS[1].folder)).media(Arc::new(named)).load().unwrap();
+    assert_eq!(logits(&engine, &around(picture(1))), logits(&MODELS[1].load(&models), &around(picture(1))));
+}
+
+#[test]
+fn texts_between_positions_are_positions_too() {
+    let Some(models) = models() else { return };
+    for model in [MODELS[0], MODELS[1]] {
+        let builder = OnnxEngine::builder(models.join(model.folder));
+        let engine = builder.media(Arc::new(Odd::Halves)).load().unwrap();
+        let halves = around(picture(1));
+        assert_eq!(engine.positions(&halves[12]).unwrap(), 5);
+        assert!(distance(&logits(&engine, &halves), &logits(&model.load(&models), &halves)) > 1e-4);
+        laws::session::all_units(&engine, &halves, 1e-4);
+    }
+}
+
+#[test]
+fn what_was_encoded_is_kept_as_far_as_there_is_room() {
+    let Some(models) = models() else { return };
+    // Four features of 64 numbers of 4 bytes each.
+    for (room, misses, kept) in [(0, 4, 0), (1024, 4, 1), (2048, 2, 2)] {
+        let engine = MODELS[1].builder(&models).media_cache(room).load().unwrap();
+        for seed in [1, 2, 1, 2] {
+            logits(&engine, &around(picture(seed)));
+        }
+        let statistics = engine.media_statistics();
+        assert_eq!((statistics.misses, statistics.hits, statistics.kept), (misses, 4 - misses, kept));
+        assert_eq!(statistics.bytes, kept * 1024);
+    }
+}
+
+#[test]
+fn a_state_is_restored_without_the_bytes_of_its_media() {
+    let Some(models) = models() else { return };
+    for model in [MODELS[1], MODELS[3]] {
+        let prompt = around(model.media(1));
+        let (mut state, writer) = (Vec::new(), model.load(&models));
+        let mut session = writer.open().unwrap();
+        session.forward(&prompt, &Cancel::default()).unwrap();
+        session.snapshot(prompt.len(), &mut state).unwrap();
+        let wanted = session.forward(&[Unit::Token(60)], &Cancel::default()).unwrap().to_vec();
+        let Unit::Media(media) = &prompt[12] else { unreachable!() };
+        let known: Media = serde_json::from_str(&serde_json::to_string(media).unwrap()).unwrap();
+        let mut prompt = prompt.clone();
+        prompt[12] = Unit::Media(known);
+        let reader = model.load(&models);
+        let mut session = reader.open().unwrap();
+        session.restore(&prompt, &state).unwrap();
+        assert_eq!(session.forward(&[Unit::Token(60)], &Cancel::default()).unwrap(), wanted);
+        assert_eq!(reader.media_statistics().misses, 0);
+    }
+}
+
+/// The files of a model in memory, with one of them changed.
+fn in_memory(models: &Path, model: Tiny, change: impl Fn(&str, &mut Vec<u8>)) -> OnnxEngine {
+    let folder = models.join(model.folder);
+    let mut files = ModelFiles::new("tiny");
+    for folder in [folder.clone(), folder.join("onnx")] {
+        for entry in folder.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_file() {
+                let name = entry.file_name().unwrap().to_str().unwrap();
+                let mut bytes = std::fs::read(&entry).unwrap();
+                change(name, &mut bytes);
+                files = files.file(name, bytes);
+            }
+        }
+    }
+    OnnxEngine::of_files(files).threads(1).media(Arc::new(model.family)).load().unwrap()
+}
+
+#[test]
+fn a_model_in_memory_is_the_same_and_another_encoder_or_embedding_makes_another_model() {
+    let Some(models) = models() else { return };
+    let (model, units) = (MODELS[1], around(picture(1)));
+    let same = in_memory(&models, model, |_, _| {});
+    assert_eq!(logits(&same, &units), logits(&model.load(&models), &units));
+    assert_eq!(same.identity(), model.load(&models).identity());
+    for changed in ["vision_encoder.onnx", "embed_tokens.onnx", "decoder_model_merged.onnx"] {
+        // What a graph says of itself stands in its first bytes, and is nothing that it does.
+        let other = in_memory(&models, model, |name, bytes| {
+            let place = bytes.windows(7).position(|window| window == b"pytorch");
+            if let Some(place) = place.filter(|_| name == changed) {
+                bytes[place] = b'q';
+            }
+        });
+        assert_ne!(other.identity(), same.identity(), "{changed}");
+    }
+}

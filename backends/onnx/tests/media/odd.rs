@@ -1,0 +1,53 @@
+//! Processors that do not fit their model, or stand for more than one stretch of positions.
+
+use alloquy_core::formats::MediaKind;
+use alloquy_core::{Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result};
+
+use super::tiny::Family;
+
+/// What is odd about a processor of Gemma 3.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Odd {
+    /// Another name for its tensor.
+    Name(&'static str),
+    /// Another number of positions.
+    Count(usize),
+    /// A token that the tokenizer does not have.
+    Token,
+    /// A tensor of another shape.
+    Shape,
+    /// No position at all.
+    Nothing,
+    /// Two halves, with a text between them.
+    Halves,
+}
+
+impl MediaProcessor for Odd {
+    fn kinds(&self) -> &[MediaKind] {
+        &[MediaKind::Image]
+    }
+
+    fn outline(&self, media: &Media) -> Result<MediaOutline> {
+        let soft = |count| MediaPiece::positions("<image_soft_token>", count);
+        match self {
+            Self::Count(count) => Ok(MediaOutline::of(soft(*count))),
+            Self::Token => Ok(MediaOutline::of(MediaPiece::positions("<no such token>", 4))),
+            Self::Nothing => Ok(MediaOutline::default()),
+            Self::Halves => {
+                let pieces = vec![soft(2), MediaPiece::Text("<start_of_image>".into()), soft(2)];
+                Ok(MediaOutline { pieces, ..MediaOutline::default() })
+            }
+            _ => Family::Gemma3.outline(media),
+        }
+    }
+
+    fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>> {
+        let mut tensors = Family::Gemma3.tensors(media)?;
+        match self {
+            Self::Name(name) => tensors[0].name = (*name).to_owned(),
+            Self::Shape => tensors[0].shape = vec![3, 56, 56],
+            _ => {}
+        }
+        Ok(tensors)
+    }
+}

@@ -1,0 +1,137 @@
+//! The tiny models that take media, and a processor that feeds them tensors of fixed sizes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use alloquy_core::formats::MediaKind;
+use alloquy_core::{
+    Media, MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result, TensorData, Unit,
+};
+use alloquy_onnx::{OnnxEngine, OnnxEngineBuilder};
+
+/// One model in one layout.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tiny {
+    pub(crate) folder: &'static str,
+    pub(crate) family: Family,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Family {
+    Gemma3,
+    Gemma3n,
+    Qwen25,
+    Qwen3,
+}
+
+const fn tiny(folder: &'static str, family: Family) -> Tiny {
+    Tiny { folder, family }
+}
+
+pub(crate) const MODELS: [Tiny; 7] = [
+    tiny("tiny/genai-gemma3-vl-fp32", Family::Gemma3),
+    tiny("tiny/tjs-gemma3-vl", Family::Gemma3),
+    tiny("tiny/tjs-gemma3n", Family::Gemma3n),
+    tiny("tiny/genai-qwen2.5-vl-fp32", Family::Qwen25),
+    tiny("tiny/tjs-qwen2.5-vl", Family::Qwen25),
+    tiny("tiny/genai-qwen3-vl-fp32", Family::Qwen3),
+    tiny("tiny/tjs-qwen3-vl", Family::Qwen3),
+];
+
+impl Tiny {
+    pub(crate) fn builder(self, models: &Path) -> OnnxEngineBuilder {
+        OnnxEngine::builder(models.join(self.folder)).threads(1).media(Arc::new(self.family))
+    }
+
+    pub(crate) fn load(self, models: &Path) -> OnnxEngine {
+        self.builder(models).load().unwrap_or_else(|error| panic!("{}: {error:#}", self.folder))
+    }
+
+    /// A kind of media that it takes, the smaller one where there are two.
+    pub(crate) fn media(self, seed: u8) -> Media {
+        match self.family {
+            Family::Gemma3n => sound(seed),
+            _ => picture(seed),
+        }
+    }
+}
+
+pub(crate) fn picture(seed: u8) -> Media {
+    Media::new("image/test", vec![seed])
+}
+
+pub(crate) fn sound(seed: u8) -> Media {
+    Media::new("audio/test", vec![seed])
+}
+
+/// Twelve tokens, media, and twelve more tokens.
+pub(crate) fn around(media: Media) -> Vec<Unit> {
+    let tokens = |range: std::ops::Range<u32>| range.map(Unit::Token);
+    tokens(20..32).chain([Unit::Media(media)]).chain(tokens(40..52)).collect()
+}
+
+/// How many rows and columns of features the Qwen models are shown; twice as many patches.
+const ROWS: usize = 2;
+const COLUMNS: usize = 3;
+
+/// Numbers between -1 and 1 that the script of the reference makes too.
+pub(crate) fn numbers(seed: u8, count: usize) -> Vec<f32> {
+    let number = |index: usize| ((index * 7919 + usize::from(seed) * 104_729) % 2001) as f32;
+    (0..count).map(|index| number(index) / 1000.0 - 1.0).collect()
+}
+
+fn tensor(name: &str, shape: &[usize], seed: u8) -> MediaTensor {
+    let values = TensorData::F32(numbers(seed, shape.iter().product()));
+    MediaTensor { name: name.to_owned(), shape: shape.to_vec(), values }
+}
+
+impl Family {
+    fn patches(width: usize, seed: u8) -> Vec<MediaTensor> {
+        let grid = vec![1, 2 * ROWS as i64, 2 * COLUMNS as i64];
+        let grid =
+            MediaTensor { name: "image_grid_thw".into(), shape: vec![1, 3], values: TensorData::I64(grid) };
+        vec![tensor("pixel_values", &[4 * ROWS * COLUMNS, width], seed), grid]
+    }
+}
+
+impl MediaProcessor for Family {
+    fn kinds(&self) -> &[MediaKind] {
+        match self {
+            Family::Gemma3n => &[MediaKind::Image, MediaKind::Audio],
+            _ => &[MediaKind::Image],
+        }
+    }
+
+    fn outline(&self, media: &Media) -> Result<MediaOutline> {
+        let piece = match self {
+            Family::Gemma3 => MediaPiece::positions("<image_soft_token>", 4),
+            Family::Gemma3n if media.media_type() == "audio/test" => {
+                MediaPiece::positions("<audio_soft_token>", 7)
+            }
+            Family::Gemma3n => MediaPiece::positions("<image_soft_token>", 256),
+            Family::Qwen25 | Family::Qwen3 => MediaPiece::Positions {
+                token: "<|image_pad|>".into(),
+                count: ROWS * COLUMNS,
+                grid: Some(MediaGrid { time: 1, height: ROWS, width: COLUMNS, time_step: 1.0 }),
+            },
+        };
+        Ok(MediaOutline::of(piece))
+    }
+
+    fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>> {
+        let seed = media.bytes().expect("bytes")[0];
+        Ok(match self {
+            Family::Gemma3 => vec![tensor("pixel_values", &[1, 3, 56, 56], seed)],
+            Family::Gemma3n if media.media_type() == "audio/test" => {
+                // The tiny export takes the mask of its encoder as that has it: true is padding.
+                let mask = TensorData::Bool(vec![false; 97]);
+                let mask =
+                    MediaTensor { name: "input_features_mask".into(), shape: vec![1, 97], values: mask };
+                vec![tensor("input_features", &[1, 97, 128], seed), mask]
+            }
+            Family::Gemma3n => vec![tensor("pixel_values", &[1, 3, 768, 768], seed)],
+            Family::Qwen25 => Self::patches(1176, seed),
+            Family::Qwen3 => Self::patches(1536, seed),
+        })
+    }
+}

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""What transformers says to pictures, on the weights of tiny exports: greedy ids and first logits, as fixtures.
+
+    python xtask/media/replies.py MODELS backends/onnx/tests/fixtures/media
+
+MODELS is the folder of models that ALLOQUY_SHARED holds. The exports have random linear maps, and norms and biases that are
+one or zero, so a transformers model of the same configuration gets the linear maps in the order in which the graph applies
+them; that nothing else was trained is checked. Pictures are not decoded: pixels are numbers that the tests make too.
+
+Made: Gemma 3 in both layouts (whose decoders have different weights), Qwen2.5-VL and Qwen3-VL (both layouts, one model).
+Left out, because the exports leave it out: attention both ways among the positions of a picture (Gemma 3), and what pictures
+add behind the first layers (Qwen3-VL, "deepstack"). Not made: Gemma 3n. The vision tower of its export is a stand-in that
+transformers does not have, and its sound encoder and decoder were folded by the exporter beyond what the order of maps tells.
+"""
+
+import json
+import pathlib
+import sys
+
+import numpy
+import onnx
+import torch
+import transformers
+from onnx import numpy_helper
+
+GREEDY = 12
+# As in backends/onnx/tests/media/tiny.rs.
+ROWS, COLUMNS = 2, 3
+
+
+def weights(path):
+    """The linear maps of a graph in the order of their use, and everything else by name."""
+    model = onnx.load(str(path))
+    stored = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+    maps = []
+    for node in model.graph.node:
+        if node.op_type == "MatMul" and node.input[1] in stored:
+            maps.append((node.input[1], stored[node.input[1]]))
+    return maps, stored
+
+
+def put(parameter, values):
+    values = torch.from_numpy(numpy.array(values))
+    assert parameter.shape == values.shape, (parameter.shape, values.shape)
+    parameter.data.copy_(values)
+
+
+def untrained(model, gemma):
+    """Sets biases to zero and norms to one, as all of the exports have them."""
+    for name, parameter in model.named_parameters():
+        if parameter.ndim == 1:
+            is_norm = "norm" in name or ".ln_q." in name
+            centred = gemma and "vision_tower" not in name
+            one = 1.0 if is_norm and name.endswith("weight") and not centred else 0.0
+            parameter.data.fill_(one)
+
+
+def check_untrained(stored):
+    for name, values in stored.items():
+        if values.ndim == 1 and values.dtype == numpy.float32 and values.size in (32, 64, 128, 192, 256):
+            if "freq" not in name and "scale" not in name:
+                # SigLIP's biases start as noise of a millionth; each has a name of its own.
+                is_one = numpy.ptp(values) == 0 and values[0] == 1
+                assert is_one or abs(values).max() < 1e-5, (name, values[:4])
+
+
+def fill_decoder(model, path):
+    maps, stored = weights(path)
+    check_untrained(stored)
+    layers = model.model.language_model.layers
+    rest = [values for _, values in maps if min(values.shape) >= 16]
+    for layer in layers:
+        attention, feed = layer.self_attn, layer.mlp
+        order = [attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj]
+        for linear in order + [feed.gate_proj, feed.up_proj, feed.down_proj]:
+            put(linear.weight, rest.pop(0).T)
+    if rest:
+        # A parameter of its own: in one of the exports it is not the table of embeddings.
+        model.lm_head.weight = torch.nn.Parameter(torch.from_numpy(rest.pop(0).T.copy()))
+    assert not rest, [values.shape for values in rest]
+
+
+def fill_embeddings(model, path):
+    _, stored = weights(path)
+    table = [values for values in stored.values() if values.shape == (512, 64)]
+    assert len(table) == 1
+    put(model.get_input_embeddings().weight, table[0])
+
+
+def fill_gemma_vision(model, path):
+    maps, stored = weights(path)
+    check_untrained(stored)
+    tower = model.model.vision_tower
+    parts = dict(tower.named_parameters())
+    named = {name.split("vision_tower.")[-1]: values for name, values in stored.items()}
+    patch = next(name for name in parts if name.endswith("patch_embedding.weight"))
+    place = next(name for name in parts if name.endswith("position_embedding.weight"))
+    put(parts[patch], named["embeddings.patch_embedding.weight"])
+    put(parts[place], next(values for values in stored.values() if values.shape == (1, 16, 64))[0])
+    for name, parameter in parts.items():
+        if parameter.ndim == 1 and name.endswith("bias") and "mlp" in name:
+            put(parameter, named[name])
+    rest = [values for _, values in maps]
+    encoder = next(module for module in tower.modules() if hasattr(module, "layers"))
+    for layer in encoder.layers:
+        attention = layer.self_attn
+        order = [attention.q_proj, attention.k_proj, attention.v_proj, attention.out_proj]
+        for linear in order + [layer.mlp.fc1, layer.mlp.fc2]:
+            put(linear.weight, rest.pop(0).T)
+    put(model.model.multi_modal_projector.mm_input_projection_weight, rest.pop(0))
+    assert not rest
+
+
+def fill_qwen_vision(model, path):
+    _, stored = weights(path)
+    check_untrained(stored)
+    for name, parameter in model.model.visual.named_parameters():
+        values = stored.get(f"v.{name}")
+        if parameter.ndim > 1:
+            assert values is not None, name
+            put(parameter, values)
+
+
+def pixels(seed, shape):
+    index = numpy.arange(numpy.prod(shape), dtype=numpy.int64)
+    number = ((index * 7919 + seed * 104729) % 2001).astype(numpy.float32)
+    return torch.from_numpy((number / numpy.float32(1000) - numpy.float32(1)).reshape(shape))
+
+
+class Gemma3:
+    soft, count = 12, 4
+
+    @staticmethod
+    def inputs(seeds, _ids):
+        return {"pixel_values": torch.cat([pixels(seed, (1, 3, 56, 56)) for seed in seeds])}
+
+
+class Qwen:
+    soft, count = 15, ROWS * COLUMNS
+
+    def __init__(self, width):
+        self.width = width
+
+    def inputs(self, seeds, ids):
+        shown = [pixels(seed, (4 * ROWS * COLUMNS, self.width)) for seed in seeds]
+        grid = torch.tensor([[1, 2 * ROWS, 2 * COLUMNS]] * len(seeds))
+        types = (ids == self.soft).int()
+        return {"pixel_values": torch.cat(shown), "image_grid_thw": grid, "mm_token_type_ids": types}
+
+
+def prompt(family, case):
+    """Vision markers stand between pictures, or two would be taken for one stretch."""
+    shown = [token for _ in case["seeds"] for token in [family.soft] * family.count]
+    return case["before"] + shown + case["after"]
+
+
+def said(model, family, case):
+    ids, gaps, first, reply = prompt(family, case), [], None, []
+    for _ in range(GREEDY):
+        tensor = torch.tensor([ids])
+        inputs = family.inputs(case["seeds"], tensor)
+        with torch.no_grad():
+            logits = model(input_ids=tensor, use_cache=False, **inputs).logits[0, -1]
+        if first is None:
+            first = logits[:8].tolist()
+        best = torch.topk(logits, 2).values
+        gaps.append(float(best[0] - best[1]))
+        reply.append(int(logits.argmax()))
+        ids = ids + reply[-1:]
+    return {**case, "greedy_ids": reply, "min_top2_gap": min(gaps), "first_logits_0_8": first}
+
+
+CASES = [
+    {"before": list(range(20, 32)), "seeds": [1], "after": list(range(40, 52))},
+    {"before": [30, 31], "seeds": [2], "after": [200]},
+    {"before": [], "seeds": [3], "after": list(range(300, 340))},
+    {"before": list(range(100, 150)), "seeds": [4], "after": [33, 34, 35]},
+]
+
+
+def build(root, name, class_name):
+    configuration = transformers.AutoConfig.from_pretrained(root / f"tiny/tjs-{name}")
+    configuration._attn_implementation = "eager"
+    model = getattr(transformers, class_name)(configuration).float().eval()
+    untrained(model, name.startswith("gemma"))
+    fill_embeddings(model, root / f"tiny/tjs-{name}/onnx/embed_tokens.onnx")
+    return model
+
+
+def made(root):
+    """Yields the name of a fixture, the folders it holds for, a model and its family."""
+    for layout, decoder in [("tjs", "onnx/decoder_model_merged.onnx"), ("genai", "model.onnx")]:
+        folder = "tiny/tjs-gemma3-vl" if layout == "tjs" else "tiny/genai-gemma3-vl-fp32"
+        model = build(root, "gemma3-vl", "Gemma3ForConditionalGeneration")
+        fill_gemma_vision(model, root / "tiny/tjs-gemma3-vl/onnx/vision_encoder.onnx")
+        fill_decoder(model, root / folder / decoder)
+        yield f"gemma3-{layout}", [folder], model, Gemma3
+    classes = {"qwen2.5": "Qwen2_5_VLForConditionalGeneration", "qwen3": "Qwen3VLForConditionalGeneration"}
+    for name, class_name in classes.items():
+        model = build(root, f"{name}-vl", class_name)
+        fill_qwen_vision(model, root / f"tiny/tjs-{name}-vl/onnx/vision_encoder.onnx")
+        fill_decoder(model, root / f"tiny/tjs-{name}-vl/onnx/decoder_model_merged.onnx")
+        if name == "qwen3":
+            model.model.language_model._deepstack_process = lambda states, *_: states
+        folders = [f"tiny/tjs-{name}-vl", f"tiny/genai-{name}-vl-fp32"]
+        yield name, folders, model, Qwen(1176 if name == "qwen2.5" else 1536)
+
+
+def main():
+    root, into = map(pathlib.Path, sys.argv[1:])
+    for name, folders, model, family in made(root):
+        cases = [said(model, family, case) for case in CASES]
+        version = f"transformers {transformers.__version__}"
+        text = json.dumps({"made_by": version, "folders": folders, "cases": cases})
+        (into / f"{name}.json").write_text(text + "\n")
+        print(name, [(case["greedy_ids"], case["min_top2_gap"]) for case in cases])
+
+
+main()
