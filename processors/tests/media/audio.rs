@@ -67,7 +67,8 @@ impl Model {
     }
 
     fn processor_with(&self, options: AudioOptions) -> AudioProcessor {
-        let mut info = ModelInfo { model_type: Some(self.model_type.to_owned()), ..ModelInfo::default() };
+        let mut info = ModelInfo::default();
+        info.model_type = Some(self.model_type.to_owned());
         let config = r#"{"audio_config": {}, "thinker_config": {"audio_config": {}}}"#;
         info.files.insert("config.json".to_owned(), config.to_owned());
         info.files.insert("preprocessor_config.json".to_owned(), self.settings.to_owned());
