@@ -23,15 +23,19 @@ fn with_files() -> Program {
 #[test]
 fn files_that_are_no_media_are_refused_before_a_model_is_loaded() {
     let program = with_files();
-    let told = [
-        &["ask", "--image", "nowhere.png", "What?"][..],
-        &["ask", "--image", "letter.txt", "What?"],
-        &["ask", "--audio", "cat.gif", "What?"],
-        &["ask", "--image", ".", "What?"],
-        &["ask", "--image", "https://example.org/cat.png", "What?"],
-    ]
-    .map(|arguments| refused(&program, arguments, ""));
-    insta::assert_snapshot!(told.join("\n"));
+    for (arguments, expected) in [
+        (["ask", "--image", "nowhere.png", "What?"], "the file \"nowhere.png\" cannot be read"),
+        (
+            ["ask", "--image", "letter.txt", "What?"],
+            "the image does not begin as one of: image/png, image/jpeg",
+        ),
+        (["ask", "--audio", "cat.gif", "What?"], "the audio does not begin as one of: audio/wav"),
+        (["ask", "--image", ".", "What?"], "is no regular file"),
+        (["ask", "--image", "https://example.org/cat.png", "What?"], "download it and name the file"),
+    ] {
+        let told = refused(&program, &arguments, "");
+        assert!(told.contains(expected), "{told}");
+    }
 }
 
 #[test]
@@ -43,13 +47,16 @@ fn a_document_has_its_media_inside_of_one_folder() {
     let rooted = [&convert[..], &["--media-root", "."]].concat();
     let converted = program.run_with(&rooted, &document("cat.gif")).ok().out;
     assert!(converted.contains("data:image/gif;base64,R0lGODlhIGFuZCBzbyBvbg=="), "{converted}");
-    let told = [
-        refused(&program, &convert, &document("cat.gif")),
-        refused(&program, &rooted, &document("../cat.gif")),
-        refused(&program, &rooted, &document("letter.txt")),
-        refused(&program, &[&convert[..], &["--media-root", "nowhere"]].concat(), &document("cat.gif")),
-    ];
-    insta::assert_snapshot!(told.join("\n"));
+    let nowhere = [&convert[..], &["--media-root", "nowhere"]].concat();
+    for (arguments, path, expected) in [
+        (&convert[..], "cat.gif", "name the folder that it may come from with --media-root DIR"),
+        (&rooted[..], "../cat.gif", "leads out of the folder"),
+        (&rooted[..], "letter.txt", "does not begin as one of"),
+        (&nowhere[..], "cat.gif", "the folder of media \"nowhere\" cannot be opened"),
+    ] {
+        let told = refused(&program, arguments, &document(path));
+        assert!(told.contains(expected), "{told}");
+    }
 }
 
 #[test]
@@ -60,5 +67,5 @@ fn a_model_of_texts_says_that_it_is_one() {
     }
     let program = with_files();
     let told = refused(&program, &["ask", "--image", "cat.gif", "What?"], "");
-    insta::assert_snapshot!(told);
+    assert!(told.contains("takes no image; it takes: text"), "{told}");
 }
