@@ -37,15 +37,15 @@ enum Stretch {
 
 /// LLaVA 1.5, as Hugging Face or its makers published it.
 pub(super) fn llava(model: &Description<'_>) -> Result<Look> {
-    look(model, Usual { side: 336, patch: 14, scaling: CLIP })
+    look(model, &Usual { side: 336, patch: 14, scaling: CLIP })
 }
 
 /// FastVLM.
 pub(super) fn fastvlm(model: &Description<'_>) -> Result<Look> {
-    look(model, Usual { side: 1024, patch: 64, scaling: UNIT })
+    look(model, &Usual { side: 1024, patch: 64, scaling: UNIT })
 }
 
-fn look(model: &Description<'_>, usual: Usual) -> Result<Look> {
+fn look(model: &Description<'_>, usual: &Usual) -> Result<Look> {
     let settings = model.images();
     let side = model.number(&["/vision_config/image_size"]).unwrap_or(usual.side);
     let scaling = Scaling::of(&settings, Some(usual.scaling))?;
