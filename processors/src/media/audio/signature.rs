@@ -53,3 +53,12 @@ pub(super) fn found(bytes: &[u8]) -> &'static str {
         None => "an unknown format",
     }
 }
+
+/// The names of formats that are taken, with some codecs at least.
+const SOUNDS: [&str; 8] =
+    ["Matroska or WebM", "Ogg", "FLAC", "CAF", "AIFF", "RIFF, such as WAV", "MP3", "MP4"];
+
+/// Whether a file begins like one of a format that is taken.
+pub(super) fn begins_like_a_sound(bytes: &[u8]) -> bool {
+    SOUNDS.contains(&found(bytes))
+}

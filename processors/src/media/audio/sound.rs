@@ -16,7 +16,7 @@ use symphonia::core::meta::MetadataOptions;
 use super::edit_list;
 use super::limits::{SoundLimits, invalid};
 use super::resampler::Resampler;
-use super::signature::{TAKEN, found};
+use super::signature::{TAKEN, begins_like_a_sound, found};
 
 /// A decoded sound, mixed to one channel.
 ///
@@ -235,6 +235,10 @@ fn parameters(track: &Track) -> Option<&AudioCodecParameters> {
 fn refused(bytes: &[u8], failure: Failure) -> Error {
     match failure {
         Failure::Unsupported(reason) => unsupported(bytes, reason),
+        // Of what begins like no sound there is no end that could be missing.
+        Failure::IoError(_) if !begins_like_a_sound(bytes) => {
+            unsupported(bytes, "it does not begin like one")
+        }
         failure => invalid(format!("the sound ({}) cannot be read", found(bytes))).with_source(failure),
     }
 }
