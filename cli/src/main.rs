@@ -7,6 +7,7 @@ mod current;
 mod failure;
 mod form;
 mod interrupts;
+mod media;
 mod messages;
 mod notes;
 mod open;

@@ -18,17 +18,22 @@ pub(crate) fn dialect(name: &str) -> Result<Dialect> {
 /// # Errors
 /// Those of [`formats::read_text`]; without a dialect [`ErrorKind::Invalid`] for what is neither OpenAI's nor stored,
 /// showing the shape.
-pub(crate) fn request(from: Option<Dialect>, text: &str, preface: Preface) -> Result<Request> {
+pub(crate) fn request(
+    from: Option<Dialect>,
+    text: &str,
+    preface: Preface,
+    rules: &MediaRules<'_>,
+) -> Result<Request> {
     let transcript = match from {
-        Some(dialect) => formats::read_text(dialect, text, &MediaRules::default())?,
-        None => usual(text)?,
+        Some(dialect) => formats::read_text(dialect, text, rules)?,
+        None => usual(text, rules)?,
     };
     let (read, path) = transcript.into_preface();
     Ok(Request::new(joined(preface, read), path))
 }
 
 /// Stored messages have `parts`, and no `content`.
-fn usual(text: &str) -> Result<Transcript> {
+fn usual(text: &str, rules: &MediaRules<'_>) -> Result<Transcript> {
     let document: Value = serde_json::from_str(text).map_err(|source| {
         let message = format!("standard input is no JSON, such as {SHAPE}; --from names a dialect");
         Error::new(ErrorKind::Invalid, message).with_source(source)
@@ -36,7 +41,7 @@ fn usual(text: &str) -> Result<Transcript> {
     let messages = document.as_array().map(Vec::as_slice).unwrap_or_default();
     match messages.iter().any(|message| message.get("parts").is_some()) {
         true => stored(document).map(Transcript::new),
-        false => formats::read(Dialect::OpenAi, &document, &MediaRules::default()).map_err(|error| {
+        false => formats::read(Dialect::OpenAi, &document, rules).map_err(|error| {
             error.context(format_args!(
                 "standard input is no conversation of OpenAI's, such as {SHAPE}; --from names another dialect"
             ))
@@ -65,7 +70,7 @@ mod tests {
     use super::*;
 
     fn read(from: Option<Dialect>, text: &str) -> Result<Request> {
-        request(from, text, Preface::system("Obey."))
+        request(from, text, Preface::system("Obey."), &MediaRules::default())
     }
 
     #[test]

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
     ConversationStore, DataProcessor, Degradation, Engine, Error, ErrorKind, LoadPhase, LoadTiming, Manager,
-    ManagerBuilder, ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions,
+    ManagerBuilder, MediaProcessor, ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions,
 };
 use alloquy_onnx::{Gpu, GraphCacheUse, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
-use alloquy_processors::DataProcessorConfig;
+use alloquy_processors::{DataProcessorConfig, MediaProcessors};
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
 
@@ -175,7 +175,7 @@ fn recommended(model: &ModelInfo) -> Result<SamplingOptions> {
 /// Loads the model alone, without a template and a family.
 pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
     let (mut builder, progress) = begin(arguments, notes)?;
-    builder = builder.on_event(move |event| progress.step(event.to_string()));
+    builder = builder.on_event(move |event| progress.step(event.to_string())).media_from(media_processor);
     let mut providers = arguments.provider.as_deref().unwrap_or(PROVIDER).split(',').map(str::trim);
     builder = builder.provider(providers.next().unwrap_or(PROVIDER));
     builder = providers.fold(builder, OnnxEngineBuilder::fallback);
@@ -203,6 +203,12 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
         told => notes.say(told),
     }
     Ok(Arc::new(engine))
+}
+
+/// What makes tensors of media for a model that takes some.
+fn media_processor(model: &ModelInfo) -> Result<Option<Arc<dyn MediaProcessor>>> {
+    let processors = MediaProcessors::of(model)?;
+    Ok(processors.map(|processors| Arc::new(processors) as Arc<dyn MediaProcessor>))
 }
 
 fn optimization(level: OptimizationLevel) -> GraphOptimization {

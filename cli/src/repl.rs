@@ -3,14 +3,18 @@
 mod command;
 mod lines;
 
+use std::path::Path;
+
+use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Ask, Chat, Error, ErrorKind, FinishReason, Guidance, NodeId, Role, SamplingOptions, Turn,
+    Ask, Chat, Error, ErrorKind, FinishReason, Guidance, MessagePart, NodeId, Role, SamplingOptions, Turn,
 };
 use serde_json::json;
 
 use crate::current::Current;
 use crate::failure::{self, Failure, finished};
 use crate::interrupts::Interrupts;
+use crate::media;
 use crate::notes::Notes;
 use crate::printer::{Printer, take};
 
@@ -40,6 +44,8 @@ pub(crate) struct Repl<'a> {
     pub(crate) sampling: SamplingOptions,
     /// What every answer must be.
     pub(crate) guidance: Guidance,
+    /// Pictures and sounds that go with what is said next.
+    pub(crate) attached: Vec<MessagePart>,
 }
 
 /// Whether there is a next line.
@@ -71,7 +77,8 @@ impl Repl<'_> {
             Line::Nothing => {}
             Line::Say(text) => {
                 let chat = self.current.begin(&text).await?;
-                self.answer(chat.send(self.ask(text))).await?;
+                let said = self.said(text);
+                self.answer(chat.send(said)).await?;
             }
             Line::Command(Command::Exit) => return Ok(Next::Leave),
             Line::Command(command) => self.obey(command).await?,
@@ -83,6 +90,8 @@ impl Repl<'_> {
         match command {
             Command::Help => self.printer.show("help", &command::help(), command::names())?,
             Command::Exit => {}
+            Command::Image(file) => self.attach(MediaKind::Image, &file)?,
+            Command::Audio(file) => self.attach(MediaKind::Audio, &file)?,
             command => {
                 let chat = self.current.chat()?;
                 self.walk(&chat, command).await?;
@@ -101,7 +110,8 @@ impl Repl<'_> {
             Command::Retry => self.answer(chat.regenerate(self.ask(Vec::new()))).await?,
             Command::Edit(text) => {
                 let question = last_question(chat).await?;
-                self.answer(chat.edit(question, self.ask(text))).await?;
+                let said = self.said(text);
+                self.answer(chat.edit(question, said)).await?;
             }
             Command::Branch => self.branch(chat).await?,
             Command::Tree => self.tree(chat).await?,
@@ -111,9 +121,27 @@ impl Repl<'_> {
                 self.say_where(chat, node).await?;
             }
             Command::History => self.history(chat).await?,
-            Command::Help | Command::Exit => {}
+            Command::Image(_) | Command::Audio(_) | Command::Help | Command::Exit => {}
         }
         Ok(())
+    }
+
+    /// Reads a file, for what is said next.
+    fn attach(&mut self, kind: MediaKind, file: &str) -> Result<(), Failure> {
+        let part = media::attached(kind, Path::new(file))?;
+        if let Some(media) = part.shown() {
+            self.notes.say(format_args!("{file} goes with what you say next ({})", media.media_type()));
+            let told = json!({"kind": kind.as_str(), "type": media.media_type(), "digest": media.digest()});
+            self.printer.show("attached", "", told)?;
+        }
+        self.attached.push(part.into());
+        Ok(())
+    }
+
+    /// What is said, behind what was attached to it.
+    fn said(&mut self, text: String) -> Ask {
+        let message = media::said(std::mem::take(&mut self.attached), text);
+        self.ask(message)
     }
 
     /// What is asked, with the settings of this run: they win over those of the conversation.
@@ -232,7 +260,19 @@ mod tests {
             let printer = Box::new(Text::new(out.clone(), std::io::sink(), notes, LineEnd::Always));
             let (interrupts, after_error) = (Interrupts::default(), AfterError::End);
             let (sampling, guidance) = (SamplingOptions::default(), Guidance::default());
-            Repl { current, lines, printer, interrupts, notes, after_error, sampling, guidance }.run().await
+            let attached = Vec::new();
+            let mut repl = Repl {
+                current,
+                lines,
+                printer,
+                interrupts,
+                notes,
+                after_error,
+                sampling,
+                guidance,
+                attached,
+            };
+            repl.run().await
         });
         let bytes = out.0.lock().unwrap().clone();
         (String::from_utf8(bytes).unwrap(), ended)
@@ -256,6 +296,20 @@ mod tests {
         let (out, ended) = printed(script);
         ended.unwrap();
         insta::assert_snapshot!(out);
+    }
+
+    #[test]
+    fn what_is_attached_goes_with_the_next_question_alone() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let file = folder.path().join("cat.gif");
+        std::fs::write(&file, b"GIF89a and so on").unwrap();
+        let image: &'static str = format!("/image {}", file.display()).leak();
+        let (out, ended) = printed([image, "One", "Two", "/tree"]);
+        ended.unwrap();
+        let shown: Vec<_> = out.lines().filter(|line| line.contains("(image)")).collect();
+        assert_eq!(shown.len(), 1, "{out}");
+        let (_, ended) = printed(["/image nowhere.png"]);
+        assert!(matches!(ended, Err(Failure::Error(error)) if error.is_not_found()));
     }
 
     #[test]

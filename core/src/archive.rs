@@ -38,6 +38,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::formats::MediaRules;
 use crate::media::Digest;
 use crate::store::ConversationRecord;
 use crate::tree::{Node, Tree};
@@ -230,12 +231,25 @@ pub struct WrittenArchive {
 /// # Errors
 /// [`ErrorKind::Invalid`] for what is not a document of the format, or larger than `limits`.
 pub fn read(format: ArchiveFormat, text: &str, limits: &ArchiveLimits) -> Result<Vec<Result<ReadArchive>>> {
+    read_with(format, text, limits, &MediaRules::default())
+}
+
+/// As [`read`], with rules for the media that a document has or names.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(
+    format: ArchiveFormat,
+    text: &str,
+    limits: &ArchiveLimits,
+    rules: &MediaRules<'_>,
+) -> Result<Vec<Result<ReadArchive>>> {
     limits.check_bytes(text.len())?;
     match format {
         ArchiveFormat::Alloquy => native::read(text, limits),
         ArchiveFormat::Dataknobs => dataknobs::read(text, limits),
-        ArchiveFormat::OpenAi => transcripts::read_lines(text, limits),
-        ArchiveFormat::ChatMl => Ok(vec![transcripts::read_chatml(text, limits)]),
+        ArchiveFormat::OpenAi => transcripts::read_lines(text, limits, rules),
+        ArchiveFormat::ChatMl => Ok(vec![transcripts::read_chatml(text, limits, rules)]),
         ArchiveFormat::Markdown => Ok(vec![markdown::read(text, limits)]),
     }
 }

@@ -199,6 +199,7 @@ impl Round {
     pub fn prepare(&self, request: &Request) -> Result<PreparedPrompt> {
         let arguments = request.joined_arguments();
         let source = source(request, &arguments);
+        media::check(&*self.engine, source)?;
         let input = self.processor.template_input(source)?;
         let rendered = self.template.render(&input)?;
         let (engine, mut degradations) = (&*self.engine, self.degradations(&input, &rendered, source));

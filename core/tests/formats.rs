@@ -292,3 +292,33 @@ fn a_long_document_is_read_in_one_go() {
     let transcript = read(Dialect::LiteRt, &document).unwrap();
     assert_eq!(transcript.messages[1].tool_results().last().unwrap().id, "call_100000");
 }
+
+#[test]
+fn a_film_is_a_list_of_pictures_in_aki() {
+    let frame = "data:image/png;base64,iVBORw0KGgo=";
+    let film = |video: Value| json!([{"role": "assistant", "content": [{"text": "See:"}, {"video": video}]}]);
+    let document = film(json!([frame, frame, "data:image/gif;base64,R0lGODlh"]));
+    let transcript = read(Dialect::Aki, &document).unwrap();
+    let media: Vec<_> = transcript.messages[0].media().map(Media::media_type).collect();
+    assert_eq!(media, ["image/png", "image/png", "image/gif"]);
+    assert_eq!(formats::write(Dialect::Aki, &transcript).unwrap(), document);
+    let one = film(json!([frame]));
+    assert_eq!(formats::write(Dialect::Aki, &read(Dialect::Aki, &one).unwrap()).unwrap(), one);
+
+    let errors = [
+        film(json!([])),
+        film(json!([frame, 1])),
+        film(json!(["data:audio/wav;base64,AAAA"])),
+        film(json!([frame, "frame.png"])),
+    ]
+    .map(|document| sentence(&read(Dialect::Aki, &document).unwrap_err()));
+    insta::assert_snapshot!(errors.join("\n"), @r#"
+    Invalid: messages[0].content[1].video: a film has one picture or more
+    Invalid: messages[0].content[1].video[1]: expected a string, found a number
+    Invalid: messages[0].content[1].video[0]: the image has the MIME type "audio/wav"
+    Unsupported: messages[0].content[1].video[1]: the image is the file "frame.png", which is not read here: the host gives a media source, or puts the bytes into the document as base64
+    "#);
+    let films = |kinds: &'static [MediaKind]| MediaRules { kinds, ..MediaRules::default() };
+    assert!(formats::read(Dialect::Aki, &document, &films(&[MediaKind::Video])).is_ok());
+    assert!(formats::read(Dialect::Aki, &document, &films(&[MediaKind::Image])).is_err());
+}

@@ -16,7 +16,8 @@ fn main() -> Result<()> {
     for (name, model_type) in
         [("Whisper, 128 bands", "qwen2_audio"), ("Gemma 3n", "gemma3n"), ("Gemma 4", "gemma4")]
     {
-        let mut model = ModelInfo { model_type: Some(model_type.to_owned()), ..ModelInfo::default() };
+        let mut model = ModelInfo::default();
+        model.model_type = Some(model_type.to_owned());
         model.files.insert("config.json".to_owned(), r#"{"audio_config": {}}"#.to_owned());
         if let Some(processor) = AudioProcessor::of(&model)? {
             report(name, || processor.features(&plain).map(drop))?;

@@ -4,6 +4,7 @@ use alloquy_core::{ModelInfo, TemplateInput};
 use serde_json::Value;
 
 use crate::calls::Syntax;
+use crate::placeholders::Placeholder;
 
 /// One model family. A family's file states what differs from [`Family::PLAIN`].
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(crate) struct Family {
     pub(crate) ordinary: &'static [&'static str],
     /// Texts that end a reply, for models without a token for that.
     pub(crate) stops: &'static [&'static str],
+    /// The texts that templates print where media go. Of several for one kind a template prints one.
+    pub(crate) placeholders: &'static [Placeholder],
 }
 
 impl Family {
@@ -48,6 +51,7 @@ impl Family {
         tags: &[],
         ordinary: &[],
         stops: &[],
+        placeholders: &[],
     };
 }
 
@@ -109,9 +113,11 @@ pub(crate) fn chat_template(model: &ModelInfo) -> String {
         return file.clone();
     }
     // A damaged file says nothing here; whoever needs it reports it.
-    let config = model.json("tokenizer_config.json").ok().flatten().unwrap_or_default();
-    match config.get("chat_template") {
-        Some(Value::String(text)) => text.clone(),
+    let template = |file: &str| {
+        model.json(file).ok().flatten()?.get("chat_template").filter(|text| !text.is_null()).cloned()
+    };
+    match template("tokenizer_config.json").or_else(|| template("chat_template.json")) {
+        Some(Value::String(text)) => text,
         // Several by name: what one of them prints, the model reads.
         Some(Value::Array(named)) => {
             named.iter().filter_map(|one| one.get("template")?.as_str()).collect::<Vec<_>>().join("\n")

@@ -47,6 +47,7 @@ mod input;
 mod literal;
 mod loosened;
 mod mark;
+mod placeholders;
 mod rewrites;
 mod shape;
 mod specials;

@@ -48,13 +48,19 @@ pub(crate) struct Literals {
 impl Literals {
     /// Takes the control tokens from what the model says of itself.
     pub(crate) fn new(family: &Configured, model: &ModelInfo) -> Self {
+        Self::with(family, model, &[])
+    }
+
+    /// Takes further texts beside them.
+    pub(crate) fn with(family: &Configured, model: &ModelInfo, further: &[&str]) -> Self {
         let ordinary = |special: &SpecialToken| {
             family.ordinary.contains(&special.text) && !model.stop_tokens.contains(&special.id)
         };
         let control = |special: &&SpecialToken| !ordinary(special) || model.bos.as_ref() == Some(special);
         let specials = model.specials.iter().filter(control).chain(&model.bos);
         let ids: BTreeSet<_> = specials.clone().map(|special| special.id).collect();
-        let specials = Specials::new(specials.map(|special| special.text.as_str()));
+        let texts = specials.map(|special| special.text.as_str()).chain(further.iter().copied());
+        let specials = Specials::new(texts);
         Self {
             edges: Edges::new(specials.texts()),
             specials,
@@ -83,6 +89,45 @@ impl Literals {
             seen = start + token.len();
             Some(token)
         })
+    }
+
+    /// Makes texts again of literal parts that spell no control token, neither alone nor with the texts beside them: a
+    /// border between two texts may change their tokens.
+    pub(crate) fn without_needless(&self, parts: Vec<PromptPart>) -> Vec<PromptPart> {
+        let mut joined: Vec<PromptPart> = Vec::with_capacity(parts.len());
+        let mut parts = parts.into_iter().peekable();
+        while let Some(part) = parts.next() {
+            let before = match joined.last() {
+                Some(PromptPart::Text(before)) => before.as_str(),
+                _ => "",
+            };
+            let behind = match parts.peek() {
+                Some(PromptPart::Text(behind)) => behind.as_str(),
+                _ => "",
+            };
+            let part = match part {
+                PromptPart::Literal(text) if self.is_needless(before, &text, behind) => {
+                    PromptPart::Text(text)
+                }
+                other => other,
+            };
+            match (joined.last_mut(), part) {
+                (Some(PromptPart::Text(before)), PromptPart::Text(text)) => before.push_str(&text),
+                (_, part) => joined.push(part),
+            }
+        }
+        joined
+    }
+
+    fn is_needless(&self, before: &str, text: &str, behind: &str) -> bool {
+        let whole = [before, text, behind].concat();
+        let literal = before.len()..before.len() + text.len();
+        let (mut seen, mut is_spelled) = (0, false);
+        while let Some((start, token)) = self.specials.next_in(&whole, seen) {
+            seen = start + token.len();
+            is_spelled |= start < literal.end && seen > literal.start;
+        }
+        !is_spelled && self.disguises.is_none()
     }
 
     /// Says whether `token` is a tag that the model's replies keep in any case.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Channel, DataProcessor, Degradation, Error, ErrorKind, Grammar, ModelInfo, ParallelCalls, PromptPart,
-    PromptSource, ReplyParser, Result, SpecialToken, TemplateInput, ThinkingHistory, TokenId, ToolChoice,
+    Channel, DataProcessor, Degradation, Grammar, ModelInfo, ParallelCalls, PromptPart, PromptSource,
+    ReplyParser, Result, SpecialToken, TemplateInput, ThinkingHistory, TokenId, ToolChoice,
 };
 
 use crate::configured::Configured;
@@ -14,6 +14,7 @@ use crate::input;
 use crate::literal::Literals;
 use crate::loosened;
 use crate::parser::FamilyParser;
+use crate::placeholders::{self, has_media};
 use crate::tool_grammar;
 
 /// The processor of every family that is data.
@@ -21,6 +22,8 @@ use crate::tool_grammar;
 pub(crate) struct FamilyProcessor {
     family: Arc<Configured>,
     literals: Literals,
+    /// With the placeholders of media, for conversations that have some; `None` where those are control tokens anyway.
+    literals_among_media: Option<Literals>,
     channels: Vec<Channel>,
     specials: Vec<SpecialToken>,
     stop_tokens: Vec<TokenId>,
@@ -31,6 +34,7 @@ pub(crate) struct FamilyProcessor {
 impl FamilyProcessor {
     pub(crate) fn new(family: Configured, model: &ModelInfo) -> Self {
         Self {
+            literals_among_media: placeholder_literals(&family, model),
             literals: Literals::new(&family, model),
             channels: family.channels(),
             family: Arc::new(family),
@@ -52,9 +56,15 @@ impl FamilyProcessor {
         Ok(input)
     }
 
+    /// What must stay text. Where there are no media, nobody looks for placeholders.
+    fn literals(&self, source: PromptSource<'_>) -> &Literals {
+        let among = self.literals_among_media.as_ref().filter(|_| has_media(source));
+        among.unwrap_or(&self.literals)
+    }
+
     fn cut(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
         let policy = source.arguments.policy();
-        loosened::cut(&self.literals, policy, rendered, &mut self.unmarked_input(source)?)
+        loosened::cut(self.literals(source), policy, rendered, &mut self.unmarked_input(source)?)
     }
 
     fn let_through(&self, source: PromptSource<'_>) -> Vec<Degradation> {
@@ -81,6 +91,13 @@ impl FamilyProcessor {
     }
 }
 
+fn placeholder_literals(family: &Configured, model: &ModelInfo) -> Option<Literals> {
+    let texts = family.data.placeholders.iter().map(|placeholder| placeholder.text);
+    let is_special = |text: &str| model.specials.iter().any(|special| special.text == text);
+    let missing: Vec<_> = texts.filter(|text| !is_special(text)).collect();
+    (!missing.is_empty()).then(|| Literals::with(family, model, &missing))
+}
+
 impl DataProcessor for FamilyProcessor {
     fn name(&self) -> &str {
         self.family.data.name
@@ -88,17 +105,18 @@ impl DataProcessor for FamilyProcessor {
 
     fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
         let mut input = self.unmarked_input(source)?;
-        loosened::protect(&self.literals, source.arguments.policy(), &mut input)?;
+        loosened::protect(self.literals(source), source.arguments.policy(), &mut input)?;
         Ok(input)
     }
 
     fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
-        let mut messages = source.preface.messages.iter().chain(source.path);
-        if messages.any(|message| message.media().next().is_some()) {
-            let message = format!("family {:?} reads text, not pictures or sounds", self.family.data.name);
-            return Err(Error::new(ErrorKind::Unsupported, message));
+        let parts = self.cut(rendered, source)?;
+        if !has_media(source) {
+            return Ok(parts);
         }
-        self.cut(rendered, source)
+        let family = self.family.data;
+        let filled = placeholders::filled(parts, source, family.placeholders, family.name)?;
+        Ok(self.literals.without_needless(filled))
     }
 
     fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {

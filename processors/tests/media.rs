@@ -30,10 +30,10 @@ fn tensors_are_those_of_hugging_face() {
     let mut report = Report::default();
     loading::check(&cases, &mut report);
     geometry::check(&cases, &mut report);
-    images::check(&cases, &mut report);
     films::check(&cases, &mut report);
     #[cfg(feature = "audio")]
     audio::check(cases.folder(), &mut report);
+    images::check(&cases, &mut report);
     report.print();
     assert_eq!(report.failed(), 0, "see the failures above");
 }

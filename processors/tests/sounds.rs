@@ -43,7 +43,8 @@ fn samples(bytes: &[u8]) -> Vec<f32> {
 
 /// A model of a type, with what its `preprocessor_config.json` says.
 fn model(model_type: &str, settings: &str) -> ModelInfo {
-    let mut model = ModelInfo { model_type: Some(model_type.to_owned()), ..ModelInfo::default() };
+    let mut model = ModelInfo::default();
+    model.model_type = Some(model_type.to_owned());
     let config = r#"{"audio_config": {}, "thinker_config": {"audio_config": {}}}"#;
     model.files.insert("config.json".to_owned(), config.to_owned());
     model.files.insert("preprocessor_config.json".to_owned(), settings.to_owned());
@@ -188,7 +189,8 @@ fn a_model_decides_what_it_hears() {
     let mut deaf = model("gemma4", r#"{"feature_extractor_type": "Gemma4AudioFeatureExtractor"}"#);
     deaf.files.insert("config.json".to_owned(), r#"{"audio_config": null}"#.to_owned());
     assert!(of(&deaf).unwrap().is_none());
-    let mut packaged = ModelInfo { model_type: Some("gemma4".to_owned()), ..ModelInfo::default() };
+    let mut packaged = ModelInfo::default();
+    packaged.model_type = Some("gemma4".to_owned());
     packaged.files.insert("genai_config.json".to_owned(), r#"{"model": {"speech": {}}}"#.to_owned());
     assert_eq!(of(&packaged).unwrap().unwrap().kinds(), [MediaKind::Audio]);
 

@@ -1,4 +1,5 @@
-//! Conversation stores: append-only files in a folder, SQLite, PostgreSQL, and objects in a bucket.
+//! Conversation stores: append-only files in a folder, SQLite, PostgreSQL, and objects in a bucket. And what else
+//! conversations have in files: snapshots, and the media that documents name.
 //!
 //! ```
 //! use alloquy_core::{ConversationRecord, ConversationStoreExt, Owner, Preface};
@@ -17,6 +18,7 @@
 //! thread of its own, and needs no async runtime of its caller.
 
 mod durability;
+mod media_folder;
 mod open;
 mod snapshots;
 
@@ -54,6 +56,7 @@ pub use file::{DiskCall, DiskFault, DiskFaults};
 pub use file::{FileStore, Finding, Flaw, FolderReport};
 #[cfg(feature = "sqlite")]
 pub use import::{is_sqlite, read_dataknobs_database};
+pub use media_folder::{MediaFolder, read_media};
 pub use open::open;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;

@@ -1,5 +1,7 @@
 //! The template of models without one: the texts of the messages, one after the other.
 
+use std::collections::BTreeMap;
+
 use alloquy_core::{Digest, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput};
 use serde_json::Value;
 
@@ -20,7 +22,8 @@ const BEGIN_WITH_BOS: [&str; 6] = [
 /// Prints BOS where the model wants one, then the messages' texts, and nothing else.
 ///
 /// For models that continue text and were never taught to converse. Roles and endings print nothing; tools,
-/// documents, tool calls and media are errors, because such a prompt has no place for them.
+/// documents, tool calls and media are errors, because such a prompt has no place for them; [`CompletionTemplate::place`]
+/// gives media one.
 ///
 /// ```
 /// use alloquy_core::{PromptTemplate, TemplateInput};
@@ -36,12 +39,42 @@ const BEGIN_WITH_BOS: [&str; 6] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompletionTemplate {
     prefix: String,
+    /// What is printed for parts of a type.
+    places: BTreeMap<String, String>,
 }
 
 impl CompletionTemplate {
     /// Creates a template that begins every prompt with `prefix`: the text of BOS, or nothing.
     pub fn new(prefix: impl Into<String>) -> Self {
-        Self { prefix: prefix.into() }
+        Self { prefix: prefix.into(), places: BTreeMap::new() }
+    }
+
+    /// Sets what is printed where a part of a type stands, such as `<image>` for `image`.
+    ///
+    /// ```
+    /// use alloquy_core::{PromptTemplate, TemplateInput};
+    /// use alloquy_templates::CompletionTemplate;
+    /// use serde_json::json;
+    ///
+    /// let template = CompletionTemplate::new("<s>").place("image", "<image>");
+    /// let content = json!([{"type": "image"}, {"type": "text", "text": " shows"}]);
+    /// let mut input = TemplateInput::default();
+    /// input.messages.push(json!({"role": "user", "content": content}));
+    /// assert_eq!(template.render(&input)?, "<s><image> shows");
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn place(mut self, kind: impl Into<String>, text: impl Into<String>) -> Self {
+        self.places.insert(kind.into(), text.into());
+        self
+    }
+
+    fn printed(&self, message: &Value) -> Result<String> {
+        let Some(Value::Array(parts)) = message.get("content").filter(|_| !self.places.is_empty()) else {
+            return text_of(message);
+        };
+        let place = |part: &Value| self.places.get(part.get("type")?.as_str()?).cloned();
+        parts.iter().map(|part| place(part).map_or_else(|| part_text(part).map(str::to_owned), Ok)).collect()
     }
 
     /// Creates the template for a model: with its BOS if it has one and begins texts with it.
@@ -77,13 +110,14 @@ impl PromptTemplate for CompletionTemplate {
         }
         let mut prompt = self.prefix.clone();
         for message in &input.messages {
-            prompt.push_str(&text_of(message)?);
+            prompt.push_str(&self.printed(message)?);
         }
         Ok(prompt)
     }
 
     fn digest(&self) -> Digest {
-        Digest::of(format!("completion\0{}", self.prefix).as_bytes())
+        let places: String = self.places.iter().map(|(kind, text)| format!("\0{kind}\0{text}")).collect();
+        Digest::of(format!("completion\0{}{places}", self.prefix).as_bytes())
     }
 
     fn reads(&self, _: &TemplateInput, _: &str) -> bool {

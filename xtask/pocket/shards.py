@@ -25,12 +25,16 @@ def encoded(tokenizer, made):
     return np.concatenate(ids).astype(np.int16), np.concatenate(learnt).astype(bool)
 
 
-def shard(vocabulary, number, side=TRAINING, chats=CHATS):
-    """The chats of one portion: a list of `(ids, learnt, skill)`."""
+def mixture(number):
+    """How often each kind of chat comes up in a portion that is trained on."""
+    return TOOLS_AND_ORDERS if number >= HARDER_FROM else EVERYTHING
+
+
+def shard(vocabulary, number, side=TRAINING, chats=CHATS, kinds=EVERYTHING):
+    """The chats of one portion, which is a number or a name: a list of `(ids, learnt, skill)`."""
     tokenizer = Tokenizer.from_file(str(vocabulary))
     draw = Draw(f"shard {number}", side)
-    mixture = TOOLS_AND_ORDERS if number >= HARDER_FROM else EVERYTHING
-    made = [chat(draw, mixture) for _ in range(chats)]
+    made = [chat(draw, kinds) for _ in range(chats)]
     rows = [(*encoded(tokenizer, one), one.skill) for one in made]
     return [row for row in rows if len(row[0]) <= LONGEST]
 
@@ -41,14 +45,18 @@ class Shards:
     def __init__(self, vocabulary, first):
         self.vocabulary, self.number = vocabulary, first
         self.pool = ProcessPoolExecutor(1)
-        self.next = self.pool.submit(shard, vocabulary, first)
+        self.ask()
 
     def take(self):
         """The next portion and its number."""
         rows, number = self.next.result(), self.number
         self.number += 1
-        self.next = self.pool.submit(shard, self.vocabulary, self.number)
+        self.ask()
         return rows, number
+
+    def ask(self):
+        """Has the next portion made."""
+        self.next = self.pool.submit(shard, self.vocabulary, self.number, kinds=mixture(self.number))
 
 
 def batches(rows, tokens, random):

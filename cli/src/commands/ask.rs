@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Error, ErrorKind, FinishReason, MemoryStore, Owner};
+use alloquy_core::{Error, ErrorKind, FinishReason, MemoryStore, MessagePart, Owner};
 use clap::Args;
 
 use super::Context;
@@ -14,6 +14,7 @@ use crate::current::Current;
 use crate::failure::{Failure, finished};
 use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
+use crate::media::{self, MediaArguments};
 use crate::open::{self, Kept};
 use crate::piped::piped;
 use crate::printer::{LineEnd, printer, take};
@@ -24,6 +25,7 @@ Examples:
   alloquy ask \"What is the capital of Norway?\"
   git diff | alloquy ask \"Write a commit message\"      what is piped in follows the question
   alloquy ask < question.txt
+  alloquy ask --image cat.jpg \"What is this?\"          of a model that sees
   alloquy ask -c \"And of Sweden?\"                      go on with the last conversation
   alloquy ask --choice yes --choice no \"Is 7 prime?\"   the answer is one of the two
   alloquy ask --json-schema person.json < letter.txt   the answer is JSON of that schema
@@ -37,6 +39,8 @@ Without -c or --conversation nothing is kept.";
 pub(crate) struct Ask {
     /// The question; several words make one question
     question: Vec<String>,
+    #[command(flatten)]
+    media: MediaArguments,
     #[command(flatten)]
     model: ModelArguments,
     #[command(flatten)]
@@ -68,7 +72,8 @@ impl Ask {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
         let guidance = self.demand.added_to(self.form.guidance()?);
-        let question = question(&self.question.join(" "), piped()?)?;
+        let attached = self.media.read()?;
+        let question = question(&self.question.join(" "), piped()?, &attached)?;
         let kept = self.kept(context).await?;
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
@@ -83,7 +88,9 @@ impl Ask {
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
         let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         let chat = current.begin(&question).await?;
-        let turn = chat.send(alloquy_core::Ask::from(question).sampling(sampling).guidance(guidance));
+        let turn = chat.send(
+            alloquy_core::Ask::from(media::said(attached, question)).sampling(sampling).guidance(guidance),
+        );
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
         match finished(&reply.reply)? {
@@ -100,9 +107,11 @@ impl Ask {
     }
 }
 
-fn question(asked: &str, piped: Option<String>) -> Result<String, Error> {
+/// Media need no question.
+fn question(asked: &str, piped: Option<String>, attached: &[MessagePart]) -> Result<String, Error> {
     let piped = piped.unwrap_or_default();
     match (asked.trim(), piped.trim()) {
+        ("", "") if !attached.is_empty() => Ok(String::new()),
         ("", "") => {
             let message = "there is no question: write one behind `alloquy ask`, or pipe one in";
             Err(Error::new(ErrorKind::Invalid, message))
@@ -115,14 +124,18 @@ fn question(asked: &str, piped: Option<String>) -> Result<String, Error> {
 
 #[cfg(test)]
 mod tests {
+    use alloquy_core::{Media, Part};
+
     use super::*;
 
     #[test]
     fn what_is_piped_in_follows_the_question() {
-        let joined = |asked, piped: &str| question(asked, Some(piped.to_owned()));
+        let joined = |asked, piped: &str| question(asked, Some(piped.to_owned()), &[]);
         assert_eq!(joined("Why?", "a\nb\n").unwrap(), "Why?\n\na\nb");
         assert_eq!(joined("", "Why?\n").unwrap(), "Why?");
         assert_eq!(joined("Why?", "").unwrap(), "Why?");
         assert!(joined(" ", "\n").is_err());
+        let sound = MessagePart::from(Part::Audio(Media::new("audio/wav", vec![1])));
+        assert_eq!(question("", None, &[sound]).unwrap(), "");
     }
 }

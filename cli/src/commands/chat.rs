@@ -14,6 +14,7 @@ use crate::current::Current;
 use crate::failure::Failure;
 use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
+use crate::media::MediaArguments;
 use crate::notes::Notes;
 use crate::open;
 use crate::printer::{LineEnd, printer};
@@ -29,6 +30,7 @@ Examples:
   alloquy chat --conversation work/plan       go on with this one, or begin it
   alloquy chat -c --resume                    and compute nothing of it again
   alloquy chat --system \"Answer in French.\" --temperature 0.7
+  alloquy chat --image cat.jpg                shown with the first question; /image shows more
   printf 'Hello\\n/retry\\n' | alloquy chat     a question or a command on each line
 
 While chatting, /help lists the commands. Ctrl-C ends an answer and keeps what was said; on an empty line it \
@@ -41,6 +43,8 @@ branch, which /tree shows and /switch goes to.";
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Chat {
+    #[command(flatten)]
+    media: MediaArguments,
     #[command(flatten)]
     model: ModelArguments,
     #[command(flatten)]
@@ -76,6 +80,7 @@ impl Chat {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
         let guidance = self.demand.added_to(self.form.guidance()?);
+        let attached = self.media.read()?;
         let store = settings.settle(&self.store)?;
         let resume = settings.settle(&self.resume)?.open(&store, *notes)?;
         let kept = open::kept(&store).await?;
@@ -98,8 +103,9 @@ impl Chat {
         model.introduce(*notes);
         let (lines, after_error) = lines(&settings.settle(&self.history)?, *notes)?;
         let printer = printer(output, LineEnd::Always);
+        let notes = *notes;
         let mut repl =
-            Repl { current, lines, printer, interrupts, notes: *notes, after_error, sampling, guidance };
+            Repl { current, lines, printer, interrupts, notes, after_error, sampling, guidance, attached };
         let ended = repl.run().await;
         if let (Some(resume), Ok(chat)) = (&resume, repl.current.chat()) {
             resume.keep(&model, &chat).await;

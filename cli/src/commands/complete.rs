@@ -2,9 +2,7 @@
 
 use std::io::{IsTerminal, stdout};
 
-use alloquy_core::{
-    ChatModel as _, Ending, Error, ErrorKind, FinishReason, Message, Preface, Reply, Request,
-};
+use alloquy_core::{ChatModel as _, Ending, Error, ErrorKind, FinishReason, Preface, Reply, Request};
 use clap::Args;
 use futures::StreamExt as _;
 
@@ -13,6 +11,7 @@ use crate::arguments::{ModelArguments, PromptArguments, SamplingArguments};
 use crate::failure::{Failure, finished};
 use crate::form::FormArguments;
 use crate::interrupts::Interrupts;
+use crate::media::{self, MediaArguments};
 use crate::open;
 use crate::piped::piped;
 use crate::printer::{LineEnd, Printer, printer};
@@ -35,6 +34,8 @@ pub(crate) struct Complete {
     #[arg(value_name = "PROMPT")]
     text: Option<String>,
     #[command(flatten)]
+    media: MediaArguments,
+    #[command(flatten)]
     model: ModelArguments,
     #[command(flatten)]
     prompt: PromptArguments,
@@ -53,6 +54,7 @@ impl Complete {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
         let guidance = self.form.guidance()?;
+        let attached = self.media.read()?;
         let text = match self.text {
             Some(text) => text,
             None => piped()?.ok_or_else(nothing)?,
@@ -65,7 +67,7 @@ impl Complete {
         let model = open::completion_model(&settings.settle(&self.model)?, *notes)?;
         let sampling = model.sampling(settings.settle(&self.sampling)?.options());
         let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
-        let request = Request::new(Preface::default(), vec![Message::user(text)]);
+        let request = Request::new(Preface::default(), vec![media::said(attached, text)]);
         let request = request.sampling(sampling).arguments(told).ending(Ending::Continue).guidance(guidance);
         interrupts.end_with(request.stop.clone());
         // A file gets the continuation byte for byte; a person gets a new line to type on.

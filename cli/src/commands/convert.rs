@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::formats::{self, Dialect, MediaRules};
+use alloquy_core::formats::{self, Dialect};
 use alloquy_core::{Error, ErrorKind, Result};
 use clap::Args;
 use serde_json::Value;
 
 use super::Context;
 use crate::failure::Failure;
+use crate::media::MediaRootArguments;
 use crate::messages;
 use crate::piped::piped;
 
@@ -21,7 +22,8 @@ Examples:
 
 Dialects: litert (LiteRT-LM), gemini (the contents of the Gemini API), openai (chat completions), aki (AKI chat \
 context), chatml. What the other dialect cannot express is an error that names the place; nothing is left out. \
-Media must be inside the document, as base64 or a data URI: files and addresses are not read.";
+Media are inside the document, as base64 or a data URI, or in files of the folder that --media-root names; addresses \
+are not read.";
 
 /// Convert messages from one dialect to another
 #[derive(Args, Debug)]
@@ -35,6 +37,8 @@ pub(crate) struct Convert {
     /// The dialect to print
     #[arg(long, env = "ALLOQUY_TO", value_name = "DIALECT", value_parser = messages::dialect)]
     to: Dialect,
+    #[command(flatten)]
+    media: MediaRootArguments,
 }
 
 impl Convert {
@@ -43,7 +47,7 @@ impl Convert {
             Some(file) => read(file)?,
             None => piped()?.ok_or_else(nothing)?,
         };
-        let transcript = formats::read_text(self.from, &document, &MediaRules::default())?;
+        let transcript = formats::read_text(self.from, &document, &self.media.open()?.rules())?;
         let written = formats::write(self.to, &transcript)?;
         context.print(&text(&written), &written)
     }

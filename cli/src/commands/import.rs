@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::arguments::StoreArguments;
 use crate::failure::Failure;
+use crate::media::MediaRootArguments;
 use crate::notes::Notes;
 use crate::open::{self, Kept};
 
@@ -19,6 +20,7 @@ Examples:
   alloquy import conversation.json
   alloquy import chats.db                       a SQLite database of dataknobs
   alloquy import talks.jsonl --from openai
+  alloquy import talks.jsonl --media-root .      pictures that it names by a path are read from here
   alloquy import talk.md --json | jq .imported
 
 Formats: alloquy (what `alloquy export` writes), dataknobs (states of any release, its files and databases), openai \
@@ -34,6 +36,8 @@ pub(crate) struct Import {
     /// The format of the file; seen from how it looks when absent
     #[arg(long, env = "ALLOQUY_FROM", value_name = "FORMAT", value_parser = format)]
     from: Option<ArchiveFormat>,
+    #[command(flatten)]
+    media: MediaRootArguments,
     #[command(flatten)]
     store: StoreArguments,
 }
@@ -74,7 +78,7 @@ impl Import {
                 format!("{:?} looks like no known format: name one with --from", self.file),
             )
         };
-        archive::read(format.ok_or_else(unknown)?, &text, &limits)
+        archive::read_with(format.ok_or_else(unknown)?, &text, &limits, &self.media.open()?.rules())
     }
 
     async fn import(&self, context: &Context, read: Vec<Result<ReadArchive>>) -> Result<(), Failure> {

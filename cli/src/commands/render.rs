@@ -5,8 +5,8 @@ use std::io::{IsTerminal, stdout};
 
 use alloquy_core::formats::Dialect;
 use alloquy_core::{
-    ConversationManager as _, Ending, Error, ErrorKind, InjectionPolicy, Message, PreparedPrompt, PromptPart,
-    Request, Role, Unit,
+    ConversationManager as _, Ending, Error, ErrorKind, InjectionPolicy, PlacedMedia, PreparedPrompt,
+    PromptPart, Request, Role, Unit,
 };
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::arguments::{
     WhichConversation,
 };
 use crate::failure::Failure;
+use crate::media::{self, MediaArguments, MediaRootArguments};
 use crate::messages;
 use crate::notes::Notes;
 use crate::open;
@@ -29,6 +30,7 @@ Examples:
   alloquy render \"Hello\"                    the text of the prompt, byte for byte
   alloquy render --show ids \"Hello\"         the tokens
   alloquy render --show parts \"Hello\"       what is control and what is text
+  alloquy render --image cat.jpg \"What?\"    where a picture goes, and how many positions it takes
   alloquy render -c                         what was said so far in the last conversation
   echo '[{\"role\": \"user\", \"content\": \"Hi\"}]' | alloquy render --json
   alloquy render --from gemini < request.json  messages, instructions and tools of another dialect
@@ -48,6 +50,10 @@ pub(crate) struct Render {
     /// What to print: text, parts or ids
     #[arg(long, value_enum, value_name = "STAGE", default_value_t = Stage::Text, env = "ALLOQUY_SHOW", hide_possible_values = true)]
     show: Stage,
+    #[command(flatten)]
+    media: MediaArguments,
+    #[command(flatten)]
+    media_root: MediaRootArguments,
     #[command(flatten)]
     model: ModelArguments,
     #[command(flatten)]
@@ -97,8 +103,9 @@ impl Render {
         let mut request = self.before(context, model).await?;
         let tools = tools::toolbox(&context.settings.settle(&self.tools)?, context.notes).await?.now()?;
         request.preface.tools.extend(tools.specs().cloned());
-        if !self.message.is_empty() {
-            request.path.push(Message::user(self.message.join(" ")));
+        let attached = self.media.read()?;
+        if !(self.message.is_empty() && attached.is_empty()) {
+            request.path.push(media::said(attached, self.message.join(" ")));
         }
         let answered = request.path.last().is_some_and(|message| message.role == Role::Assistant);
         request.ending = if answered { Ending::Closed } else { Ending::Answer };
@@ -115,8 +122,11 @@ impl Render {
             let manager = model.manager(kept)?.build()?;
             return Ok(manager.open(&id).await?.request().await?);
         }
-        match self.message.is_empty() {
-            true => Ok(messages::request(self.from, &piped()?.ok_or_else(nothing)?, preface)?),
+        match self.message.is_empty() && self.media.is_empty() {
+            true => {
+                let (document, media) = (piped()?.ok_or_else(nothing)?, self.media_root.open()?);
+                Ok(messages::request(self.from, &document, preface, &media.rules())?)
+            }
             false => Ok(Request::new(preface, Vec::new())),
         }
     }
@@ -128,16 +138,22 @@ fn nothing() -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-/// The text of the prompt as the model sees it; media stand as their digests.
+/// The text of the prompt as the model sees it; media stand as what they take and their digests.
 fn text(prepared: &PreparedPrompt) -> String {
-    prepared
-        .parts
-        .iter()
-        .map(|part| match part {
-            PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
-            other => format!("<{}>", described(other)),
-        })
-        .collect()
+    let printed = |(part, media): (&PromptPart, Option<&PlacedMedia>)| match part {
+        PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
+        other => format!("<{}>", described(other, media)),
+    };
+    with_media(prepared).map(printed).collect()
+}
+
+/// The parts, each of media with its place.
+fn with_media(prepared: &PreparedPrompt) -> impl Iterator<Item = (&PromptPart, Option<&PlacedMedia>)> {
+    let mut media = prepared.media.iter();
+    prepared.parts.iter().map(move |part| match part {
+        PromptPart::Media(_) => (part, media.next()),
+        _ => (part, None),
+    })
 }
 
 /// A file gets the prompt byte for byte; a person gets a new line to type on.
@@ -149,27 +165,35 @@ fn with_line_end(text: String) -> String {
 }
 
 fn parts(prepared: &PreparedPrompt) -> String {
-    prepared.parts.iter().map(|part| described(part) + "\n").collect()
+    with_media(prepared).map(|(part, media)| described(part, media) + "\n").collect()
 }
 
-fn described(part: &PromptPart) -> String {
-    match part {
-        PromptPart::Text(text) => format!("text {text:?}"),
-        PromptPart::Literal(text) => format!("literal {text:?}"),
-        PromptPart::Tokens(tokens) => format!("tokens {tokens:?}"),
-        PromptPart::Media(media) => format!("media {}", media.digest()),
-        other => format!("{other:?}"),
+fn described(part: &PromptPart, media: Option<&PlacedMedia>) -> String {
+    match (part, media) {
+        (PromptPart::Text(text), _) => format!("text {text:?}"),
+        (PromptPart::Literal(text), _) => format!("literal {text:?}"),
+        (PromptPart::Tokens(tokens), _) => format!("tokens {tokens:?}"),
+        (PromptPart::Media(_), Some(media)) => placed(media),
+        (other, _) => format!("{other:?}"),
     }
+}
+
+/// What media are, how many positions they take, and their digest.
+fn placed(media: &PlacedMedia) -> String {
+    let PlacedMedia { kind, positions, media, .. } = media;
+    format!("{kind} of {positions} positions {}", media.digest())
 }
 
 fn ids(prepared: &PreparedPrompt) -> String {
     let mut line = String::new();
-    for unit in &prepared.prompt.units {
+    for (index, unit) in prepared.prompt.units.iter().enumerate() {
         let space = if line.is_empty() { "" } else { " " };
+        let media = prepared.media.iter().find(|media| media.unit == index);
         // Writing to a string cannot fail.
-        let _ = match unit {
-            Unit::Token(token) => write!(line, "{space}{token}"),
-            Unit::Media(media) => write!(line, "{space}<media {}>", media.digest()),
+        let _ = match (unit, media) {
+            (Unit::Token(token), _) => write!(line, "{space}{token}"),
+            (Unit::Media(_), Some(media)) => write!(line, "{space}<{}>", placed(media)),
+            (Unit::Media(media), None) => write!(line, "{space}<{media:?}>"),
         };
     }
     line + "\n"
@@ -199,19 +223,22 @@ fn loosened(policy: &InjectionPolicy) -> Option<String> {
 }
 
 fn value(request: &Request, prepared: &PreparedPrompt) -> Value {
-    let part = |part: &PromptPart| match part {
-        PromptPart::Text(text) => json!({"text": text}),
-        PromptPart::Literal(text) => json!({"literal": text}),
-        PromptPart::Tokens(tokens) => json!({"tokens": tokens}),
-        PromptPart::Media(media) => json!({"media": media.digest().to_string()}),
-        other => json!({"other": format!("{other:?}")}),
+    let part = |(part, placed): (&PromptPart, Option<&PlacedMedia>)| match (part, placed) {
+        (PromptPart::Text(text), _) => json!({"text": text}),
+        (PromptPart::Literal(text), _) => json!({"literal": text}),
+        (PromptPart::Tokens(tokens), _) => json!({"tokens": tokens}),
+        (PromptPart::Media(media), Some(PlacedMedia { kind, positions, unit, .. })) => {
+            json!({"media": media.digest(), "kind": kind.as_str(), "positions": positions, "unit": unit})
+        }
+        (other, _) => json!({"other": format!("{other:?}")}),
     };
-    let parts: Vec<_> = prepared.parts.iter().map(part).collect();
+    let parts: Vec<_> = with_media(prepared).map(part).collect();
     let ids: Vec<_> = prepared.prompt.tokens().collect();
     json!({
         "text": text(prepared),
         "parts": parts,
         "ids": ids,
+        "positions": prepared.positions(),
         "template": {"digest": prepared.template, "name": prepared.template_name},
         "arguments": request.joined_arguments(),
         "degradations": prepared.degradations,

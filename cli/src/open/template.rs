@@ -44,9 +44,12 @@ impl Template {
         }
     }
 
-    /// Goes on with texts, whatever template the model has.
+    /// Goes on with texts, whatever template the model has. Media stand in places that the family takes which claims none.
     pub(super) fn completion(model: &ModelInfo) -> Result<Self> {
-        Ok(Self::new(Arc::new(CompletionTemplate::of(model)?), "completion"))
+        let template = CompletionTemplate::of(model)?;
+        let template =
+            template.place("image", "<image>").place("audio", "<|audio|>").place("video", "<|video|>");
+        Ok(Self::new(Arc::new(template), "completion"))
     }
 
     fn new(template: Arc<dyn PromptTemplate>, origin: impl Into<String>) -> Self {

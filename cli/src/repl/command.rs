@@ -4,10 +4,12 @@ use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
 /// Name, argument and purpose of every command, in the order in which help lists them.
-const COMMANDS: [(&str, &str, &str); 9] = [
+const COMMANDS: [(&str, &str, &str); 11] = [
     ("/undo", "", "take back the last question and its answer"),
     ("/retry", "", "get another answer to the last question; the old one stays as a branch"),
     ("/edit", "TEXT", "ask something else in place of the last question; the old one stays as a branch"),
+    ("/image", "FILE", "show this picture with what you say next; may be repeated"),
+    ("/audio", "FILE", "let this sound be heard with what you say next; may be repeated"),
     ("/branch", "", "go on in a copy of this conversation; the original stays as it is"),
     ("/tree", "", "draw everything that was said, with addresses; * is where the conversation stands"),
     ("/switch", "ADDRESS", "go to an address such as 0.1.0; what is said next follows it"),
@@ -33,6 +35,8 @@ pub(super) enum Command {
     Undo,
     Retry,
     Edit(String),
+    Image(String),
+    Audio(String),
     Branch,
     Tree,
     Switch(String),
@@ -61,6 +65,8 @@ fn command(line: &str) -> Result<Command> {
         "/undo" => Command::Undo,
         "/retry" => Command::Retry,
         "/edit" => return with(name, argument, Command::Edit),
+        "/image" => return with(name, argument, Command::Image),
+        "/audio" => return with(name, argument, Command::Audio),
         "/branch" => Command::Branch,
         "/tree" => Command::Tree,
         "/switch" => return with(name, argument, Command::Switch),

@@ -12,13 +12,17 @@ use crate::tree::{Node, NodeId};
 use crate::{Error, ErrorKind, Message, Preface, Result};
 
 /// Reads a conversation per line, or one that spans the whole text.
-pub(super) fn read_lines(text: &str, limits: &ArchiveLimits) -> Result<Vec<Result<ReadArchive>>> {
+pub(super) fn read_lines(
+    text: &str,
+    limits: &ArchiveLimits,
+    rules: &MediaRules<'_>,
+) -> Result<Vec<Result<ReadArchive>>> {
     let documents: Vec<Value> = serde_json::Deserializer::from_str(text)
         .into_iter()
         .collect::<Result<_, _>>()
         .map_err(|source| Error::new(ErrorKind::Invalid, "the document is not JSON").with_source(source))?;
     let one = |(index, document): (usize, &Value)| {
-        let transcript = formats::read(Dialect::OpenAi, document, &MediaRules::default());
+        let transcript = formats::read(Dialect::OpenAi, document, rules);
         let read = transcript.and_then(|transcript| of(transcript, &format!("{index} {document}"), limits));
         read.map_err(|error| error.context(format_args!("conversation {}", index + 1)))
     };
@@ -26,8 +30,8 @@ pub(super) fn read_lines(text: &str, limits: &ArchiveLimits) -> Result<Vec<Resul
 }
 
 /// Reads marked text.
-pub(super) fn read_chatml(text: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
-    of(formats::read_text(Dialect::ChatMl, text, &MediaRules::default())?, text, limits)
+pub(super) fn read_chatml(text: &str, limits: &ArchiveLimits, rules: &MediaRules<'_>) -> Result<ReadArchive> {
+    of(formats::read_text(Dialect::ChatMl, text, rules)?, text, limits)
 }
 
 /// Makes a conversation of messages, one below the other; `text` is what its ids are derived from.

@@ -1,5 +1,7 @@
 //! What every data processor must do.
 
+mod media;
+
 use serde_json::{Value, json};
 
 use crate::arguments::{InjectionPolicy, ProcessorArguments, TextSource};
@@ -10,7 +12,9 @@ use crate::template::{Ending, TemplateInput};
 use crate::testing::{Draws, ReadReply, join_deltas};
 use crate::tokenizer::SpecialToken;
 
-/// Runs every law, with the model's control tokens and with replies of every shape that the family has.
+pub use media::media_stand_in_their_places;
+
+/// Runs every law that holds of families without media too, with the model's control tokens and with replies of every shape that the family has.
 ///
 /// # Panics
 /// When a law is broken.

@@ -7,8 +7,8 @@ use crate::chat_model::Degradation;
 use crate::engine::Engine;
 use crate::formats::MediaKind;
 use crate::media::Media;
-use crate::media_processor::{MediaOutline, MediaPiece};
-use crate::processor::PromptPart;
+use crate::media_processor::{MediaOutline, MediaPiece, MediaProcessor};
+use crate::processor::{PromptPart, PromptSource};
 use crate::prompt::{Prompt, Unit};
 use crate::tokenizer::SpecialToken;
 use crate::{Error, ErrorKind, Result};
@@ -68,13 +68,20 @@ impl Known {
     }
 }
 
+/// Refuses media of kinds that the model does not take, before a template has to find a place for them.
+pub(super) fn check(engine: &dyn Engine, source: PromptSource<'_>) -> Result<()> {
+    let messages = source.preface.messages.iter().chain(source.path);
+    let mut media = messages.flat_map(|message| &message.parts).filter_map(|part| part.content.shown());
+    media.try_for_each(|media| taken(engine, &media).map(drop))
+}
+
 fn taken(engine: &dyn Engine, media: &Media) -> Result<MediaKind> {
     let unknown = || {
         let sentence = format!("media of the type {:?} are no picture, sound or film", media.media_type());
         Error::new(ErrorKind::Unsupported, sentence)
     };
     let kind = MediaKind::of(media).ok_or_else(unknown)?;
-    let kinds = engine.media().map(|processor| processor.kinds()).unwrap_or_default();
+    let kinds = engine.media().map(MediaProcessor::kinds).unwrap_or_default();
     match kinds.contains(&kind) {
         true => Ok(kind),
         false => Err(takes_none(engine, kind.as_str())),
@@ -82,7 +89,7 @@ fn taken(engine: &dyn Engine, media: &Media) -> Result<MediaKind> {
 }
 
 fn takes_none(engine: &dyn Engine, kind: &str) -> Error {
-    let kinds = engine.media().map(|processor| processor.kinds()).unwrap_or_default();
+    let kinds = engine.media().map(MediaProcessor::kinds).unwrap_or_default();
     let taken: Vec<_> = std::iter::once("text").chain(kinds.iter().map(|kind| kind.as_str())).collect();
     let (name, taken) = (&engine.model().name, taken.join(", "));
     Error::new(ErrorKind::Unsupported, format!("model {name:?} takes no {kind}; it takes: {taken}"))

@@ -1,6 +1,7 @@
 //! Family: Gemma 3
-//! Models: Gemma 3 1B to 27B and Gemma 3n, as far as text goes
+//! Models: Gemma 3 1B to 27B and Gemma 3n
 //! Replies: text, with calls in Python: a fence of Markdown named `tool_code`, or `[f(a=1)]` and nothing else.
+//! Media: `<start_of_image>` or `<image_soft_token>` for pictures, `<start_of_audio>` or `<audio_soft_token>` for sounds.
 //!
 //! Google's models were taught no one form of calls; the fence is what Google's own guides and templates show, the list
 //! what vLLM's template asks for. The templates that come with the models tell of no tools. LiteRT's, which know the
@@ -8,6 +9,7 @@
 
 use crate::calls;
 use crate::family::{self, Family, is_one_of, prints};
+use crate::placeholders::{Placeholder, audio, image};
 use crate::shape;
 
 pub(crate) static FAMILY: Family = Family {
@@ -30,8 +32,22 @@ pub(crate) static FAMILY: Family = Family {
         }
     },
     ordinary: HTML,
+    placeholders: PLACEHOLDERS,
     ..Family::PLAIN
 };
+
+/// A template prints the token that begins media, or the one that stands for them: LiteRT's runtime takes either, and so
+/// both at once.
+const PLACEHOLDERS: &[Placeholder] = &[
+    image("<start_of_image>"),
+    image("<image_soft_token>"),
+    image("<start_of_image><image_soft_token>"),
+    image("<start_of_image><image_soft_token><end_of_image>"),
+    audio("<start_of_audio>"),
+    audio("<audio_soft_token>"),
+    audio("<start_of_audio><audio_soft_token>"),
+    audio("<start_of_audio><audio_soft_token><end_of_audio>"),
+];
 
 /// Gemma's vocabulary has tokens of their own for the commonest HTML tags, listed among the added tokens of its
 /// `tokenizer.json`. They are how the model reads HTML, and control nothing.

@@ -1,7 +1,8 @@
 //! Family: Gemma 4
-//! Models: Gemma 4, as far as text goes
+//! Models: Gemma 4
 //! Replies: `<|channel>thought…<channel|>`, then text, then `<|tool_call>call:name{key:<|"|>value<|"|>}<tool_call|>`,
 //!   any number of them.
+//! Media: `<|image|>` for pictures, `<|audio|>` for sounds, `<|video|>` for films.
 //!
 //! Google's template prints the fields of a result that is an object only where it stands with the call it answers. Of
 //! LiteRT's, one takes results as lists of a name and a response, and one that prints tools as they come takes those,
@@ -9,6 +10,7 @@
 
 use crate::calls::{GemmaCalls, QUOTE, Syntax};
 use crate::family::{self, Family, is_one_of, thinking};
+use crate::placeholders::{audio, image, video};
 use crate::shape;
 
 pub(crate) static FAMILY: Family = Family {
@@ -30,6 +32,7 @@ pub(crate) static FAMILY: Family = Family {
             shape::gemma_notation(input, &NOTATION);
         }
     },
+    placeholders: &[image("<|image|>"), audio("<|audio|>"), video("<|video|>")],
     ..Family::PLAIN
 };
 

@@ -1,10 +1,13 @@
 //! Family: generic, for models that no other family claims
 //! Models: any whose replies may be read as plain text
 //! Replies: text.
+//! Media: the placeholders of all families.
 
 use crate::family::Family;
+use crate::placeholders::{Placeholder, audio, image, video};
 
-pub(crate) static FAMILY: Family = Family { name: "generic", tags: TAGS, ..Family::PLAIN };
+pub(crate) static FAMILY: Family =
+    Family { name: "generic", tags: TAGS, placeholders: PLACEHOLDERS, ..Family::PLAIN };
 
 /// Tags that models of many families write. Replies are not cut at them, but templates look for them in a
 /// model's old replies, to drop what it thought.
@@ -29,4 +32,21 @@ const TAGS: &[&str] = &[
     "<tool_call>",
     "</tool_call>",
     "[TOOL_CALLS]",
+];
+
+/// What the templates of families print, and those of models that are tuned from theirs.
+const PLACEHOLDERS: &[Placeholder] = &[
+    image("<image>"),
+    image("<start_of_image>"),
+    image("<image_soft_token>"),
+    image("<|image|>"),
+    image("<|image_pad|>"),
+    image("<|IMAGE|>"),
+    audio("<start_of_audio>"),
+    audio("<audio_soft_token>"),
+    audio("<|audio|>"),
+    audio("<|AUDIO|>"),
+    video("<|video|>"),
+    video("<|video_pad|>"),
+    video("<|VIDEO|>"),
 ];

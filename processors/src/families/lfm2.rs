@@ -1,12 +1,14 @@
 //! Family: LFM2
-//! Models: LFM2 and LFM2.5, their mixtures of experts, LFM2-VL as far as text goes
+//! Models: LFM2 and LFM2.5, their mixtures of experts, LFM2-VL
 //! Replies: `<think>…</think>` in models that think, then text, then `<|tool_call_start|>[f(a=1)]<|tool_call_end|>`.
+//! Media: `<image>` for pictures.
 //!
 //! Most templates know no calls: those of the history are written into the text as the model writes them. They look
 //! for old thoughts in the text, to leave out all but the last; so that is where thoughts go.
 
 use crate::calls;
 use crate::family::{self, Family, is_one_of, thinking};
+use crate::placeholders::image;
 use crate::shape;
 
 pub(crate) static FAMILY: Family = Family {
@@ -27,5 +29,6 @@ pub(crate) static FAMILY: Family = Family {
             shape::calls_in_content(input, ["<|tool_call_start|>", "<|tool_call_end|>"], &calls::PYTHON_LIST);
         }
     },
+    placeholders: &[image("<image>")],
     ..Family::PLAIN
 };

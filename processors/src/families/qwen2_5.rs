@@ -1,17 +1,47 @@
 //! Family: Qwen2.5
-//! Models: Qwen2, Qwen2.5 and Qwen2.5-Coder, instructed; Qwen2.5-VL as far as text goes
+//! Models: Qwen2, Qwen2.5 and Qwen2.5-Coder, instructed; Qwen2-VL and Qwen2.5-VL, Qwen2-Audio, Qwen2.5-Omni,
+//!   FastVLM
 //! Replies: text, then `<tool_call>{json}</tool_call>`, any number of them.
+//! Media: `<|image_pad|>` for pictures and `<|video_pad|>` for films of the VL models, `<|AUDIO|>` for sounds of Qwen2-Audio,
+//!   all three in the manner of the latter for Omni; `<image>` for pictures of FastVLM.
 
 use crate::calls;
 use crate::family::{self, Family, is_one_of, prints};
+use crate::placeholders::{Placeholder, audio, image, video};
 
 pub(crate) static FAMILY: Family = Family {
     name: "qwen2_5",
     detect: |model| {
-        let architectures = ["Qwen2ForCausalLM", "Qwen2MoeForCausalLM", "Qwen2_5_VLForConditionalGeneration"];
-        let is_qwen = is_one_of(model, &architectures, &["qwen2", "qwen2_moe", "qwen2_5_vl"]);
+        let is_qwen = is_one_of(model, &ARCHITECTURES, &TYPES);
         is_qwen && !prints(model, &["<think>", "<function=", "<｜Assistant｜>"])
     },
     spans: &[family::calls("<tool_call>", "</tool_call>", &calls::JSON)],
+    placeholders: PLACEHOLDERS,
     ..Family::PLAIN
 };
+
+const ARCHITECTURES: [&str; 9] = [
+    "Qwen2ForCausalLM",
+    "Qwen2MoeForCausalLM",
+    "Qwen2VLForConditionalGeneration",
+    "Qwen2_5_VLForConditionalGeneration",
+    "Qwen2AudioForConditionalGeneration",
+    "Qwen2_5OmniModel",
+    "Qwen2_5OmniForConditionalGeneration",
+    "LlavaQwen2ForCausalLM",
+    "FastVlmForConditionalGeneration",
+];
+
+#[rustfmt::skip]
+const TYPES: [&str; 8] = [
+    "qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_audio", "qwen2_5_omni", "llava_qwen2", "fast_vlm",
+];
+
+const PLACEHOLDERS: &[Placeholder] = &[
+    image("<|image_pad|>"),
+    image("<|IMAGE|>"),
+    image("<image>"),
+    audio("<|AUDIO|>"),
+    video("<|video_pad|>"),
+    video("<|VIDEO|>"),
+];

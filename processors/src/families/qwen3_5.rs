@@ -1,12 +1,14 @@
 //! Family: Qwen3.5
 //! Models: Qwen3.5 and later, Qwen3-Next, Qwen3-Coder; every Qwen whose template shows calls as tags
 //! Replies: `<think>…</think>`, then text, then `<tool_call><function=name><parameter=key>value</parameter></function></tool_call>`.
+//! Media: `<|image_pad|>` for pictures, `<|video_pad|>` for films.
 //!
 //! A value is text on lines of its own; what else it may be says the schema of the tool. Qwen3-Coder at times leaves
 //! the outer tag out, which is read too.
 
 use crate::calls::{Syntax, ValueKind, XmlCalls};
 use crate::family::{self, Family, is_one_of, prints, thinking};
+use crate::placeholders::{image, video};
 
 pub(crate) static FAMILY: Family = Family {
     name: "qwen3_5",
@@ -29,6 +31,7 @@ pub(crate) static FAMILY: Family = Family {
         family::calls("<tool_call>", "</tool_call>", &INSIDE),
         family::calls("<function=", "</function>", &ALONE),
     ],
+    placeholders: &[image("<|image_pad|>"), video("<|video_pad|>")],
     ..Family::PLAIN
 };
 

@@ -1,11 +1,13 @@
 //! Family: Vicuna
-//! Models: Llama models whose conversation template or chat template is Vicuna's
+//! Models: Llama models whose conversation template or chat template is Vicuna's; LLaVA 1.5
 //! Replies: text; `</s>` ends them. Tokenizers that treat it as text are why it is a stop text too.
+//! Media: `<image>` for pictures of LLaVA.
 
 use alloquy_core::ModelInfo;
 use serde_json::Value;
 
 use crate::family::{Family, chat_template, is_one_of};
+use crate::placeholders::image;
 
 pub(crate) static FAMILY: Family = Family {
     name: "vicuna",
@@ -14,11 +16,13 @@ pub(crate) static FAMILY: Family = Family {
     },
     // MLC's conversation template `vicuna_v1.1`, `stop_str`.
     stops: &["</s>"],
+    placeholders: &[image("<image>")],
     ..Family::PLAIN
 };
 
 fn is_llama(model: &ModelInfo) -> bool {
-    is_one_of(model, &["LlamaForCausalLM"], &["llama"])
+    let architectures = ["LlamaForCausalLM", "LlavaForConditionalGeneration", "LlavaLlamaForCausalLM"];
+    is_one_of(model, &architectures, &["llama", "llava"])
 }
 
 /// MLC models name their conversation template: as text, or in an object with a name.

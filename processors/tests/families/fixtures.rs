@@ -70,6 +70,10 @@ fn line(part: &PromptPart) -> String {
     match part {
         PromptPart::Text(text) => format!("text    {text:?}\n"),
         PromptPart::Literal(text) => format!("literal {text:?}\n"),
+        PromptPart::Media(media) => {
+            let digest = media.digest().to_string();
+            format!("media   {} {}…\n", media.media_type(), digest.get(..8).unwrap_or_default())
+        }
         other => format!("{other:?}\n"),
     }
 }

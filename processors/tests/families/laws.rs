@@ -1,5 +1,6 @@
 //! Every family obeys the laws of data processors.
 
+use alloquy_core::formats::MediaKind;
 use alloquy_core::laws;
 
 use crate::support;
@@ -27,5 +28,25 @@ const REPLIES: &[&str] = &[
 fn every_family_obeys_the_laws() {
     for family in alloquy_processors::families() {
         laws::processor::all(&*support::processor(family), &support::specials(family), REPLIES);
+    }
+}
+
+#[test]
+fn media_stand_where_templates_of_the_family_print_their_places() {
+    let image = |place| (MediaKind::Image, place);
+    let audio = |place| (MediaKind::Audio, place);
+    let video = |place| (MediaKind::Video, place);
+    let families: [(&str, &[(MediaKind, &str)]); 8] = [
+        ("gemma3", &[image("<start_of_image>"), image("<image_soft_token>"), audio("<audio_soft_token>")]),
+        ("gemma4", &[image("<|image|>"), audio("<|audio|>"), video("<|video|>")]),
+        ("qwen2_5", &[image("<|image_pad|>"), video("<|video_pad|>"), audio("<|AUDIO|>"), image("<image>")]),
+        ("qwen3", &[image("<|image_pad|>"), video("<|video_pad|>")]),
+        ("qwen3_5", &[image("<|image_pad|>"), video("<|video_pad|>")]),
+        ("lfm2", &[image("<image>")]),
+        ("vicuna", &[image("<image>")]),
+        ("generic", &[image("<image>"), audio("<|audio|>"), video("<|video|>")]),
+    ];
+    for (family, places) in families {
+        laws::processor::media_stand_in_their_places(&*support::processor(family), places);
     }
 }

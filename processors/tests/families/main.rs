@@ -7,6 +7,7 @@ mod configured;
 mod fixtures;
 mod laws;
 mod loosened;
+mod media;
 mod properties;
 mod replies;
 mod shapes;

@@ -13,6 +13,9 @@ pub(crate) fn specials(family: &str) -> Vec<SpecialToken> {
     let texts: &[&str] = match family {
         "gemma3" => &["<bos>", "<eos>", "<start_of_turn>", "<end_of_turn>", "<start_of_image>"],
         "vicuna" => &["<unk>", "<s>", "</s>"],
+        "gemma4" => {
+            &["<bos>", "<turn|>", "<|turn>", "<|image>", "<|image|>", "<image|>", "<|audio|>", "<|video|>"]
+        }
         _ => &[
             "<|im_start|>",
             "<|im_end|>",
@@ -82,12 +85,16 @@ pub(crate) fn render(family: &str, input: &TemplateInput) -> String {
             "gemma3" => format!(
                 "<start_of_turn>{}\n{}<end_of_turn>\n",
                 message["role"].as_str().unwrap(),
-                text(message).trim()
+                text(family, message).trim()
             ),
             "vicuna" => {
-                format!("{}: {} ", message["role"].as_str().unwrap().to_uppercase(), text(message).trim())
+                format!(
+                    "{}: {} ",
+                    message["role"].as_str().unwrap().to_uppercase(),
+                    text(family, message).trim()
+                )
             }
-            _ => chatml(message),
+            _ => chatml(family, message),
         };
     }
     let answer = match family {
@@ -98,14 +105,14 @@ pub(crate) fn render(family: &str, input: &TemplateInput) -> String {
     prompt + if input.ending == Ending::Answer { answer } else { "" }
 }
 
-fn chatml(message: &Value) -> String {
+fn chatml(family: &str, message: &Value) -> String {
     let thought = message.get("reasoning_content").and_then(Value::as_str);
     let thought = thought.map(|thought| format!("<think>\n{thought}\n</think>\n\n")).unwrap_or_default();
     let calls: String =
         message.get("tool_calls").and_then(Value::as_array).into_iter().flatten().map(call).collect();
     let (role, content) = match message["role"].as_str().unwrap() {
-        "tool" => ("user", format!("<tool_response>\n{}\n</tool_response>", text(message))),
-        role => (role, text(message)),
+        "tool" => ("user", format!("<tool_response>\n{}\n</tool_response>", text(family, message))),
+        role => (role, text(family, message)),
     };
     format!("<|im_start|>{role}\n{thought}{content}{calls}<|im_end|>\n")
 }
@@ -118,13 +125,30 @@ fn call(call: &Value) -> String {
     )
 }
 
-/// The text of a message; of a list of parts, the texts.
-fn text(message: &Value) -> String {
+/// The text of a message; of a list of parts, the texts, and for media what templates of the family print.
+fn text(family: &str, message: &Value) -> String {
     match &message["content"] {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        Value::Array(parts) => parts.iter().map(|part| printed(family, part)).collect(),
         other => panic!("content {other}"),
     }
+}
+
+fn printed(family: &str, part: &Value) -> String {
+    let place = match (family, part["type"].as_str().unwrap()) {
+        (_, "text") => part["text"].as_str().unwrap(),
+        ("gemma3", "image") => "<start_of_image>",
+        ("gemma3", "audio") => "<audio_soft_token>",
+        ("gemma4", "image") => "<|image|>",
+        ("gemma4", "audio") => "<|audio|>",
+        ("gemma4", "video") => "<|video|>",
+        ("qwen2_5", "audio") => "<|audio_bos|><|AUDIO|><|audio_eos|>",
+        ("qwen2_5" | "qwen3" | "qwen3_5", "image") => "<|vision_start|><|image_pad|><|vision_end|>",
+        ("qwen2_5" | "qwen3" | "qwen3_5", "video") => "<|vision_start|><|video_pad|><|vision_end|>",
+        ("lfm2" | "vicuna" | "generic", "image") => "<image>",
+        (_, kind) => return format!("[{kind}]"),
+    };
+    place.to_owned()
 }
 
 pub(crate) fn text_of(parts: &[PromptPart]) -> String {

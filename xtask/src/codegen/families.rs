@@ -54,7 +54,7 @@ pub fn families_page(tree: &Tree) -> Result<File> {
             .to_owned();
     page += "A family says what goes into a model's template and how its replies are read. ";
     page += "Each is one file of [processors](../processors).\n\n";
-    page += "| family | models | replies |\n|---|---|---|\n";
+    page += "| family | models | replies | where media go |\n|---|---|---|---|\n";
     page.extend(rows);
     page += SET_OTHERWISE;
     Ok(File { path: PAGE.to_owned(), text: page })
@@ -66,7 +66,9 @@ fn row(file: &File) -> Result<String> {
         header(file, key).map(|text| text.replace('|', "\\|")).ok_or_else(missing)
     };
     let (family, models, replies) = (entry("Family")?, entry("Models")?, entry("Replies")?);
-    Ok(format!("| [{family}](../{}) | {models} | {replies} |\n", file.path))
+    // A family without the line takes no media.
+    let media = entry("Media").unwrap_or_default();
+    Ok(format!("| [{family}](../{}) | {models} | {replies} | {media} |\n", file.path))
 }
 
 /// The text behind `//! KEY:`, with the lines that continue it.

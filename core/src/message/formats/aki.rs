@@ -8,7 +8,7 @@ use super::layout;
 use super::media::{MediaKind, Outgoing};
 use super::place::Place;
 use super::{Reader, Transcript};
-use crate::{Message, MessagePart, Part, Result, Role};
+use crate::{Media, Message, MessagePart, Part, Result, Role};
 
 const ROLES: [&str; 3] = ["system", "user", "assistant"];
 const ITEMS: [&str; 4] = ["text", "image", "audio", "video"];
@@ -63,12 +63,31 @@ fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result
         return Err(place.field("type").unknown("type of item", said, &[name]));
     }
     let place = place.field(name);
-    let text = string(fields.need(name)?, &place)?;
+    let value = fields.need(name)?;
+    if let ("video", Value::Array(frames)) = (*name, value) {
+        let film = read_frames(frames, &place, reader)?;
+        return Ok(further::beside(film.into(), fields.rest()));
+    }
+    let text = string(value, &place)?;
     let part = match MediaKind::ALL.into_iter().find(|kind| kind.as_str() == *name) {
         Some(kind) => reader.media.address(kind, text, &place)?,
         None => Part::Text(text.to_owned()),
     };
     Ok(further::beside(part.into(), fields.rest()))
+}
+
+/// Reads a film as the list of its pictures.
+fn read_frames(frames: &[Value], place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+    if frames.is_empty() {
+        return Err(place.invalid("a film has one picture or more"));
+    }
+    reader.media.allow(MediaKind::Video, place)?;
+    let mut pictures = Vec::with_capacity(frames.len());
+    for (index, frame) in frames.iter().enumerate() {
+        let place = place.index(index);
+        pictures.push(reader.media.frame(string(frame, &place)?, &place)?);
+    }
+    Ok(Part::Video(pictures))
 }
 
 /// Writes the list.
@@ -99,12 +118,26 @@ fn write_content(parts: &[MessagePart], place: &Place<'_>) -> Result<Value> {
     }
 }
 
+/// Writes a film that is one file as that, and another as the list of its pictures.
+fn write_film(frames: &[Media], place: &Place<'_>) -> Result<Value> {
+    match frames {
+        [film] if MediaKind::of(film) == Some(MediaKind::Video) => {
+            Ok(Outgoing::of(MediaKind::Video, film, place)?.data_uri().into())
+        }
+        [] => Err(place.unsupported("a film without pictures cannot be written")),
+        frames => {
+            let picture = |frame| Ok(Value::from(Outgoing::of(MediaKind::Image, frame, place)?.data_uri()));
+            frames.iter().map(picture).collect()
+        }
+    }
+}
+
 fn write_item(MessagePart { content, extra }: &MessagePart, place: &Place<'_>) -> Result<Value> {
     let written = match content {
         Part::Text(text) => json!({"text": text}),
         Part::Image(media) => json!({"image": Outgoing::of(MediaKind::Image, media, place)?.data_uri()}),
         Part::Audio(media) => json!({"audio": Outgoing::of(MediaKind::Audio, media, place)?.data_uri()}),
-        Part::Video(frames) => json!({"video": Outgoing::film(frames, place)?.data_uri()}),
+        Part::Video(frames) => json!({"video": write_film(frames, place)?}),
         Part::Thinking(_)
         | Part::Channel(_)
         | Part::ToolCall(_)

@@ -222,6 +222,23 @@ impl<'a> Intake<'a> {
         }
     }
 
+    /// Takes a picture of a film.
+    pub(super) fn frame(&mut self, address: &str, place: &Place<'_>) -> Result<Media> {
+        match self.among_frames(address, place)? {
+            Part::Image(media) => Ok(media),
+            _ => Err(place.invalid("a film is a list of pictures")),
+        }
+    }
+
+    /// The pictures of a film are taken where films are.
+    fn among_frames(&mut self, address: &str, place: &Place<'_>) -> Result<Part> {
+        let rules = MediaRules { kinds: &MediaKind::ALL, ..*self.rules };
+        let mut intake = Intake { rules: &rules, total: self.total };
+        let part = intake.address(MediaKind::Image, address, place)?;
+        self.total = intake.total;
+        Ok(part)
+    }
+
     fn data_uri(&mut self, kind: MediaKind, rest: &str, place: &Place<'_>) -> Result<Part> {
         let (head, data) = rest.split_once(',').ok_or_else(|| place.invalid("the data URI has no comma"))?;
         let Some(media_type) = head.strip_suffix(";base64") else {
@@ -273,7 +290,7 @@ impl<'a> Intake<'a> {
         Ok(kind.part(media))
     }
 
-    fn allow(&self, kind: MediaKind, place: &Place<'_>) -> Result<()> {
+    pub(super) fn allow(&self, kind: MediaKind, place: &Place<'_>) -> Result<()> {
         if self.rules.kinds.contains(&kind) {
             return Ok(());
         }

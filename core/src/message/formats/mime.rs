@@ -45,13 +45,18 @@ const fn begins(
     Signature { kind, media_type, marks }
 }
 
-/// The formats that LiteRT-LM's decoders read, and their neighbours, as each format's specification has them.
-static SIGNATURES: [Signature; 14] = [
+/// The formats that decoders of media read, and their neighbours, as each format's specification has them.
+static SIGNATURES: [Signature; 26] = [
     begins(MediaKind::Image, "image/png", &[(0, b"\x89PNG\r\n\x1a\n")]),
     begins(MediaKind::Image, "image/jpeg", &[(0, b"\xff\xd8\xff")]),
     begins(MediaKind::Image, "image/gif", &[(0, b"GIF8")]),
     begins(MediaKind::Image, "image/webp", &[(0, b"RIFF"), (8, b"WEBP")]),
     begins(MediaKind::Image, "image/bmp", &[(0, b"BM")]),
+    begins(MediaKind::Image, "image/tiff", &[(0, b"II*\0")]),
+    begins(MediaKind::Image, "image/tiff", &[(0, b"MM\0*")]),
+    begins(MediaKind::Image, "image/x-icon", &[(0, b"\0\0\x01\0")]),
+    begins(MediaKind::Image, "image/x-portable-pixmap", &[(0, b"P6")]),
+    begins(MediaKind::Image, "image/x-portable-graymap", &[(0, b"P5")]),
     begins(MediaKind::Audio, "audio/wav", &[(0, b"RIFF"), (8, b"WAVE")]),
     begins(MediaKind::Audio, "audio/mpeg", &[(0, b"ID3")]),
     begins(MediaKind::Audio, "audio/mpeg", &[(0, b"\xff\xfb")]),
@@ -59,6 +64,13 @@ static SIGNATURES: [Signature; 14] = [
     begins(MediaKind::Audio, "audio/mpeg", &[(0, b"\xff\xf2")]),
     begins(MediaKind::Audio, "audio/flac", &[(0, b"fLaC")]),
     begins(MediaKind::Audio, "audio/ogg", &[(0, b"OggS")]),
+    begins(MediaKind::Audio, "audio/mp4", &[(4, b"ftyp")]),
+    begins(MediaKind::Audio, "audio/aac", &[(0, b"\xff\xf1")]),
+    begins(MediaKind::Audio, "audio/aac", &[(0, b"\xff\xf9")]),
+    begins(MediaKind::Audio, "audio/aiff", &[(0, b"FORM"), (8, b"AIFF")]),
+    begins(MediaKind::Audio, "audio/aiff", &[(0, b"FORM"), (8, b"AIFC")]),
+    begins(MediaKind::Audio, "audio/x-caf", &[(0, b"caff")]),
+    begins(MediaKind::Audio, "audio/webm", &[(0, b"\x1a\x45\xdf\xa3")]),
     begins(MediaKind::Video, "video/mp4", &[(4, b"ftyp")]),
     begins(MediaKind::Video, "video/webm", &[(0, b"\x1a\x45\xdf\xa3")]),
 ];

@@ -7,8 +7,9 @@ mod taps;
 use std::borrow::Cow;
 
 use alloquy_core::{Error, ErrorKind, Result};
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
 
 pub(crate) use kernel::Kernel;
 
@@ -58,18 +59,22 @@ impl Resizer {
         }
     }
 
+    /// By the one type of pixel that there is: the library's other way builds its code for all of them.
     fn pass(&self, source: &Picture, to: Size) -> Result<Picture> {
         let from = source.size();
-        let view = ImageRef::new(from.width as u32, from.height as u32, source.bytes(), PixelType::U8x3)
+        let view = TypedImageRef::<U8x3>::from_buffer(from.width as u32, from.height as u32, source.bytes())
             .map_err(failed)?;
-        let mut stretched = Image::new(to.width as u32, to.height as u32, PixelType::U8x3);
+        let mut bytes = vec![0; to.pixels() * CHANNELS];
+        let mut stretched =
+            TypedImage::<U8x3>::from_buffer(to.width as u32, to.height as u32, &mut bytes).map_err(failed)?;
         let filter = match self.kernel {
             Kernel::Bilinear => FilterType::Bilinear,
             Kernel::Bicubic => FilterType::CatmullRom,
         };
         let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).use_alpha(false);
-        fast_image_resize::Resizer::new().resize(&view, &mut stretched, &options).map_err(failed)?;
-        Ok(Picture::new(to, stretched.into_vec()))
+        fast_image_resize::Resizer::new().resize_typed(&view, &mut stretched, &options).map_err(failed)?;
+        drop(stretched);
+        Ok(Picture::new(to, bytes))
     }
 
     /// Computes what is cut out and nothing else.
