@@ -61,7 +61,8 @@ pub(crate) fn picture(seed: u8) -> Media {
 }
 
 pub(crate) fn sound(seed: u8) -> Media {
-    Media::new("audio/test", vec![seed])
+    // Other bytes than a picture: media are told apart by those alone.
+    Media::new("audio/test", vec![seed, 0])
 }
 
 /// Twelve tokens, media, and twelve more tokens.
