@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Ask, Chat, ChatModel, ConversationManager, Engine, Manager, MediaProcessor, Message, ModelInfo, Part,
-    Preface, Reply, Request, Result, Role, Round, SamplingOptions, Unit,
+    Ask, Chat, ChatModel, Engine, Manager, MediaProcessor, Message, ModelInfo, Part, Preface, Reply, Request,
+    Result, Role, Round, SamplingOptions, Unit,
 };
 use alloquy_onnx::OnnxEngine;
 use alloquy_processors::MediaProcessors;
