@@ -111,7 +111,7 @@ fn decode_mutations(count: u64) {
                 taken += 1;
             }
             Err(error) => {
-                assert!(matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported), "{error:#}")
+                assert!(matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported), "{error:#}");
             }
         }
     }

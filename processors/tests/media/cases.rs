@@ -21,7 +21,7 @@ impl Cases {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let shared = env::var_os("ALLOQUY_SHARED").map_or_else(|| "../shared".into(), PathBuf::from);
         let below = workspace.join(shared).join("cases/media");
-        let folder = env::var_os("ALLOQUY_CASES").map(PathBuf::from).unwrap_or(below);
+        let folder = env::var_os("ALLOQUY_CASES").map_or(below, PathBuf::from);
         if !folder.join("golden/compact.json").is_file() {
             println!("Skipping: {folder:?} has no media cases, set ALLOQUY_CASES or ALLOQUY_SHARED");
             return None;
