@@ -151,8 +151,8 @@ def one_word(draw):
 
 # How often each kind of chat comes up: plain, sums, with tools, under an order, in a style, in one word.
 EVERYTHING = [25, 20, 35, 11, 9, 10]
-# Facts and memory are learnt first; tools and orders take far longer.
-TOOLS_AND_ORDERS = [14, 14, 52, 15, 8, 12]
+# Facts and memory are learnt first; tools, sums and answers of one word take far longer.
+TOOLS_AND_ORDERS = [12, 22, 42, 12, 8, 16]
 
 
 def chat(draw, mixture=EVERYTHING):
