@@ -52,7 +52,7 @@ fn an_unknown_command_ends_a_script_and_lists_the_known_ones() {
     assert_eq!(
         ran.errors(),
         [
-            "error: unknown command \"/bark\", one of: /undo, /retry, /edit, /branch, /tree, /switch, /history, /help, /exit"
+            "error: unknown command \"/bark\", one of: /undo, /retry, /edit, /image, /audio, /branch, /tree, /switch, /history, /help, /exit"
         ]
     );
     assert_eq!(program.run(&["conversations"]).ok().out, "", "looking leaves no trace");

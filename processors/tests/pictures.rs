@@ -186,7 +186,7 @@ fn transparency_lies_on_white_unless_it_is_dropped() {
 
 #[test]
 fn a_cap_on_pixels_is_told() {
-    let picture = header(4_000, 3_000);
+    let picture = header(4_032, 3_024);
     let outline = usual("qwen2_5_vl").outline(&picture).unwrap();
     let [Degradation::PixelsCapped { media, wanted, taken }] = outline.degradations.as_slice() else {
         panic!("{outline:?}");

@@ -14,15 +14,19 @@ use proptest::prelude::*;
 /// The bytes of a WAV file.
 fn wav(format: u16, channels: u16, rate: u32, bits: u16, data: &[u8]) -> Vec<u8> {
     let block = channels * bits.div_ceil(8);
+    // What is no PCM says how much more it says: nothing.
+    let more: &[u8] = if matches!(format, 6 | 7) { &[0, 0] } else { &[] };
     let mut bytes = b"RIFF".to_vec();
-    bytes.extend((36 + data.len() as u32).to_le_bytes());
-    bytes.extend(b"WAVEfmt \x10\0\0\0");
+    bytes.extend((36 + more.len() as u32 + data.len() as u32).to_le_bytes());
+    bytes.extend(b"WAVEfmt ");
+    bytes.extend((16 + more.len() as u32).to_le_bytes());
     bytes.extend(format.to_le_bytes());
     bytes.extend(channels.to_le_bytes());
     bytes.extend(rate.to_le_bytes());
     bytes.extend((rate.wrapping_mul(u32::from(block))).to_le_bytes());
     bytes.extend(block.to_le_bytes());
     bytes.extend(bits.to_le_bytes());
+    bytes.extend(more);
     bytes.extend(b"data");
     bytes.extend((data.len() as u32).to_le_bytes());
     bytes.extend(data);

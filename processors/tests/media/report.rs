@@ -32,8 +32,11 @@ impl Report {
         self.notes.push(note);
     }
 
-    pub(crate) fn failed(&self) -> usize {
-        self.failures.len()
+    /// The names of the cases that failed, sorted.
+    pub(crate) fn failures(&self) -> Vec<&str> {
+        let mut failures: Vec<_> = self.failures.iter().map(String::as_str).collect();
+        failures.sort_unstable();
+        failures
     }
 
     pub(crate) fn print(&self) {
@@ -41,6 +44,6 @@ impl Report {
             println!("{} differ on purpose: {reason}: {}", names.len(), names.join(", "));
         }
         self.notes.iter().for_each(|note| println!("{note}"));
-        println!("{} passed, {} failed", self.passed, self.failed());
+        println!("{} passed, {} failed", self.passed, self.failures.len());
     }
 }

@@ -54,6 +54,11 @@ pub(super) fn found(bytes: &[u8]) -> &'static str {
     }
 }
 
+/// Says whether a file in a container that is taken holds a codec that is not.
+pub(super) fn is_refused_codec(bytes: &[u8]) -> bool {
+    matches!(found(bytes), "Opus" | "Speex")
+}
+
 /// The names of formats that are taken, with some codecs at least.
 const SOUNDS: [&str; 8] =
     ["Matroska or WebM", "Ogg", "FLAC", "CAF", "AIFF", "RIFF, such as WAV", "MP3", "MP4"];

@@ -16,7 +16,7 @@ use symphonia::core::meta::MetadataOptions;
 use super::edit_list;
 use super::limits::{SoundLimits, invalid};
 use super::resampler::Resampler;
-use super::signature::{TAKEN, begins_like_a_sound, found};
+use super::signature::{TAKEN, begins_like_a_sound, found, is_refused_codec};
 
 /// A decoded sound, mixed to one channel.
 ///
@@ -235,6 +235,8 @@ fn parameters(track: &Track) -> Option<&AudioCodecParameters> {
 fn refused(bytes: &[u8], failure: Failure) -> Error {
     match failure {
         Failure::Unsupported(reason) => unsupported(bytes, reason),
+        // Read as another codec it may seem damaged.
+        _ if is_refused_codec(bytes) => unsupported(bytes, "there is no decoder of it"),
         // Of what begins like no sound there is no end that could be missing.
         Failure::IoError(_) if !begins_like_a_sound(bytes) => {
             unsupported(bytes, "it does not begin like one")
