@@ -14,6 +14,8 @@ mod images;
 mod options;
 #[cfg(feature = "image")]
 mod processors;
+#[cfg(any(feature = "audio", feature = "image"))]
+mod tensors;
 
 #[cfg(feature = "audio")]
 pub use audio::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits, SoundShape};

@@ -17,6 +17,8 @@ use crate::prompt::Unit;
 use crate::tokenizer::TokenId;
 use crate::{ErrorKind, Result};
 
+mod snapshots;
+
 /// Runs every law on sessions of `engine`, feeding `prompt`.
 ///
 /// Logits that should agree may differ by `tolerance`, which stands for rounding; the likeliest token may not
@@ -348,100 +350,6 @@ impl Laws<'_> {
         let kind = session.forward(&[], &Cancel::default()).err().map(|error| error.kind());
         assert_eq!(kind, Some(ErrorKind::Invalid), "no units to forward is invalid");
         assert_eq!(session.resident(), 0, "an invalid forward appends nothing");
-    }
-
-    /// Engines whose sessions cannot be written down say so, and are done.
-    fn a_restored_session_goes_on_as_the_original(&self) {
-        let all = self.units.len();
-        for length in [1, all / 2, all - 1] {
-            let (first, rest) = self.units.split_at(length);
-            let mut original = self.open();
-            self.feed(original.as_mut(), 0, 7);
-            let Some(state) = self.snapshot(&*original, length) else { return };
-            assert_eq!(original.resident(), all, "a snapshot leaves the session as it is");
-            checked(original.truncate(length));
-            let mut restored = self.open();
-            checked(restored.restore(first, &state));
-            assert_eq!(restored.resident(), length, "a restored session holds what was written down");
-            let wanted = checked(original.forward(rest, &Cancel::default())).to_vec();
-            let logits = checked(restored.forward(rest, &Cancel::default())).to_vec();
-            assert!(
-                logits == wanted,
-                "a session that was restored at {length} and the original: the same bits"
-            );
-            let mut fork = checked(restored.fork());
-            let (wanted, logits) = (self.feed_on(restored.as_mut()), self.feed_on(fork.as_mut()));
-            assert!(logits == wanted, "a restored session and its fork: the same bits");
-        }
-    }
-
-    fn a_session_that_stepped_with_another_is_restored(&self) {
-        let (first, rest) = self.units.split_at(self.units.len() / 2);
-        let (stepped, rest) = rest.split_at(2);
-        let (mut original, mut other) = (self.open(), self.open());
-        checked(original.forward(first, &Cancel::default()));
-        checked(other.forward(rest, &Cancel::default()));
-        self.step(&mut [&mut *other, &mut *original], stepped);
-        let units = [first, stepped].concat();
-        let Some(state) = self.snapshot(&*original, units.len()) else { return };
-        let mut restored = self.open();
-        checked(restored.restore(&units, &state));
-        let wanted = checked(original.forward(rest, &Cancel::default())).to_vec();
-        let logits = checked(restored.forward(rest, &Cancel::default())).to_vec();
-        assert!(
-            logits == wanted,
-            "a session that stepped with another, and one restored from it: the same bits"
-        );
-    }
-
-    fn a_snapshot_is_of_the_units_alone(&self) {
-        let half = self.units.len() / 2;
-        let mut session = self.open();
-        self.feed(session.as_mut(), 0, 7);
-        let Some(longer) = self.snapshot(&*session, half) else { return };
-        checked(session.truncate(half));
-        let shorter = self.snapshot(&*session, half);
-        assert!(
-            shorter == Some(longer),
-            "what was computed behind them does not change a snapshot of the first units"
-        );
-        let mut into = b"before".to_vec();
-        checked(session.snapshot(half, &mut into));
-        assert!(into.starts_with(b"before"), "a snapshot is appended");
-        let kind = session.snapshot(self.units.len(), &mut into).err().map(|error| error.kind());
-        assert_eq!(kind, Some(ErrorKind::Invalid), "more units than are held cannot be written down");
-    }
-
-    fn a_state_of_other_units_is_refused(&self) {
-        let half = self.units.len() / 2;
-        let (first, rest) = self.units.split_at(half);
-        let mut original = self.open();
-        checked(original.forward(first, &Cancel::default()));
-        let Some(state) = self.snapshot(&*original, half) else { return };
-        let shorter = first.get(1..).unwrap_or_default();
-        for (units, state) in [(shorter, &*state), (first, state.get(1..).unwrap_or_default()), (first, &[])]
-        {
-            let kind = self.open().restore(units, state).err().map(|error| error.kind());
-            assert_eq!(kind, Some(ErrorKind::Corrupt), "a state that is not of so many units is refused");
-        }
-        let mut restored = self.open();
-        checked(restored.forward(rest, &Cancel::default()));
-        checked(restored.restore(first, &state));
-        let logits = checked(restored.forward(rest, &Cancel::default())).to_vec();
-        self.agree(
-            &logits,
-            &self.whole(),
-            "a session that was restored in place of another state and one that was fed whole",
-        );
-    }
-
-    fn snapshot(&self, session: &dyn Session, length: usize) -> Option<Vec<u8>> {
-        let mut state = Vec::new();
-        match session.snapshot(length, &mut state) {
-            Ok(()) => Some(state),
-            Err(error) if error.kind() == ErrorKind::Unsupported => None,
-            Err(error) => panic!("a lawful call failed: {error:#}"),
-        }
     }
 
     fn open(&self) -> Box<dyn Session> {

@@ -30,7 +30,7 @@ pub(crate) use loading::Loader;
 pub(crate) use picture::CHANNELS;
 pub(crate) use qwen::{Generation, Patching, check_ratio, fitted};
 pub(crate) use resizing::{Kernel, Resizer};
-pub(crate) use rules::{floats, impossible, integers, kernel, outline, text};
+pub(crate) use rules::{impossible, kernel, outline, text};
 pub(crate) use values::{Scaling, Table, UNIT};
 
 use self::rules::{Look, Rules};
@@ -129,8 +129,8 @@ fn look(model: &Description<'_>, options: &MediaOptions) -> Result<Option<Look>>
     let look = match model.model_type().unwrap_or_default() {
         "gemma3" => gemma3::look(model, options)?,
         "gemma3n" => gemma3n::look(model)?,
-        "gemma4" => gemma4::look(model, options, false)?,
-        "gemma4_unified" => gemma4::look(model, options, true)?,
+        "gemma4" => gemma4::look(model, options, gemma4::Fed::Patches)?,
+        "gemma4_unified" => gemma4::look(model, options, gemma4::Fed::Positions)?,
         "llava" | "llava_llama" => llava::llava(model)?,
         "fast_vlm" | "llava_qwen2" => llava::fastvlm(model)?,
         "lfm2_vl" => lfm2::look(model)?,

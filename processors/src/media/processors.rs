@@ -5,9 +5,8 @@ use alloquy_core::{Error, ErrorKind, Media, MediaOutline, MediaProcessor, MediaT
 
 #[cfg(feature = "audio")]
 use super::audio::AudioProcessor;
-use super::container;
 use super::film::FilmProcessor;
-use super::images::ImageProcessor;
+use super::images::{ImageProcessor, is_picture};
 use super::options::MediaOptions;
 
 /// Makes of pictures, films and sounds what one model is fed.
@@ -90,8 +89,9 @@ impl MediaProcessors {
     }
 
     fn of_kind(&self, media: &Media) -> Result<&dyn MediaProcessor> {
-        let kind = container::kind(media);
-        kind.and_then(|kind| self.processor(kind)).ok_or_else(|| {
+        // A type that says nothing is no loss to pictures, which say themselves what they are.
+        let sniffed = || media.bytes().is_some_and(|bytes| is_picture(bytes)).then_some(MediaKind::Image);
+        MediaKind::of(media).or_else(sniffed).and_then(|kind| self.processor(kind)).ok_or_else(|| {
             let kinds: Vec<_> = self.kinds.iter().map(|kind| kind.as_str()).collect();
             let message = format!(
                 "model {:?} takes no media of type {:?}; it takes: {}",

@@ -2,7 +2,9 @@
 
 use std::fmt::Debug;
 
-use alloquy_core::{MediaTensor, TensorData};
+use alloquy_core::MediaTensor;
+
+use crate::media::tensors::{floats, truths};
 
 /// How much a stretch of a sound becomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,14 +35,21 @@ pub(super) trait Extractor: Send + Sync + Debug {
     fn tables(&self) -> Vec<MediaTensor>;
 }
 
-/// A tensor in single precision.
-pub(super) fn tensor(name: &str, shape: Vec<usize>, values: Vec<f32>) -> MediaTensor {
-    MediaTensor { name: name.to_owned(), shape, values: TensorData::F32(values) }
-}
-
 /// `valid` times true, and false up to `length`.
 pub(super) fn mask(valid: usize, length: usize) -> impl Iterator<Item = bool> {
     (0..length).map(move |index| index < valid)
+}
+
+/// Features of frames, and which of these are the sound's: `[stretches, frames, bands]` and `[stretches, frames]`.
+pub(super) fn masked(
+    [stretches, frames, bands]: [usize; 3],
+    features: Vec<f32>,
+    valid: Vec<bool>,
+) -> Vec<MediaTensor> {
+    vec![
+        floats("input_features", &[stretches, frames, bands], features),
+        truths("input_features_mask", &[stretches, frames], valid),
+    ]
 }
 
 /// The longest of several stretches.
@@ -52,8 +61,5 @@ pub(super) fn longest(stretches: &[&[f32]]) -> usize {
 pub(super) fn tables(spectrum: &super::spectrum::Spectrum) -> Vec<MediaTensor> {
     let window: Vec<f32> = spectrum.window().iter().map(|&weight| weight as f32).collect();
     let (bins, filters) = spectrum.filters();
-    vec![
-        tensor("window", vec![window.len()], window),
-        tensor("mel_filters", vec![bins, spectrum.bands()], filters),
-    ]
+    vec![floats("window", &[window.len()], window), floats("mel_filters", &[bins, spectrum.bands()], filters)]
 }

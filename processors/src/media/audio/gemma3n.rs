@@ -1,10 +1,10 @@
 //! Gemma 3n's mel spectrogram (`Gemma3nAudioFeatureExtractor` of transformers). A sound takes as many positions as the
 //! longest one does, however short it is.
 
-use alloquy_core::{MediaTensor, Result, TensorData};
+use alloquy_core::{MediaTensor, Result};
 
 use super::description::Description;
-use super::extractor::{Extractor, SoundShape, longest, mask, tables, tensor};
+use super::extractor::{Extractor, SoundShape, longest, mask, masked, tables};
 use super::gemma_mel::{Defaults, GemmaMel};
 use super::window::single_hann;
 
@@ -71,15 +71,7 @@ impl Extractor for Gemma3n {
             self.features(stretch, length, &mut features);
             valid.extend(mask(stretch.len().div_ceil(self.mel.hop), frames));
         }
-        let bands = self.mel.spectrum.bands();
-        vec![
-            tensor("input_features", vec![stretches.len(), frames, bands], features),
-            MediaTensor {
-                name: "input_features_mask".to_owned(),
-                shape: vec![stretches.len(), frames],
-                values: TensorData::Bool(valid),
-            },
-        ]
+        masked([stretches.len(), frames, self.mel.spectrum.bands()], features, valid)
     }
 
     fn tables(&self) -> Vec<MediaTensor> {

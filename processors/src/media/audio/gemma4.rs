@@ -1,10 +1,10 @@
 //! Gemma 4's mel spectrogram (`Gemma4AudioFeatureExtractor` of transformers): the first frame's middle is the sound's
 //! beginning, and frames that reach behind its end are zeros.
 
-use alloquy_core::{MediaTensor, Result, TensorData};
+use alloquy_core::{MediaTensor, Result};
 
 use super::description::Description;
-use super::extractor::{Extractor, SoundShape, longest, mask, tables, tensor};
+use super::extractor::{Extractor, SoundShape, longest, mask, masked, tables};
 use super::gemma_mel::{Defaults, GemmaMel};
 use super::gemma3n::{MOST_SAMPLES, MULTIPLE};
 use super::window::hann;
@@ -83,15 +83,7 @@ impl Extractor for Gemma4 {
             self.features(stretch, frames, &mut features);
             valid.extend(mask(self.valid(stretch.len()), frames));
         }
-        let bands = self.mel.spectrum.bands();
-        vec![
-            tensor("input_features", vec![stretches.len(), frames, bands], features),
-            MediaTensor {
-                name: "input_features_mask".to_owned(),
-                shape: vec![stretches.len(), frames],
-                values: TensorData::Bool(valid),
-            },
-        ]
+        masked([stretches.len(), frames, self.mel.spectrum.bands()], features, valid)
     }
 
     fn tables(&self) -> Vec<MediaTensor> {

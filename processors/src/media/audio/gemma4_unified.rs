@@ -1,10 +1,10 @@
 //! What the unified Gemma 4 is fed of a sound: its samples, cut into pieces of one position each
 //! (`Gemma4UnifiedAudioFeatureExtractor` of transformers).
 
-use alloquy_core::{MediaTensor, Result, TensorData};
+use alloquy_core::{MediaTensor, Result};
 
 use super::description::Description;
-use super::extractor::{Extractor, SoundShape, longest, mask, tensor};
+use super::extractor::{Extractor, SoundShape, longest, mask, masked};
 
 /// The settings of a model.
 #[derive(Clone, Debug)]
@@ -44,14 +44,7 @@ impl Extractor for Gemma4Unified {
             features.resize((index + 1) * frames * self.piece, 0.0);
             valid.extend(mask(stretch.len().div_ceil(self.piece), frames));
         }
-        vec![
-            tensor("input_features", vec![stretches.len(), frames, self.piece], features),
-            MediaTensor {
-                name: "input_features_mask".to_owned(),
-                shape: vec![stretches.len(), frames],
-                values: TensorData::Bool(valid),
-            },
-        ]
+        masked([stretches.len(), frames, self.piece], features, valid)
     }
 
     fn tables(&self) -> Vec<MediaTensor> {

@@ -4,10 +4,11 @@
 use alloquy_core::{Error, ErrorKind, MediaTensor, Result, TensorData};
 
 use super::description::Description;
-use super::extractor::{Extractor, SoundShape, longest, mask, tables, tensor};
+use super::extractor::{Extractor, SoundShape, longest, mask, tables};
 use super::mel::MelScale;
 use super::spectrum::{Bands, Bins, Spectrum};
 use super::window::hann;
+use crate::media::tensors::{floats, tensor};
 
 /// The settings of a model, and its tables.
 #[derive(Clone, Debug)]
@@ -103,13 +104,10 @@ impl Extractor for Whisper {
         let places = features.chunks_exact_mut((bands * self.frames).max(1));
         places.zip(stretches).for_each(|(place, stretch)| self.features(stretch, place));
         let valid = stretches.iter().flat_map(|stretch| mask(self.shape(stretch.len()).valid, self.frames));
+        let valid = TensorData::I32(valid.map(i32::from).collect());
         vec![
-            tensor("input_features", vec![stretches.len(), bands, self.frames], features),
-            MediaTensor {
-                name: "feature_attention_mask".to_owned(),
-                shape: vec![stretches.len(), self.frames],
-                values: TensorData::I32(valid.map(i32::from).collect()),
-            },
+            floats("input_features", &[stretches.len(), bands, self.frames], features),
+            tensor("feature_attention_mask", &[stretches.len(), self.frames], valid),
         ]
     }
 

@@ -6,10 +6,11 @@ use alloquy_core::{MediaOutline, MediaPiece, MediaTensor, Result};
 
 use super::super::description::Description;
 use super::super::images::{
-    Budget, CHANNELS, ImageView, Kernel, Loader, Resizer, Scaling, Size, Table, UNIT, floats, integers,
-    kernel, outline, padded, text,
+    Budget, CHANNELS, ImageView, Kernel, Loader, Resizer, Scaling, Size, Table, UNIT, kernel, outline,
+    padded, text,
 };
 use super::super::options::MediaOptions;
+use super::super::tensors::{floats, integers};
 use super::FilmRules;
 use super::frames::Frames;
 use super::sampling::{Bounds, FrameRate};

@@ -15,18 +15,20 @@ use crate::media::options::MediaOptions;
 const SIDE: usize = 896;
 const POSITIONS: usize = 256;
 
+/// A square for each picture, between marks.
 #[derive(Debug)]
-struct Gemma3 {
-    size: Size,
-    positions: usize,
-    pan_and_scan: Option<PanAndScan>,
-    start: String,
-    soft: String,
-    end: String,
+pub(super) struct Gemma3 {
+    pub(super) size: Size,
+    pub(super) positions: usize,
+    pub(super) pan_and_scan: Option<PanAndScan>,
+    pub(super) start: String,
+    pub(super) soft: String,
+    pub(super) end: String,
 }
 
+/// Which pictures are cut into crops, and into how many.
 #[derive(Debug)]
-struct PanAndScan {
+pub(super) struct PanAndScan {
     shortest: usize,
     most: usize,
     ratio: f64,

@@ -8,10 +8,11 @@ use super::layout;
 use super::picture::{CHANNELS, Picture, Size};
 use super::plan::{ImagePlan, ImageView};
 use super::resizing::Kernel;
-use super::rules::{self, Look, Rules, floats, integers, text};
+use super::rules::{self, Look, Rules, text};
 use super::values::{Scaling, Table};
 use crate::media::description::{Description, Settings};
 use crate::media::options::MediaOptions;
+use crate::media::tensors::{floats, integers};
 
 /// How many positions a picture may be given.
 const BUDGETS: [usize; 5] = [70, 140, 280, 560, 1120];
@@ -19,11 +20,19 @@ const BUDGETS: [usize; 5] = [70, 140, 280, 560, 1120];
 #[derive(Debug)]
 struct Gemma4 {
     budget: Budget,
-    /// Whether the encoder is fed a patch for each position, or one for each of its pools.
-    unified: bool,
+    fed: Fed,
     start: String,
     soft: String,
     end: String,
+}
+
+/// What the encoder is fed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Fed {
+    /// Patches, several of which become one position.
+    Patches,
+    /// A larger patch for each position.
+    Positions,
 }
 
 /// How large a picture may be in patches.
@@ -34,11 +43,11 @@ pub(crate) struct Budget {
     pub(crate) positions: usize,
 }
 
-pub(super) fn look(model: &Description<'_>, options: &MediaOptions, unified: bool) -> Result<Look> {
+pub(super) fn look(model: &Description<'_>, options: &MediaOptions, fed: Fed) -> Result<Look> {
     let settings = model.images();
     let rules = Gemma4 {
         budget: Budget::of(&settings, options.visual_tokens, 280)?,
-        unified,
+        fed,
         start: model.token(&["/boi_token_id"], "<|image>"),
         soft: model.token(&["/image_token_id"], "<|image|>"),
         end: model.token(&["/eoi_token_id"], "<image|>"),
@@ -61,9 +70,9 @@ impl Rules for Gemma4 {
     }
 
     fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
-        let (side, most) = match self.unified {
-            true => (self.budget.unit(), self.budget.positions),
-            false => (self.budget.patch, self.budget.patches()),
+        let (side, most) = match self.fed {
+            Fed::Positions => (self.budget.unit(), self.budget.positions),
+            Fed::Patches => (self.budget.patch, self.budget.patches()),
         };
         let (values, places) = padded(pictures, side, most, table);
         Ok(vec![

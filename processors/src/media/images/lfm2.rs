@@ -8,9 +8,10 @@ use super::layout;
 use super::picture::{Area, CHANNELS, Picture, Size};
 use super::plan::{ImagePlan, ImageView};
 use super::resizing::Kernel;
-use super::rules::{self, Look, Rules, floats, integers, text};
+use super::rules::{self, Look, Rules, text};
 use super::values::{HALVES, Scaling, Table};
 use crate::media::description::Description;
+use crate::media::tensors::{floats, integers, tensor};
 
 #[derive(Debug)]
 struct Lfm2 {
@@ -110,7 +111,7 @@ impl Rules for Lfm2 {
         let (count, mask) = (pictures.len(), TensorData::I32(mask));
         Ok(vec![
             floats("pixel_values", &[count, self.most, length], values),
-            MediaTensor { name: "pixel_attention_mask".into(), shape: vec![count, self.most], values: mask },
+            tensor("pixel_attention_mask", &[count, self.most], mask),
             integers("spatial_shapes", &[count, 2], shapes),
         ])
     }

@@ -8,10 +8,11 @@ use super::layout::Merged;
 use super::picture::{CHANNELS, Picture, Size};
 use super::plan::{ImagePlan, ImageView};
 use super::resizing::Kernel;
-use super::rules::{self, Look, Rules, floats, impossible, integers};
+use super::rules::{self, Look, Rules, impossible};
 use super::values::{CLIP, HALVES, Scaling, Table};
 use crate::media::description::{Description, Settings};
 use crate::media::options::MediaOptions;
+use crate::media::tensors::{floats, integers};
 
 /// How many times longer one side may be than the other.
 const RATIO: usize = 200;

@@ -2,13 +2,14 @@
 
 use std::fmt::Debug;
 
-use alloquy_core::{Error, ErrorKind, MediaOutline, MediaPiece, MediaTensor, Result, TensorData};
+use alloquy_core::{Error, ErrorKind, MediaOutline, MediaPiece, MediaTensor, Result};
 
 use super::picture::{CHANNELS, Picture, Size};
 use super::plan::ImagePlan;
 use super::resizing::Kernel;
 use super::values::{Scaling, Table};
 use crate::media::description::Settings;
+use crate::media::tensors::floats;
 
 /// What a model does with pictures.
 pub(crate) trait Rules: Debug + Send + Sync {
@@ -69,16 +70,6 @@ pub(crate) fn outline(pieces: impl IntoIterator<Item = MediaPiece>) -> MediaOutl
 
 pub(crate) fn text(text: impl Into<String>) -> MediaPiece {
     MediaPiece::Text(text.into())
-}
-
-/// A tensor of single precision.
-pub(crate) fn floats(name: &str, shape: &[usize], values: Vec<f32>) -> MediaTensor {
-    MediaTensor { name: name.to_owned(), shape: shape.to_vec(), values: TensorData::F32(values) }
-}
-
-/// A tensor of whole numbers.
-pub(crate) fn integers(name: &str, shape: &[usize], values: Vec<i64>) -> MediaTensor {
-    MediaTensor { name: name.to_owned(), shape: shape.to_vec(), values: TensorData::I64(values) }
 }
 
 /// `pixel_values` of pictures of one size, channel by channel.
