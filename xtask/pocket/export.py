@@ -14,6 +14,7 @@ import onnx
 import torch
 
 import checkpoint
+import vocabulary
 from graph import Exporter, Quantised, Weights
 from rendering import TEMPLATE
 
@@ -53,7 +54,7 @@ def write_json(path, value):
 def write_descriptions(folder, shape, tokenizer):
     """Everything of a folder except the weights."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("tokenizer.json", "tokenizer_config.json"):
+    for name in vocabulary.FILES:
         shutil.copy(tokenizer / name, folder / name)
     shutil.copy(TEMPLATE, folder / TEMPLATE.name)
     write_json(folder / "config.json", shape.config())

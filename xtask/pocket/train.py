@@ -16,6 +16,7 @@ import torch
 from torch.nn import functional as F
 
 import checkpoint
+import imported
 import vocabulary
 from model import Model, Shape
 from probe import probe
@@ -43,6 +44,8 @@ def options():
     parser.add_argument("--tokens", type=int, default=8192, help="tokens of a step")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--from", dest="export", type=Path, help="begin with the weights and the tokenizer of this export's folder")
+    parser.add_argument("--portion", type=int, default=0, help="the first portion of the corpus of a run that begins")
     parser.add_argument("--checkpoint", type=float, default=4, help="minutes between checkpoints")
     parser.add_argument("--probe", type=float, default=20, help="minutes between measurements")
     return parser.parse_args()
@@ -97,13 +100,20 @@ class Training:
         self.model = Model(Shape(vocabulary=vocabulary.SIZE))
         self.average = {name: value.clone() for name, value in self.model.state_dict().items()}
         self.optimizers = Optimizers(self.model)
-        self.step, self.tokens, self.shard, self.seconds, self.falls_from = 0, 0, 0, 0.0, None
+        self.step, self.tokens, self.shard, self.seconds, self.falls_from = 0, 0, given.portion, 0.0, None
         if self.path.exists():
             self.resume(checkpoint.load(self.path))
+        elif given.export:
+            self.begin_with(imported.Export(given.export / "model.onnx"))
         compiled(self.model)
         self.told_to_stop = False
         signal.signal(signal.SIGTERM, self.stop)
         self.started = self.last_saved = self.last_probed = time.time()
+
+    def begin_with(self, export):
+        """Begins with weights that an earlier run came to; its optimizers' states are gone."""
+        self.model.load_state_dict(export.state(self.model.shape))
+        self.average = {name: value.clone() for name, value in self.model.state_dict().items()}
 
     def resume(self, state):
         """Goes on with a saved run."""
@@ -217,13 +227,23 @@ class Training:
         self.log(shard=self.shard, loss=round(sum(losses) / len(losses), 4), tokens_per_second=round(speed), rate=round(self.factor(), 3))
 
 
+def take_vocabulary(given):
+    """Puts the tokenizer and its company into a run's folder."""
+    if given.export is None:
+        vocabulary.write(given.folder / "model")
+        return
+    (given.folder / "model").mkdir(parents=True)
+    for name in vocabulary.FILES:
+        shutil.copy(given.export / name, given.folder / "model" / name)
+
+
 def main():
     """Trains as the command line says."""
     given = options()
     torch.set_num_threads(given.threads)
     torch.manual_seed(given.seed)
     if not (given.folder / "model" / "tokenizer.json").exists():
-        vocabulary.write(given.folder / "model")
+        take_vocabulary(given)
     Training(given).run()
 
 

@@ -101,6 +101,9 @@ def config():
     }
 
 
+FILES = ("tokenizer.json", "tokenizer_config.json")
+
+
 def write(folder):
     """Trains and writes the tokenizer's files."""
     folder.mkdir(parents=True, exist_ok=True)
