@@ -47,6 +47,15 @@ struct Train {
     /// Lets the learning rate fall over so many steps from here, then stops: the last thing before an export.
     #[arg(long, value_name = "STEPS")]
     decay: Option<u64>,
+    /// Trains with this part of the full learning rate, as fits a model that has come to rest.
+    #[arg(long, value_name = "PART")]
+    rate: Option<f64>,
+    /// Begins with the weights and the tokenizer of an export, `pocket/model` for one: optimizers begin anew.
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    from: Option<PathBuf>,
+    /// The first portion of the corpus of a run that begins, so that one which goes on from an export meets new chats.
+    #[arg(long, value_name = "NUMBER", requires = "from")]
+    portion: Option<u64>,
 }
 
 /// Prints how many held-out dialogues a model gets right, through this workspace's own stack.
@@ -90,6 +99,9 @@ impl Train {
         limit("--minutes", self.minutes.map(|minutes| minutes.to_string()));
         limit("--steps", self.steps.map(|steps| steps.to_string()));
         limit("--decay", self.decay.map(|steps| steps.to_string()));
+        limit("--rate", self.rate.map(|part| part.to_string()));
+        limit("--portion", self.portion.map(|number| number.to_string()));
+        limit("--from", self.from.as_ref().map(|folder| root().join(folder).display().to_string()));
         command::run(&mut train)
     }
 }
