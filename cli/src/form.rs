@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use alloquy_core::{Error, ErrorKind, Grammar, Guidance, ParallelCalls, Result, ToolChoice};
 use clap::{Args, ValueEnum};
 
+use crate::open::Model;
+
 /// The form of an answer.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Form of the answer")]
@@ -30,9 +32,10 @@ pub(crate) struct FormArguments {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Form of the answer")]
 pub(crate) struct DemandArguments {
-    /// Whether the model calls tools: auto, none, required, or the name of the one to call
-    #[arg(long, value_name = "CHOICE", env = "ALLOQUY_TOOL_CHOICE", value_parser = tool_choice)]
-    tool_choice: Option<ToolChoice>,
+    /// Whether the model calls tools: auto, none, required, the name of the one to call, or free, where
+    /// nothing checks what is called; free unless given, auto with the pocket model
+    #[arg(long, value_name = "CHOICE", env = "ALLOQUY_TOOL_CHOICE", value_parser = demanded)]
+    tool_choice: Option<Demanded>,
 
     /// Whether one answer may call several tools, where --tool-choice is given: allowed or forbidden
     #[arg(
@@ -58,13 +61,21 @@ enum Parallel {
     Forbidden,
 }
 
-fn tool_choice(text: &str) -> Result<ToolChoice, std::convert::Infallible> {
-    Ok(match text {
+/// What is said of calls.
+#[derive(Clone, Debug)]
+enum Demanded {
+    Free,
+    Choice(ToolChoice),
+}
+
+fn demanded(text: &str) -> Result<Demanded, std::convert::Infallible> {
+    Ok(Demanded::Choice(match text {
+        "free" => return Ok(Demanded::Free),
         "auto" => ToolChoice::Auto,
         "none" => ToolChoice::None,
         "required" => ToolChoice::Required,
         name => ToolChoice::Named(name.to_owned()),
-    })
+    }))
 }
 
 impl FormArguments {
@@ -82,9 +93,13 @@ impl FormArguments {
 }
 
 impl DemandArguments {
-    /// Adds what is demanded.
-    pub(crate) fn added_to(&self, mut guidance: Guidance) -> Guidance {
-        guidance.tool_choice.clone_from(&self.tool_choice);
+    /// Adds what is demanded; where nothing is said of calls and no form shuts them out, what the model wants.
+    pub(crate) fn added_to(&self, mut guidance: Guidance, model: &Model) -> Guidance {
+        guidance.tool_choice = match &self.tool_choice {
+            Some(Demanded::Choice(choice)) => Some(choice.clone()),
+            Some(Demanded::Free) => None,
+            None => model.tool_choice.clone().filter(|_| guidance.grammar.is_none()),
+        };
         guidance.thinking_budget = self.thinking_budget;
         guidance.parallel_calls(match self.parallel_calls {
             Parallel::Allowed => ParallelCalls::Allowed,

@@ -11,6 +11,7 @@ use alloquy_constraints::Llguidance;
 use alloquy_core::{
     ConversationStore, DataProcessor, Degradation, Engine, Error, ErrorKind, LoadPhase, LoadTiming, Manager,
     ManagerBuilder, MediaProcessor, ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions,
+    ToolChoice,
 };
 use alloquy_onnx::{Gpu, GraphCacheUse, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
 use alloquy_processors::{DataProcessorConfig, MediaProcessors};
@@ -42,6 +43,8 @@ pub(crate) struct Model {
     family: Family,
     /// What holds where nobody says otherwise, beside what the engine says of itself.
     sampling: SamplingOptions,
+    /// Whether it calls tools, where nobody says; what it calls is then held to what is offered.
+    pub(crate) tool_choice: Option<ToolChoice>,
     /// What becomes of a conversation that outgrows the context.
     overflow: Overflow,
     /// How long loading all of it took.
@@ -127,7 +130,8 @@ pub(crate) fn conversing(arguments: &ModelArguments, engine: Arc<dyn Engine>) ->
         }
         Ok(family)
     })?;
-    assemble(engine, template, family, loading)
+    let tool_choice = pocket::answers(arguments.model.as_deref()).then_some(ToolChoice::Auto);
+    Ok(Model { tool_choice, ..assemble(engine, template, family, loading)? })
 }
 
 /// Loads the model for continuing texts: no chat template, no family.
@@ -156,7 +160,7 @@ fn assemble(
         .processor(Arc::clone(&family.processor))
         .constraints(Llguidance::default());
     let round = loading.measure(LoadPhase::Processor, || builder.build())?;
-    Ok(Model { round, template, family, sampling, overflow: Overflow::Error, loading })
+    Ok(Model { round, template, family, sampling, tool_choice: None, overflow: Overflow::Error, loading })
 }
 
 /// What MLC's file recommends, where the files that the engine reads recommend nothing. Its stop texts are its

@@ -74,6 +74,25 @@ fn a_server_that_is_none_is_told_in_one_sentence() {
     assert_eq!(told(&["--mcp-url", "nonsense"]), format!("error: {nonsense}\n"));
 }
 
+/// A schema that cannot be enforced is refused where calls are held to the tools, and nowhere else.
+#[cfg(all(feature = "mcp", feature = "pocket"))]
+#[test]
+fn calls_of_the_pocket_model_are_held_to_the_tools_unless_they_are_to_be_free() {
+    let program = Program::new();
+    if server(&program).is_none() {
+        return;
+    }
+    let days = r#""days": {"type": "array", "uniqueItems": True}"#;
+    program.write("days.py", &SERVER.replace(r#""properties": {"#, &format!(r#""properties": {{{days}, "#)));
+    let asked =
+        |choice: &[&str]| program.run(&[&["ask", "--mcp", "python3 days.py", "Hello!"], choice].concat());
+    let held = asked(&[]);
+    assert_eq!(held.code, Some(1), "{}", held.out);
+    assert!(held.err.contains("\"uniqueItems\""), "{}", held.err);
+    assert!(!asked(&["--tool-choice", "free"]).ok().out.is_empty());
+    assert!(!asked(&["--tool-choice", "none"]).ok().out.is_empty());
+}
+
 #[cfg(not(feature = "mcp"))]
 #[test]
 fn a_server_needs_the_feature() {

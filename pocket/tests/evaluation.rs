@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use alloquy_core::{ChatModel, Engine, Reply, Round, SamplingOptions, TokenId};
+use alloquy_constraints::Llguidance;
+use alloquy_core::{ChatModel, Engine, Reply, Request, Round, SamplingOptions, TokenId};
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
 use dialogue::{Dialogue, Golden, lines};
@@ -56,20 +57,24 @@ impl Measured {
     }
 
     /// What the model says, and how long it took.
-    fn answer(&self, dialogue: &Dialogue) -> (Reply, f64) {
+    fn answer(&self, request: Request) -> (Reply, f64) {
         let short = SamplingOptions { max_tokens: Some(LIMIT), ..SamplingOptions::default() };
         let started = Instant::now();
         let reply = block_on(async {
-            let request = dialogue.request().sampling(short);
-            self.round.reply(request).await.unwrap().finish().await.unwrap()
+            self.round.reply(request.sampling(short)).await.unwrap().finish().await.unwrap()
         });
         (reply, started.elapsed().as_secs_f64())
     }
 
-    fn scores<'a>(&self, dialogues: impl IntoIterator<Item = &'a Dialogue>) -> Scores {
+    /// How many replies are right when dialogues are asked in a way.
+    fn scores<'a>(
+        &self,
+        dialogues: impl IntoIterator<Item = &'a Dialogue>,
+        asked: impl Fn(&Dialogue) -> Request,
+    ) -> Scores {
         let mut scores = Scores::default();
         for dialogue in dialogues {
-            let (reply, seconds) = self.answer(dialogue);
+            let (reply, seconds) = self.answer(asked(dialogue));
             scores.add(dialogue, &reply, seconds);
         }
         scores
@@ -85,7 +90,12 @@ fn round(engine: OnnxEngine) -> Round {
     let found = alloquy_processors::detect(engine.model());
     let named = alloquy_processors::named("qwen3", engine.model()).unwrap();
     assert_eq!(found.processor.name(), named.name(), "the model is served as another family");
-    Round::builder(Arc::new(engine)).template(template).processor(found.processor).build().unwrap()
+    Round::builder(Arc::new(engine))
+        .template(template)
+        .processor(found.processor)
+        .constraints(Llguidance::default())
+        .build()
+        .unwrap()
 }
 
 #[test]
@@ -102,7 +112,7 @@ fn prompts_are_those_of_hugging_face() {
 #[test]
 fn a_part_of_the_dialogues() {
     let measured = Measured::load();
-    let scores = measured.scores(measured.dialogues().iter().step_by(PART));
+    let scores = measured.scores(measured.dialogues().iter().step_by(PART), Dialogue::request);
     assert!(scores.share() >= FLOOR, "{scores}");
 }
 
@@ -110,7 +120,19 @@ fn a_part_of_the_dialogues() {
 #[ignore = "minutes: cargo xtask pocket eval"]
 fn dialogues_never_seen() {
     let measured = Measured::load();
-    println!("{}", measured.scores(&measured.dialogues()));
+    println!("{}", measured.scores(&measured.dialogues(), Dialogue::request));
+}
+
+#[test]
+#[ignore = "minutes: cargo xtask pocket eval"]
+fn calls_that_nothing_holds() {
+    let measured = Measured::load();
+    let dialogues = measured.dialogues();
+    let with_tools = dialogues.iter().filter(|dialogue| dialogue.calls());
+    println!(
+        "Where nothing holds calls to the tools:\n\n{}",
+        measured.scores(with_tools, Dialogue::free_request)
+    );
 }
 
 /// Counts the tokens of the trained model, the ending one too, that come before the embedded one goes its own way.
@@ -122,7 +144,7 @@ fn agreement_with_the_trained_model() {
     let (mut same, mut all, mut whole) = (0, 0, 0);
     for dialogue in measured.dialogues() {
         let Some(golden) = goldens.get(&dialogue.id) else { continue };
-        let reply = measured.answer(&dialogue).0;
+        let reply = measured.answer(dialogue.free_request()).0;
         let stop = measured.round.model().stop_tokens.first().filter(|_| well_formed(&reply));
         let said: Vec<_> = reply.tokens.iter().chain(stop).collect();
         let agreed = golden.iter().zip(said).take_while(|(golden, said)| golden == said).count();

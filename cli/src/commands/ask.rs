@@ -71,7 +71,7 @@ impl Ask {
     async fn ask(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
-        let guidance = self.demand.added_to(self.form.guidance()?);
+        let form = self.form.guidance()?;
         let attached = self.media.read()?;
         let question = question(&self.question.join(" "), piped()?, &attached)?;
         let kept = self.kept(context).await?;
@@ -79,6 +79,7 @@ impl Ask {
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
+        let guidance = self.demand.added_to(form, &model);
         let sampling = settings.settle(&self.sampling)?.options();
         let asked = settings.settle(&self.overflow)?.asked(settings);
         let model = model.overflowing(asked.map(|(policy, _)| policy))?;

@@ -79,7 +79,7 @@ impl Chat {
     async fn converse(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
-        let guidance = self.demand.added_to(self.form.guidance()?);
+        let form = self.form.guidance()?;
         let attached = self.media.read()?;
         let store = settings.settle(&self.store)?;
         let resume = settings.settle(&self.resume)?.open(&store, *notes)?;
@@ -89,6 +89,7 @@ impl Chat {
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
+        let guidance = self.demand.added_to(form, &model);
         let sampling = settings.settle(&self.sampling)?.options();
         let asked = settings.settle(&self.overflow)?.asked(settings);
         let model = model.overflowing(asked.map(|(policy, _)| policy))?;

@@ -11,6 +11,14 @@ use crate::notes::Notes;
 /// What names it; a folder of that name is `./pocket`.
 pub(crate) const NAME: &str = "pocket";
 
+/// Says whether it answers where a model is named so, or none is.
+///
+/// It is too small to be trusted with names: one call in twenty would be of a tool that nobody offers, or leave an argument
+/// out, so its calls are held to the tools unless something else is asked for.
+pub(super) fn answers(path: Option<&Path>) -> bool {
+    path.is_none_or(is_named)
+}
+
 /// Says whether a model's path is its name.
 pub(super) fn is_named(path: &Path) -> bool {
     path == Path::new(NAME)

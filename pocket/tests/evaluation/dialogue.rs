@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use alloquy_core::formats::{self, Dialect, MediaRules};
-use alloquy_core::{Preface, Request, TokenId};
+use alloquy_core::{Guidance, Preface, Request, TokenId, ToolChoice};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -36,8 +36,18 @@ pub(crate) struct Dialogue {
 }
 
 impl Dialogue {
-    /// What the model is asked.
+    /// What the model is asked, its calls held to the tools that are offered, as the command line asks it.
     pub(crate) fn request(&self) -> Request {
+        self.free_request().guidance(Guidance::default().tool_choice(ToolChoice::Auto))
+    }
+
+    /// Whether it has to do with calls.
+    pub(crate) fn calls(&self) -> bool {
+        self.request.get("tools").is_some()
+    }
+
+    /// What the model is asked, and nothing checks what it calls.
+    pub(crate) fn free_request(&self) -> Request {
         let transcript = formats::read(Dialect::OpenAi, &self.request, &MediaRules::default()).unwrap();
         let (preface, path) = transcript.into_preface();
         let preface: Preface = preface.extra("enable_thinking", self.thinking);

@@ -87,8 +87,9 @@ impl fmt::Display for Scores {
             writeln!(out, "| {skill} | {} | {} | {:.1} % |", count.right, count.all, count.percent())?;
         }
         writeln!(out, "\n| goal | share | wanted |\n|---|---|---|")?;
-        for (name, skills, wanted) in GOALS {
-            writeln!(out, "| {name} | {:.1} % | {wanted:.1} % |", self.together(skills).percent())?;
+        let asked = GOALS.map(|(name, skills, wanted)| (name, self.together(skills), wanted));
+        for (name, count, wanted) in asked.iter().filter(|(_, count, _)| count.all > 0) {
+            writeln!(out, "| {name} | {:.1} % | {wanted:.1} % |", count.percent())?;
         }
         writeln!(out, "| well-formed turns | {:.2} % | 99.50 % |\n", self.well_formed.percent())?;
         let (all, speed) = (self.well_formed.all, self.tokens as f64 / self.seconds);
