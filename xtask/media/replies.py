@@ -26,6 +26,7 @@ from onnx import numpy_helper
 GREEDY = 12
 # As in backends/onnx/tests/media/tiny.rs.
 ROWS, COLUMNS = 2, 3
+START, END = 13, 14
 
 
 def weights(path):
@@ -128,29 +129,40 @@ def pixels(seed, shape):
 
 
 class Gemma3:
-    soft, count = 12, 4
+    soft, count, splits, film = 12, 4, False, None
 
     @staticmethod
-    def inputs(seeds, _ids):
+    def inputs(seeds, _film, _ids):
         return {"pixel_values": torch.cat([pixels(seed, (1, 3, 56, 56)) for seed in seeds])}
 
 
 class Qwen:
-    soft, count = 15, ROWS * COLUMNS
+    soft, count, film = 15, ROWS * COLUMNS, 16
 
-    def __init__(self, width):
-        self.width = width
+    def __init__(self, width, splits):
+        self.width, self.splits = width, splits
 
-    def inputs(self, seeds, ids):
+    def inputs(self, seeds, film, ids):
         shown = [pixels(seed, (4 * ROWS * COLUMNS, self.width)) for seed in seeds]
         grid = torch.tensor([[1, 2 * ROWS, 2 * COLUMNS]] * len(seeds))
-        types = (ids == self.soft).int()
-        return {"pixel_values": torch.cat(shown), "image_grid_thw": grid, "mm_token_type_ids": types}
+        types = (ids == self.soft).int() + 2 * (ids == self.film).int()
+        named = {"mm_token_type_ids": types}
+        if seeds:
+            named |= {"pixel_values": torch.cat(shown), "image_grid_thw": grid}
+        if film:
+            shown = [pixels(seed, (4 * ROWS * COLUMNS, self.width)) for seed in film["seeds"]]
+            grid = torch.tensor([[len(shown), 2 * ROWS, 2 * COLUMNS]])
+            named |= {"pixel_values_videos": torch.cat(shown), "video_grid_thw": grid}
+            named |= {} if self.splits else {"second_per_grid_ts": torch.tensor([film["seconds_apart"]])}
+        return named
 
 
 def prompt(family, case):
-    """Vision markers stand between pictures, or two would be taken for one stretch."""
+    """What stands for media, and in Qwen3-VL between the frames of a film."""
     shown = [token for _ in case["seeds"] for token in [family.soft] * family.count]
+    for number, _ in enumerate(case.get("film", {}).get("seeds", [])):
+        marks = [END, START] if family.splits and number > 0 else []
+        shown += marks + [family.film] * family.count
     return case["before"] + shown + case["after"]
 
 
@@ -158,7 +170,7 @@ def said(model, family, case):
     ids, gaps, first, reply = prompt(family, case), [], None, []
     for _ in range(GREEDY):
         tensor = torch.tensor([ids])
-        inputs = family.inputs(case["seeds"], tensor)
+        inputs = family.inputs(case["seeds"], case.get("film"), tensor)
         with torch.no_grad():
             logits = model(input_ids=tensor, use_cache=False, **inputs).logits[0, -1]
         if first is None:
@@ -175,6 +187,15 @@ CASES = [
     {"before": [30, 31], "seeds": [2], "after": [200]},
     {"before": [], "seeds": [3], "after": list(range(300, 340))},
     {"before": list(range(100, 150)), "seeds": [4], "after": [33, 34, 35]},
+]
+
+
+# Text behind the last two begins before the last frame's time: it follows the frame's sides alone.
+FILMS = [
+    {"before": list(range(20, 32)), "seeds": [], "film": {"seeds": [1, 2], "seconds_apart": 0.4}, "after": [40, 41]},
+    {"before": [], "seeds": [3], "film": {"seeds": [4, 5, 6], "seconds_apart": 0.4}, "after": [60]},
+    {"before": [30], "seeds": [], "film": {"seeds": [7, 8, 9], "seconds_apart": 2.0}, "after": [61, 62]},
+    {"before": [31], "seeds": [], "film": {"seeds": [2, 1], "seconds_apart": 5.0}, "after": list(range(70, 110))},
 ]
 
 
@@ -203,13 +224,14 @@ def made(root):
         if name == "qwen3":
             model.model.language_model._deepstack_process = lambda states, *_: states
         folders = [f"tiny/tjs-{name}-vl", f"tiny/genai-{name}-vl-fp32"]
-        yield name, folders, model, Qwen(1176 if name == "qwen2.5" else 1536)
+        splits = name == "qwen3"
+        yield name, folders, model, Qwen(1536 if splits else 1176, splits)
 
 
 def main():
     root, into = map(pathlib.Path, sys.argv[1:])
     for name, folders, model, family in made(root):
-        cases = [said(model, family, case) for case in CASES]
+        cases = [said(model, family, case) for case in CASES + (FILMS if family.film else [])]
         version = f"transformers {transformers.__version__}"
         text = json.dumps({"made_by": version, "folders": folders, "cases": cases})
         (into / f"{name}.json").write_text(text + "\n")

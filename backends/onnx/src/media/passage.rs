@@ -94,18 +94,19 @@ impl Passage {
         self.next = end;
     }
 
-    /// Numbers positions by where they are: time, row, column. What follows goes on behind the highest of all numbers
-    /// (Qwen2-VL, section 2.1).
+    /// Numbers positions by where they are: time, row, column. What follows goes on behind the longer of the sides, however
+    /// long a film is (`get_rope_index` of transformers 5.23; in the paper on Qwen2-VL, section 2.1, behind the highest of
+    /// all numbers).
     fn spread(&mut self, grid: MediaGrid) {
         let start = self.next;
         for time in 0..grid.time {
-            let time = start + (time as f64 * grid.time_step) as i64;
+            // In single precision, in which the reference counts.
+            let time = start + (time as f32 * grid.time_step as f32) as i64;
             for row in 0..grid.height as i64 {
                 let columns = 0..grid.width as i64;
                 self.numbers.extend(columns.map(|column| [time, start + row, start + column]));
             }
         }
-        let last = self.numbers.iter().rev().take(grid.time * grid.height * grid.width).flatten().max();
-        self.next = last.map_or(start, |last| last + 1);
+        self.next = start + grid.height.max(grid.width) as i64;
     }
 }

@@ -1,7 +1,7 @@
 //! Processors that do not fit their model, or stand for more than one stretch of positions.
 
 use alloquy_core::formats::MediaKind;
-use alloquy_core::{Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result};
+use alloquy_core::{Digest, Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result};
 
 use super::tiny::Family;
 
@@ -23,6 +23,10 @@ pub(crate) enum Odd {
 }
 
 impl MediaProcessor for Odd {
+    fn identity(&self) -> Digest {
+        Digest::of(format!("{self:?}").as_bytes())
+    }
+
     fn kinds(&self) -> &[MediaKind] {
         &[MediaKind::Image]
     }
