@@ -22,7 +22,7 @@ use common::{continued, models, units};
 use futures::StreamExt;
 use odd::Odd;
 use serde::Deserialize;
-use tiny::{Family, MODELS, Tiny, around, film, picture, sound};
+use tiny::{Family, MODELS, Tiny, around, film, padded_sound, picture, sound};
 
 /// The same weights in both layouts.
 const PAIRS: [(usize, usize); 2] = [(3, 4), (5, 6)];
@@ -58,6 +58,16 @@ fn every_model_sees_pictures_and_hears_sounds_and_encodes_each_once() {
         assert_eq!((statistics.kept, statistics.unfilled), (2 * kinds as usize, 0), "{}", model.folder);
         assert!(statistics.bytes > 0);
     }
+}
+
+#[test]
+fn what_is_padding_is_not_heard_whichever_way_an_encoder_has_its_mask() {
+    let Some(models) = models() else { return };
+    // This export is the encoder alone, to which true is padding; to processors true is sound.
+    let engine = MODELS[2].load(&models);
+    let heard = |seed, padding| logits(&engine, &around(padded_sound(seed, padding)));
+    assert_eq!(heard(1, 2), heard(1, 3));
+    assert!(distance(&heard(1, 2), &heard(2, 2)) > 1e-4);
 }
 
 #[test]

@@ -62,9 +62,17 @@ pub(crate) fn picture(seed: u8) -> Media {
 }
 
 pub(crate) fn sound(seed: u8) -> Media {
-    // Other bytes than a picture: media are told apart by those alone.
-    Media::new("audio/test", vec![seed, 0])
+    padded_sound(seed, 0)
 }
+
+/// A sound, and what stands in its padding.
+pub(crate) fn padded_sound(seed: u8, padding: u8) -> Media {
+    // Other bytes than a picture: media are told apart by those alone.
+    Media::new("audio/test", vec![seed, padding])
+}
+
+/// How many frames of a sound are no padding.
+const HEARD: usize = 80;
 
 /// A film of pictures that lie so far apart.
 pub(crate) fn film(seeds: &[u8], apart: Duration) -> Media {
@@ -161,11 +169,19 @@ impl MediaProcessor for Family {
         Ok(match self {
             Family::Gemma3 => vec![tensor("pixel_values", &[1, 3, 56, 56], seed)],
             Family::Gemma3n if media.media_type() == "audio/test" => {
-                // The tiny export takes the mask of its encoder as that has it: true is padding.
-                let mask = TensorData::Bool(vec![false; 97]);
+                // As the processor has it: true is sound. The frames behind are padding.
+                let mask = TensorData::Bool((0..97).map(|frame| frame < HEARD).collect());
                 let mask =
                     MediaTensor { name: "input_features_mask".into(), shape: vec![1, 97], values: mask };
-                vec![tensor("input_features", &[1, 97, 128], seed), mask]
+                let mut features = numbers(seed, 97 * 128);
+                features.truncate(HEARD * 128);
+                features.extend(numbers(media.bytes().expect("bytes")[1], (97 - HEARD) * 128));
+                let features = MediaTensor {
+                    name: "input_features".into(),
+                    shape: vec![1, 97, 128],
+                    values: TensorData::F32(features),
+                };
+                vec![features, mask]
             }
             Family::Gemma3n => vec![tensor("pixel_values", &[1, 3, 768, 768], seed)],
             Family::Qwen25 => Self::patches(1176, &seeds),
