@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """What transformers says to pictures, on the weights of tiny exports: greedy ids and first logits, as fixtures.
 
-    python xtask/media/replies.py MODELS backends/onnx/tests/fixtures/media
+    python xtask/media/replies.py MODELS backends/onnx/tests/fixtures/media cli/tests/films
 
 MODELS is the folder of models that ALLOQUY_SHARED holds. The exports have random linear maps, and norms and biases that are
 one or zero, so a transformers model of the same configuration gets the linear maps in the order in which the graph applies
 them; that nothing else was trained is checked. Pictures are not decoded: pixels are numbers that the tests make too.
+
+The last folder is given conversations with films, as documents of AKI and what is said to them: of these the frames go through
+the models' video processors.
 
 Made: Gemma 3 in both layouts (whose decoders have different weights), Qwen2.5-VL and Qwen3-VL (both layouts, one model).
 Left out, because the exports leave it out: attention both ways among the positions of a picture (Gemma 3), and what pictures
@@ -13,6 +16,8 @@ add behind the first layers (Qwen3-VL, "deepstack"). Not made: Gemma 3n. The vis
 transformers does not have, and its sound encoder and decoder were folded by the exporter beyond what the order of maps tells.
 """
 
+import base64
+import io
 import json
 import pathlib
 import sys
@@ -22,6 +27,7 @@ import onnx
 import torch
 import transformers
 from onnx import numpy_helper
+from PIL import Image
 
 GREEDY = 12
 # As in backends/onnx/tests/media/tiny.rs.
@@ -228,14 +234,91 @@ def made(root):
         yield name, folders, model, Qwen(1536 if splits else 1176, splits)
 
 
+def frames(count):
+    """Pictures of 84 x 56 pixels, each of another colour and another gradient."""
+    rows, columns = numpy.mgrid[0:56, 0:84]
+    shade = lambda frame: numpy.stack([rows * 4, columns * 3, (rows + columns) * frame], axis=-1) % 256
+    return [shade(frame + 1).astype(numpy.uint8) for frame in range(count)]
+
+
+def data_uri(frame):
+    file = io.BytesIO()
+    Image.fromarray(frame).save(file, "png")
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def processed(shown, family):
+    """What the processor of the model makes of frames, 24 a second."""
+    sizes = {"shortest_edge": 4096, "longest_edge": 25165824}
+    if not family.splits:
+        sizes = {"shortest_edge": 3136, "longest_edge": 12845056}
+    make = transformers.Qwen3VLVideoProcessor if family.splits else transformers.Qwen2VLVideoProcessor
+    video = torch.from_numpy(numpy.stack(shown)).permute(0, 3, 1, 2)
+    return make(size=sizes)(videos=[video], do_sample_frames=False, return_tensors="pt")
+
+
+def stretches(grid, family):
+    """The text in the place of a film. Of Qwen3-VL it stands for the template's marks too, as in the processor of transformers
+    4.57, which came with the model; 5.23 leaves the template's around those of the frames."""
+    times, rows, columns = grid.tolist()
+    pads = "<|video_pad|>" * (rows * columns // 4)
+    if not family.splits:
+        return pads * times
+    shown = lambda group: f"<{(2 * group + 0.5) / 24:.1f} seconds><|vision_start|>{pads}<|vision_end|>"
+    return "".join(map(shown, range(times)))
+
+
+def filmed(root, name, model, family):
+    """A document, what stands before and behind the film in the prompt, and what is said."""
+    folder = root / f"tiny/tjs-{name}-vl"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    conversations = []
+    for count, question in [(4, "What happens here?"), (3, "And the end?"), (2, "Hm?")]:
+        shown = frames(count)
+        item = [{"video": [data_uri(frame) for frame in shown]}, {"text": question}]
+        # The processor has the last frame of an odd number twice.
+        made = processed(shown, family)
+        grid = made["video_grid_thw"]
+        said = stretches(grid[0], family)
+        before, after = "<|im_start|>user\n", f"{question}<|im_end|>\n<|im_start|>assistant\n"
+        if not family.splits:
+            before, after = before + "<|vision_start|>", "<|vision_end|>" + after
+        encode = lambda text: tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids, reply, gaps = encode(before + said + after), [], []
+        start, positions = len(encode(before)), len(ids) - len(encode(before)) - len(encode(after))
+        prompt = list(ids)
+        for _ in range(GREEDY):
+            tensor = torch.tensor([ids])
+            types = 2 * (tensor == family.film).int()
+            named = {"pixel_values_videos": made["pixel_values_videos"], "video_grid_thw": grid}
+            named |= {} if family.splits else {"second_per_grid_ts": torch.tensor([2 / 24])}
+            with torch.no_grad():
+                logits = model(input_ids=tensor, use_cache=False, mm_token_type_ids=types, **named).logits[0, -1]
+            best = torch.topk(logits, 2).values
+            gaps.append(float(best[0] - best[1]))
+            reply.append(int(logits.argmax()))
+            ids = ids + reply[-1:]
+        conversations.append({
+            "document": [{"role": "user", "content": item}],
+            "before": prompt[:start], "after": prompt[start + positions:], "positions": positions,
+            "greedy_ids": reply, "min_top2_gap": min(gaps),
+        })
+        print(name, positions, reply, min(gaps))
+    return {"folders": [f"tiny/tjs-{name}-vl", f"tiny/genai-{name}-vl-fp32"], "conversations": conversations}
+
+
 def main():
-    root, into = map(pathlib.Path, sys.argv[1:])
+    root, into, films_into = map(pathlib.Path, sys.argv[1:])
     for name, folders, model, family in made(root):
         cases = [said(model, family, case) for case in CASES + (FILMS if family.film else [])]
         version = f"transformers {transformers.__version__}"
         text = json.dumps({"made_by": version, "folders": folders, "cases": cases})
         (into / f"{name}.json").write_text(text + "\n")
+        if family.film:
+            text = json.dumps({"made_by": version} | filmed(root, name, model, family))
+            (films_into / f"{name}.json").write_text(text + "\n")
         print(name, [(case["greedy_ids"], case["min_top2_gap"]) for case in cases])
 
 
-main()
+if __name__ == "__main__":
+    main()
