@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    CacheReport, Cancel, Engine, ErrorKind, Generation, Generator, Media, ModelInfo, Prompt, Sampler,
-    SamplingOptions, TokenId, Unit, laws,
+    CacheReport, Cancel, Degradation, Engine, ErrorKind, Generation, Generator, Media, ModelInfo, Prompt,
+    Sampler, SamplingOptions, TokenId, Unit, laws,
 };
 use alloquy_onnx::{ModelFiles, OnnxEngine};
 use common::{continued, models, units};
@@ -254,6 +254,22 @@ fn a_processor_is_chosen_by_what_the_model_says_of_itself() {
 }
 
 #[test]
+fn an_encoder_has_providers_of_its_own_and_what_replaces_one_is_told() {
+    let Some(models) = models() else { return };
+    let alone = MODELS[1].builder(&models).vision_provider("gpu").load().unwrap_err();
+    assert_eq!(alone.kind(), ErrorKind::Backend);
+    let replaced = MODELS[1].builder(&models).vision_provider("gpu").vision_fallback("cpu").load().unwrap();
+    let [Degradation::ProviderReplaced { asked, used, .. }] = replaced.model().degradations.as_slice() else {
+        panic!("{:?}", replaced.model().degradations)
+    };
+    assert_eq!((asked.as_str(), used.as_str()), ("gpu", "cpu"));
+    // Without one of its own an encoder has those of the decoder, and what is added.
+    let heard = MODELS[2].builder(&models).audio_fallback("gpu").load().unwrap();
+    assert_eq!(heard.model().degradations, []);
+    assert!(MODELS[2].builder(&models).audio_provider("gpu").load().is_err());
+}
+
+#[test]
 fn what_does_not_fit_is_said_in_one_sentence() {
     let Some(models) = models() else { return };
     let cases = [
@@ -275,6 +291,9 @@ fn what_does_not_fit_is_said_in_one_sentence() {
         assert_eq!(error.kind(), kind, "{odd:?}: {error:#}");
         assert!(error.to_string().contains(said), "{odd:?}: {error:#}");
     }
+    let grid = OnnxEngine::builder(models.join(MODELS[4].folder)).media(Arc::new(Odd::Grid)).load().unwrap();
+    let error = grid.positions(&Unit::Media(picture(1))).unwrap_err();
+    assert_eq!(error.to_string(), "media of 1 x 2 x 2 positions take 6");
     let named = Odd::Name("pixel_values_videos");
     let engine = OnnxEngine::builder(models.join(MODELS[1].folder)).media(Arc::new(named)).load().unwrap();
     assert_eq!(logits(&engine, &around(picture(1))), logits(&MODELS[1].load(&models), &around(picture(1))));

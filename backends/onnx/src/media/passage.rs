@@ -32,7 +32,7 @@ impl Passage {
                 MediaPiece::Positions { token, count, grid } => {
                     let unknown =
                         || model(format!("the tokenizer has no token {token:?} for media to stand at"));
-                    passage.show(tokenizer.token(token).ok_or_else(unknown)?, *count, *grid);
+                    passage.show(tokenizer.token(token).ok_or_else(unknown)?, *count, *grid)?;
                 }
             }
         }
@@ -74,15 +74,19 @@ impl Passage {
         self.follow(tokens.len());
     }
 
-    fn show(&mut self, token: TokenId, count: usize, grid: Option<MediaGrid>) {
+    fn show(&mut self, token: TokenId, count: usize, grid: Option<MediaGrid>) -> Result<()> {
         self.tokens.resize(self.tokens.len() + count, token);
         let first = self.count;
         self.count = first.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
         self.features.extend((first..self.count).map(Some));
-        match grid.filter(|grid| self.is_numbered && grid.time * grid.height * grid.width == count) {
-            Some(grid) => self.spread(grid),
+        match grid.filter(|_| self.is_numbered) {
+            Some(grid) if positions(grid) == Some(count) => self.spread(grid),
+            Some(MediaGrid { time, height, width, .. }) => {
+                return Err(model(format!("media of {time} x {height} x {width} positions take {count}")));
+            }
             None => self.follow(count),
         }
+        Ok(())
     }
 
     /// Numbers positions that follow each other, on all axes alike.
@@ -109,4 +113,9 @@ impl Passage {
         }
         self.next = start + grid.height.max(grid.width) as i64;
     }
+}
+
+/// Returns how many positions a grid has, unless that is beyond all numbers.
+fn positions(grid: MediaGrid) -> Option<usize> {
+    grid.time.checked_mul(grid.height)?.checked_mul(grid.width)
 }
