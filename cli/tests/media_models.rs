@@ -4,12 +4,13 @@
 
 mod shared;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_core::formats::{self, Dialect, MediaKind, MediaRules};
 use alloquy_core::{
-    Ask, Chat, ChatModel, Engine, Manager, MediaProcessor, Message, ModelInfo, Part, Preface, Reply, Request,
-    Result, Role, Round, SamplingOptions, SnapshotRefusal, TokenId, Unit,
+    Ask, Chat, ChatModel, Degradation, Engine, Manager, Media, MediaProcessor, Message, ModelInfo, Part,
+    Preface, Reply, Request, Result, Role, Round, SamplingOptions, SnapshotRefusal, TokenId, Unit,
 };
 use alloquy_onnx::OnnxEngine;
 use alloquy_processors::{Alpha, ImageBackend, MediaOptions, MediaProcessors};
@@ -35,12 +36,15 @@ fn round(model: &str) -> Option<Round> {
 }
 
 fn round_with(model: &str, options: MediaOptions) -> Option<Round> {
-    let folder = shared::find(&format!("models/tiny/{model}"))?;
+    Some(loaded(&shared::find(&format!("models/tiny/{model}"))?, options))
+}
+
+fn loaded(folder: &Path, options: MediaOptions) -> Round {
     let read = move |model: &ModelInfo| processors(model, &options);
     let engine = OnnxEngine::builder(folder).media_from(read).load().unwrap();
     let family = alloquy_processors::detect(engine.model()).processor;
     let template = JinjaTemplate::builder(TEMPLATE).build().unwrap();
-    Some(Round::builder(Arc::new(engine)).template(template).processor(family).build().unwrap())
+    Round::builder(Arc::new(engine)).template(template).processor(family).build().unwrap()
 }
 
 fn picture(file: &str) -> Option<Part> {
@@ -234,4 +238,37 @@ fn what_was_computed_of_a_picture_is_not_taken_up_with_other_options() {
         let refused = restored(options.clone()).unwrap_err();
         assert_eq!(refused, SnapshotRefusal::OtherModel, "{options:?}");
     }
+}
+
+#[test]
+fn what_a_model_says_of_its_films_is_read_with_it() {
+    let Some(folder) = shared::find("models/tiny/tjs-qwen2.5-vl") else { return };
+    let copy = tempfile::tempdir().unwrap();
+    std::fs::create_dir(copy.path().join("onnx")).unwrap();
+    for part in ["", "onnx"] {
+        for file in folder.join(part).read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+            if file.is_file() {
+                std::fs::copy(&file, copy.path().join(part).join(file.file_name().unwrap())).unwrap();
+            }
+        }
+    }
+    let film = Part::Video(
+        [1, 2, 3, 4]
+            .map(|shade| {
+                let bytes = [b"P6 1 1 255 ".as_slice(), &[shade; 3]].concat();
+                Media::new("image/x-portable-pixmap", bytes)
+            })
+            .to_vec(),
+    );
+    let request = Request::new(Preface::default(), vec![shown(&film, "What happens?")]);
+    let prepared = || loaded(copy.path(), MediaOptions::default()).prepare(&request).unwrap();
+    let of_constants = prepared();
+    std::fs::write(copy.path().join("video_preprocessor_config.json"), r#"{"max_frames": 2}"#).unwrap();
+    let of_the_file = prepared();
+    let sampled = |degradation: &Degradation| {
+        matches!(degradation, Degradation::FramesSampled { frames: 4, taken: 2, .. })
+    };
+    assert_eq!(of_constants.media[0].positions, 2 * of_the_file.media[0].positions);
+    assert!(!of_constants.degradations.iter().any(sampled));
+    assert!(of_the_file.degradations.iter().any(sampled), "{:?}", of_the_file.degradations);
 }
