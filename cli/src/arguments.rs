@@ -1,5 +1,6 @@
 //! The arguments that several commands share. What only one command takes stands in its own file.
 
+mod media;
 mod model;
 mod prompt;
 mod sampling;
@@ -19,6 +20,7 @@ use crate::commands::{
 use crate::resume::ResumeArguments;
 use crate::settings::{Origin, Settings, Sources};
 
+pub(crate) use media::MediaSettings;
 pub(crate) use model::{ModelArguments, OptimizationLevel, TemplateDialect, Waiting};
 pub(crate) use prompt::PromptArguments;
 pub(crate) use sampling::SamplingArguments;

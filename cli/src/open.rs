@@ -14,7 +14,7 @@ use alloquy_core::{
     ToolChoice,
 };
 use alloquy_onnx::{Gpu, GraphCacheUse, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
-use alloquy_processors::{DataProcessorConfig, MediaProcessors};
+use alloquy_processors::{DataProcessorConfig, MediaOptions, MediaProcessors};
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
 
@@ -179,7 +179,9 @@ fn recommended(model: &ModelInfo) -> Result<SamplingOptions> {
 /// Loads the model alone, without a template and a family.
 pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
     let (mut builder, progress) = begin(arguments, notes)?;
-    builder = builder.on_event(move |event| progress.step(event.to_string())).media_from(media_processor);
+    let options = arguments.media.options();
+    builder = builder.on_event(move |event| progress.step(event.to_string()));
+    builder = arguments.media.added_to(builder.media_from(move |model| media_processor(model, &options)));
     let mut providers = arguments.provider.as_deref().unwrap_or(PROVIDER).split(',').map(str::trim);
     builder = builder.provider(providers.next().unwrap_or(PROVIDER));
     builder = providers.fold(builder, OnnxEngineBuilder::fallback);
@@ -210,8 +212,8 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
 }
 
 /// What makes tensors of media for a model that takes some.
-fn media_processor(model: &ModelInfo) -> Result<Option<Arc<dyn MediaProcessor>>> {
-    let processors = MediaProcessors::of(model)?;
+fn media_processor(model: &ModelInfo, options: &MediaOptions) -> Result<Option<Arc<dyn MediaProcessor>>> {
+    let processors = MediaProcessors::with_options(model, options)?;
     Ok(processors.map(|processors| Arc::new(processors) as Arc<dyn MediaProcessor>))
 }
 

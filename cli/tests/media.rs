@@ -69,3 +69,89 @@ fn a_model_of_texts_says_that_it_is_one() {
     let told = refused(&program, &["ask", "--image", "cat.gif", "What?"], "");
     assert!(told.contains("takes no image; it takes: text"), "{told}");
 }
+
+/// A template that has a place for pictures; the tiny models' own knows none.
+const SEEING: &str = "{% for message in messages %}<|im_start|>{{ message.role }}\n{% for part in message.content %}\
+    {% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}\
+    {% endfor %}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
+
+/// A folder of media with a picture, a picture beside it, and a link from the one to the other.
+fn with_a_folder() -> Option<Program> {
+    let picture = shared::find("cases/media/inputs/image/apng_160x120.png")?;
+    let program = Program::new();
+    std::fs::create_dir(program.path("media")).unwrap();
+    for name in ["media/cat.png", "dog.png"] {
+        std::fs::copy(&picture, program.path(name)).unwrap();
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(program.path("dog.png"), program.path("media/link.png")).unwrap();
+    program.write("seeing.jinja", SEEING);
+    Some(program)
+}
+
+/// What leads out of the folder of media, and what is said then.
+fn ways_out() -> Vec<(&'static str, &'static str)> {
+    let link = cfg!(unix).then_some(("link.png", "leads out of the folder"));
+    let others = [("../dog.png", "leads out of the folder"), ("lion.png", "lion.png")];
+    link.into_iter().chain(others).collect()
+}
+
+#[test]
+fn render_shows_what_a_picture_of_a_document_takes_and_reads_no_file_outside_of_the_folder() {
+    let (Some(program), Some(model)) = (with_a_folder(), shared::find("models/tiny/tjs-qwen2.5-vl")) else {
+        return;
+    };
+    let program = program.variable("ALLOQUY_MODEL", model);
+    let document = |path: &str| {
+        format!(
+            r#"[{{"role": "user", "content": [{{"type": "image", "path": "{path}"}}, {{"type": "text", "text": "What?"}}]}}]"#
+        )
+    };
+    let render = ["render", "--template", "seeing.jinja", "--from", "litert", "--media-root", "media"];
+    let shown = |stage: &str| {
+        program.run_with(&[&render[..], &["--show", stage]].concat(), &document("cat.png")).ok().out
+    };
+    insta::assert_snapshot!([shown("text"), shown("parts"), shown("ids")].join("\n"));
+    let json =
+        program.run_with(&[&render[..], &["--json"]].concat(), &document("cat.png")).ok().events().remove(0);
+    let media = json["parts"].as_array().unwrap().iter().find(|part| part.get("media").is_some()).unwrap();
+    assert_eq!((&media["kind"], &media["positions"]), (&"image".into(), &24.into()));
+    let capped = [&render[..], &["--show", "parts", "--pixel-cap", "5000"]].concat();
+    let capped = program.run_with(&capped, &document("cat.png")).ok();
+    assert!(capped.out.contains("image of 4 positions"), "{capped:?}");
+    assert!(capped.err.contains("made smaller"), "{capped:?}");
+    for (path, expected) in ways_out() {
+        let told = refused(&program, &render, &document(path));
+        assert!(told.contains(expected), "{told}");
+    }
+}
+
+#[test]
+fn import_takes_the_pictures_of_a_folder_and_no_others() {
+    let Some(program) = with_a_folder() else { return };
+    let talk = |path: &str| {
+        let line = format!(
+            r#"{{"messages": [{{"role": "user", "content": [{{"type": "image", "path": "{path}"}}, {{"type": "text", "text": "What?"}}]}}]}}"#
+        );
+        program.write("talk.jsonl", &(line + "\n"));
+    };
+    let import = ["import", "talk.jsonl", "--from", "openai"];
+    let rooted = [&import[..], &["--media-root", "media"]].concat();
+    talk("cat.png");
+    let id = program.run(&rooted).ok().out;
+    let exported = program.run(&["export", id.trim(), "--to", "openai"]).ok().out;
+    assert!(exported.contains("data:image/png;base64,"), "{exported}");
+    let told = refused(&program, &import, "");
+    assert!(told.contains("name the folder that it may come from with --media-root DIR"), "{told}");
+    for (path, expected) in ways_out() {
+        talk(path);
+        let told = refused(&program, &rooted, "");
+        assert!(told.contains(expected), "{told}");
+    }
+    let listed = program.run(&["conversations", "--json"]).ok().events().remove(0);
+    assert_eq!(
+        listed["conversations"].as_array().map(Vec::len),
+        Some(1),
+        "what is refused leaves nothing: {listed}"
+    );
+}

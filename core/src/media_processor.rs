@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::Result;
 use crate::chat_model::Degradation;
 use crate::formats::MediaKind;
-use crate::media::Media;
+use crate::media::{Digest, Media};
 
 /// Makes of media what the encoders of one model are fed.
 ///
@@ -19,13 +19,17 @@ use crate::media::Media;
 ///
 /// ```
 /// use alloquy_core::formats::MediaKind;
-/// use alloquy_core::{Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result, TensorData};
+/// use alloquy_core::{Digest, Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result, TensorData};
 ///
 /// /// Feeds the first byte of a picture.
 /// #[derive(Debug)]
 /// struct FirstByte;
 ///
 /// impl MediaProcessor for FirstByte {
+///     fn identity(&self) -> Digest {
+///         Digest::of(b"the first byte, version 1")
+///     }
+///
 ///     fn kinds(&self) -> &[MediaKind] {
 ///         &[MediaKind::Image]
 ///     }
@@ -46,6 +50,12 @@ use crate::media::Media;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub trait MediaProcessor: Send + Sync + Debug {
+    /// Returns what tells the processor from every other: two of one identity make the same of the same media.
+    ///
+    /// What an encoder gave and what a session computed are kept under it, so that whatever can change a number counts: the
+    /// version of the processor, its options, the files that it was made from.
+    fn identity(&self) -> Digest;
+
     /// Returns the kinds of media that the model takes.
     fn kinds(&self) -> &[MediaKind];
 

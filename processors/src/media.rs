@@ -8,6 +8,8 @@ mod container;
 mod description;
 #[cfg(feature = "image")]
 mod film;
+#[cfg(any(feature = "audio", feature = "image"))]
+mod identity;
 #[cfg(feature = "image")]
 mod images;
 #[cfg(feature = "image")]

@@ -385,3 +385,13 @@ proptest! {
         prop_assert!(apart.fold(0.0, f32::max) <= 2.1 / 255.0 / 0.26);
     }
 }
+
+#[test]
+fn a_rate_of_frames_is_above_zero() {
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let options = MediaOptions::default().frames_per_second(rate);
+        let refused = MediaProcessors::with_options(&model("qwen3_vl"), &options).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        assert!(refused.to_string().contains("give a number above 0"), "{refused}");
+    }
+}

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """What transformers says to pictures, on the weights of tiny exports: greedy ids and first logits, as fixtures.
 
-    python xtask/media/replies.py MODELS backends/onnx/tests/fixtures/media
+    python xtask/media/replies.py MODELS backends/onnx/tests/fixtures/media cli/tests/films
 
 MODELS is the folder of models that ALLOQUY_SHARED holds. The exports have random linear maps, and norms and biases that are
 one or zero, so a transformers model of the same configuration gets the linear maps in the order in which the graph applies
 them; that nothing else was trained is checked. Pictures are not decoded: pixels are numbers that the tests make too.
+
+The last folder is given conversations with films, as documents of AKI and what is said to them: of these the frames go through
+the models' video processors.
 
 Made: Gemma 3 in both layouts (whose decoders have different weights), Qwen2.5-VL and Qwen3-VL (both layouts, one model).
 Left out, because the exports leave it out: attention both ways among the positions of a picture (Gemma 3), and what pictures
@@ -13,6 +16,8 @@ add behind the first layers (Qwen3-VL, "deepstack"). Not made: Gemma 3n. The vis
 transformers does not have, and its sound encoder and decoder were folded by the exporter beyond what the order of maps tells.
 """
 
+import base64
+import io
 import json
 import pathlib
 import sys
@@ -22,10 +27,12 @@ import onnx
 import torch
 import transformers
 from onnx import numpy_helper
+from PIL import Image
 
 GREEDY = 12
 # As in backends/onnx/tests/media/tiny.rs.
 ROWS, COLUMNS = 2, 3
+START, END = 13, 14
 
 
 def weights(path):
@@ -128,29 +135,40 @@ def pixels(seed, shape):
 
 
 class Gemma3:
-    soft, count = 12, 4
+    soft, count, splits, film = 12, 4, False, None
 
     @staticmethod
-    def inputs(seeds, _ids):
+    def inputs(seeds, _film, _ids):
         return {"pixel_values": torch.cat([pixels(seed, (1, 3, 56, 56)) for seed in seeds])}
 
 
 class Qwen:
-    soft, count = 15, ROWS * COLUMNS
+    soft, count, film = 15, ROWS * COLUMNS, 16
 
-    def __init__(self, width):
-        self.width = width
+    def __init__(self, width, splits):
+        self.width, self.splits = width, splits
 
-    def inputs(self, seeds, ids):
+    def inputs(self, seeds, film, ids):
         shown = [pixels(seed, (4 * ROWS * COLUMNS, self.width)) for seed in seeds]
         grid = torch.tensor([[1, 2 * ROWS, 2 * COLUMNS]] * len(seeds))
-        types = (ids == self.soft).int()
-        return {"pixel_values": torch.cat(shown), "image_grid_thw": grid, "mm_token_type_ids": types}
+        types = (ids == self.soft).int() + 2 * (ids == self.film).int()
+        named = {"mm_token_type_ids": types}
+        if seeds:
+            named |= {"pixel_values": torch.cat(shown), "image_grid_thw": grid}
+        if film:
+            shown = [pixels(seed, (4 * ROWS * COLUMNS, self.width)) for seed in film["seeds"]]
+            grid = torch.tensor([[len(shown), 2 * ROWS, 2 * COLUMNS]])
+            named |= {"pixel_values_videos": torch.cat(shown), "video_grid_thw": grid}
+            named |= {} if self.splits else {"second_per_grid_ts": torch.tensor([film["seconds_apart"]])}
+        return named
 
 
 def prompt(family, case):
-    """Vision markers stand between pictures, or two would be taken for one stretch."""
+    """What stands for media, and in Qwen3-VL between the frames of a film."""
     shown = [token for _ in case["seeds"] for token in [family.soft] * family.count]
+    for number, _ in enumerate(case.get("film", {}).get("seeds", [])):
+        marks = [END, START] if family.splits and number > 0 else []
+        shown += marks + [family.film] * family.count
     return case["before"] + shown + case["after"]
 
 
@@ -158,7 +176,7 @@ def said(model, family, case):
     ids, gaps, first, reply = prompt(family, case), [], None, []
     for _ in range(GREEDY):
         tensor = torch.tensor([ids])
-        inputs = family.inputs(case["seeds"], tensor)
+        inputs = family.inputs(case["seeds"], case.get("film"), tensor)
         with torch.no_grad():
             logits = model(input_ids=tensor, use_cache=False, **inputs).logits[0, -1]
         if first is None:
@@ -175,6 +193,15 @@ CASES = [
     {"before": [30, 31], "seeds": [2], "after": [200]},
     {"before": [], "seeds": [3], "after": list(range(300, 340))},
     {"before": list(range(100, 150)), "seeds": [4], "after": [33, 34, 35]},
+]
+
+
+# Text behind the last two begins before the last frame's time: it follows the frame's sides alone.
+FILMS = [
+    {"before": list(range(20, 32)), "seeds": [], "film": {"seeds": [1, 2], "seconds_apart": 0.4}, "after": [40, 41]},
+    {"before": [], "seeds": [3], "film": {"seeds": [4, 5, 6], "seconds_apart": 0.4}, "after": [60]},
+    {"before": [30], "seeds": [], "film": {"seeds": [7, 8, 9], "seconds_apart": 2.0}, "after": [61, 62]},
+    {"before": [31], "seeds": [], "film": {"seeds": [2, 1], "seconds_apart": 5.0}, "after": list(range(70, 110))},
 ]
 
 
@@ -203,17 +230,95 @@ def made(root):
         if name == "qwen3":
             model.model.language_model._deepstack_process = lambda states, *_: states
         folders = [f"tiny/tjs-{name}-vl", f"tiny/genai-{name}-vl-fp32"]
-        yield name, folders, model, Qwen(1176 if name == "qwen2.5" else 1536)
+        splits = name == "qwen3"
+        yield name, folders, model, Qwen(1536 if splits else 1176, splits)
+
+
+def frames(count):
+    """Pictures of 84 x 56 pixels, each of another colour and another gradient."""
+    rows, columns = numpy.mgrid[0:56, 0:84]
+    shade = lambda frame: numpy.stack([rows * 4, columns * 3, (rows + columns) * frame], axis=-1) % 256
+    return [shade(frame + 1).astype(numpy.uint8) for frame in range(count)]
+
+
+def data_uri(frame):
+    file = io.BytesIO()
+    Image.fromarray(frame).save(file, "png")
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def processed(shown, family):
+    """What the processor of the model makes of frames, 24 a second."""
+    sizes = {"shortest_edge": 4096, "longest_edge": 25165824}
+    if not family.splits:
+        sizes = {"shortest_edge": 3136, "longest_edge": 12845056}
+    make = transformers.Qwen3VLVideoProcessor if family.splits else transformers.Qwen2VLVideoProcessor
+    video = torch.from_numpy(numpy.stack(shown)).permute(0, 3, 1, 2)
+    return make(size=sizes)(videos=[video], do_sample_frames=False, return_tensors="pt")
+
+
+def stretches(grid, family):
+    """The text in the place of a film. Of Qwen3-VL it stands for the template's marks too, as in the processor of transformers
+    4.57, which came with the model; 5.23 leaves the template's around those of the frames."""
+    times, rows, columns = grid.tolist()
+    pads = "<|video_pad|>" * (rows * columns // 4)
+    if not family.splits:
+        return pads * times
+    shown = lambda group: f"<{(2 * group + 0.5) / 24:.1f} seconds><|vision_start|>{pads}<|vision_end|>"
+    return "".join(map(shown, range(times)))
+
+
+def filmed(root, name, model, family):
+    """A document, what stands before and behind the film in the prompt, and what is said."""
+    folder = root / f"tiny/tjs-{name}-vl"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    conversations = []
+    for count, question in [(4, "What happens here?"), (3, "And the end?"), (2, "Hm?")]:
+        shown = frames(count)
+        item = [{"video": [data_uri(frame) for frame in shown]}, {"text": question}]
+        # The processor has the last frame of an odd number twice.
+        made = processed(shown, family)
+        grid = made["video_grid_thw"]
+        said = stretches(grid[0], family)
+        before, after = "<|im_start|>user\n", f"{question}<|im_end|>\n<|im_start|>assistant\n"
+        if not family.splits:
+            before, after = before + "<|vision_start|>", "<|vision_end|>" + after
+        encode = lambda text: tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids, reply, gaps = encode(before + said + after), [], []
+        start, positions = len(encode(before)), len(ids) - len(encode(before)) - len(encode(after))
+        prompt = list(ids)
+        for _ in range(GREEDY):
+            tensor = torch.tensor([ids])
+            types = 2 * (tensor == family.film).int()
+            named = {"pixel_values_videos": made["pixel_values_videos"], "video_grid_thw": grid}
+            named |= {} if family.splits else {"second_per_grid_ts": torch.tensor([2 / 24])}
+            with torch.no_grad():
+                logits = model(input_ids=tensor, use_cache=False, mm_token_type_ids=types, **named).logits[0, -1]
+            best = torch.topk(logits, 2).values
+            gaps.append(float(best[0] - best[1]))
+            reply.append(int(logits.argmax()))
+            ids = ids + reply[-1:]
+        conversations.append({
+            "document": [{"role": "user", "content": item}],
+            "before": prompt[:start], "after": prompt[start + positions:], "positions": positions,
+            "greedy_ids": reply, "min_top2_gap": min(gaps),
+        })
+        print(name, positions, reply, min(gaps))
+    return {"folders": [f"tiny/tjs-{name}-vl", f"tiny/genai-{name}-vl-fp32"], "conversations": conversations}
 
 
 def main():
-    root, into = map(pathlib.Path, sys.argv[1:])
+    root, into, films_into = map(pathlib.Path, sys.argv[1:])
     for name, folders, model, family in made(root):
-        cases = [said(model, family, case) for case in CASES]
+        cases = [said(model, family, case) for case in CASES + (FILMS if family.film else [])]
         version = f"transformers {transformers.__version__}"
         text = json.dumps({"made_by": version, "folders": folders, "cases": cases})
         (into / f"{name}.json").write_text(text + "\n")
+        if family.film:
+            text = json.dumps({"made_by": version} | filmed(root, name, model, family))
+            (films_into / f"{name}.json").write_text(text + "\n")
         print(name, [(case["greedy_ids"], case["min_top2_gap"]) for case in cases])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -88,6 +88,8 @@ impl Embedder {
             let shape = [rows.len() as i64, count as i64, embeddings.width as i64];
             let mut added =
                 DynTensor::new(&Allocator::default(), embeddings.element.kind(), shape)?.into_dyn();
+            // A new tensor is not said to hold zeros, and a place without media has nothing added to it.
+            embeddings.element.narrow(&mut added, 0, &vec![0.0; rows.len() * count * embeddings.width])?;
             put_in(&mut added, embeddings, rows, count, name)?;
             feeds.push((name, added));
         }

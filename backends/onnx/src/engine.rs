@@ -110,7 +110,8 @@ impl Engine for OnnxEngine {
     }
 
     /// Of the graphs and their weights, the files that say how it is fed, the numbers of its cache, the version of ONNX Runtime, the
-    /// provider, how far graphs are optimised, and the adapter. Of a file longer than 16 MiB its length and 256 samples count.
+    /// provider, how far graphs are optimised, the adapter, and what reads media. Of a file longer than 16 MiB its length and
+    /// 256 samples count.
     fn identity(&self) -> Option<Digest> {
         Some(self.identity)
     }
@@ -215,7 +216,7 @@ impl OnnxEngineBuilder {
     /// ```
     #[must_use]
     pub fn fallback(mut self, name: impl Into<String>) -> Self {
-        self.providers.push(name);
+        self.providers = self.providers.followed_by(name);
         self
     }
 
@@ -334,10 +335,34 @@ impl OnnxEngineBuilder {
         self
     }
 
+    /// Adds an execution provider for the encoder of pictures and films, as [`fallback`](Self::fallback) does for the decoder.
+    ///
+    /// ```no_run
+    /// use alloquy_onnx::OnnxEngine;
+    ///
+    /// let builder = OnnxEngine::builder("models/qwen2.5-vl-3b").provider("cpu");
+    /// let engine = builder.vision_provider("cuda").vision_fallback("cpu").load()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn vision_fallback(mut self, name: impl Into<String>) -> Self {
+        let providers = self.media.vision.take().unwrap_or_else(|| self.providers.clone());
+        self.media.vision = Some(providers.followed_by(name));
+        self
+    }
+
     /// Sets the execution provider of the encoder of sounds; by default those of the decoder.
     #[must_use]
     pub fn audio_provider(mut self, name: impl Into<String>) -> Self {
         self.media.audio = Some(Providers::first(name));
+        self
+    }
+
+    /// Adds an execution provider for the encoder of sounds, as [`fallback`](Self::fallback) does for the decoder.
+    #[must_use]
+    pub fn audio_fallback(mut self, name: impl Into<String>) -> Self {
+        let providers = self.media.audio.take().unwrap_or_else(|| self.providers.clone());
+        self.media.audio = Some(providers.followed_by(name));
         self
     }
 
@@ -400,7 +425,8 @@ impl OnnxEngineBuilder {
             embedding.into_iter().chain(encoders).map(LoadedBeside::identified).collect()
         })?;
         let ran = Ran { provider: &provider, version: &version, optimization: self.optimization };
-        let identity = identity(&parts, &digests, &beside, &decoder.layout.slots, ran);
+        let read_by = media.as_ref().map(|media| media.processor().identity());
+        let identity = identity(&parts, &digests, &beside, read_by, &decoder.layout.slots, ran);
         let (decoder, chunk) = (Arc::new(decoder), self.prefill_chunk);
         Ok(OnnxEngine { model, tokenizer, decoder, media, chunk, identity, timing, graph_cache })
     }

@@ -21,6 +21,7 @@ pub(crate) const DESCRIPTIONS: &[&str] = &[
     "chat_template.json",
     "processor_config.json",
     "preprocessor_config.json",
+    "video_preprocessor_config.json",
     "mlc-chat-config.json",
 ];
 

@@ -66,15 +66,18 @@ pub(crate) struct Beside {
     pub(crate) provider: String,
 }
 
-/// Returns what tells a model, whose graph has these digests, from every other.
+/// Returns what tells a model, whose graph has these digests, from every other; `media` is what tells what reads media.
 pub(crate) fn identity(
     parts: &Parts,
     graph: &[Digest],
     beside: &[Beside],
+    media: Option<Digest>,
     slots: &[Slot],
     ran: Ran<'_>,
 ) -> Digest {
     let mut lines = ran.lines();
+    // Texts between positions are encoded within a unit, so that the tokenizer counts as well.
+    lines.extend(media.map(|media| format!("media {media} {}", Digest::of(&parts.tokenizer))));
     lines.extend(slots.iter().map(|slot| format!("{} of {}", slot.past, slot.element.kind())));
     for (name, text) in FED_BY.iter().filter_map(|name| parts.files.get_key_value(*name)) {
         lines.push(format!("{name} {}", Digest::of(text.as_bytes())));

@@ -1,6 +1,7 @@
 //! What a decoder is given of pictures and sounds: their positions, and what an encoder makes of them. Knows no session.
 
 mod encoder;
+mod mask;
 mod options;
 mod passage;
 mod reader;

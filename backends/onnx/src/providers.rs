@@ -59,8 +59,10 @@ impl Providers {
         Self { first: name.into(), fallbacks: Vec::new() }
     }
 
-    pub(crate) fn push(&mut self, name: impl Into<String>) {
+    /// The same, and another one for where none of them can.
+    pub(crate) fn followed_by(mut self, name: impl Into<String>) -> Self {
         self.fallbacks.push(name.into());
+        self
     }
 
     /// Loads the library: the one that was named, else one for the first provider, else one for the others.

@@ -8,19 +8,21 @@ mod odd;
 #[path = "media/tiny.rs"]
 mod tiny;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::{
-    CacheReport, Cancel, Engine, ErrorKind, Generation, Generator, Media, ModelInfo, Prompt, Sampler,
-    SamplingOptions, TokenId, Unit, laws,
+    CacheReport, Cancel, Degradation, Engine, ErrorKind, Generation, Generator, Media, ModelInfo, Prompt,
+    Sampler, SamplingOptions, TokenId, Unit, laws,
 };
 use alloquy_onnx::{ModelFiles, OnnxEngine};
 use common::{continued, models, units};
 use futures::StreamExt;
 use odd::Odd;
 use serde::Deserialize;
-use tiny::{Family, MODELS, Tiny, around, picture, sound};
+use tiny::{Family, MODELS, Tiny, around, film, padded_sound, picture, sound};
 
 /// The same weights in both layouts.
 const PAIRS: [(usize, usize); 2] = [(3, 4), (5, 6)];
@@ -59,6 +61,16 @@ fn every_model_sees_pictures_and_hears_sounds_and_encodes_each_once() {
 }
 
 #[test]
+fn what_is_padding_is_not_heard_whichever_way_an_encoder_has_its_mask() {
+    let Some(models) = models() else { return };
+    // This export is the encoder alone, to which true is padding; to processors true is sound.
+    let engine = MODELS[2].load(&models);
+    let heard = |seed, padding| logits(&engine, &around(padded_sound(seed, padding)));
+    assert_eq!(heard(1, 2), heard(1, 3));
+    assert!(distance(&heard(1, 2), &heard(2, 2)) > 1e-4);
+}
+
+#[test]
 fn the_laws_of_sessions_hold_with_media() {
     let Some(models) = models() else { return };
     for model in MODELS {
@@ -81,7 +93,8 @@ fn both_layouts_of_the_same_weights_agree() {
     let Some(models) = models() else { return };
     for (left, right) in PAIRS {
         let [left, right] = [left, right].map(|index| MODELS[index].load(&models));
-        for units in [around(picture(1)), around(picture(2)), around(picture(1)).split_off(13)] {
+        let film = around(film(&[1, 2], Duration::from_secs(2)));
+        for units in [around(picture(1)), around(picture(2)), around(picture(1)).split_off(13), film] {
             let differs = distance(&logits(&left, &units), &logits(&right, &units));
             assert!(differs < 1e-4, "{} and {}: {differs}", left.model().name, right.model().name);
         }
@@ -113,18 +126,26 @@ fn reused(generator: &Generator, units: &[Unit]) -> CacheReport {
 }
 
 #[test]
-fn a_second_turn_forwards_what_is_new_and_another_picture_all_from_there() {
+fn a_second_turn_forwards_what_is_new_and_another_picture_or_frame_all_from_there() {
     let Some(models) = models() else { return };
-    for model in [MODELS[1], MODELS[3]] {
+    let films = [[1, 2, 3], [1, 2, 4]].map(|seeds| film(&seeds, Duration::from_millis(500)));
+    let pictures = [picture(1), picture(2)];
+    for (model, [one, another]) in [
+        (MODELS[1], &pictures),
+        (MODELS[3], &pictures),
+        (MODELS[3], &films),
+        (MODELS[4], &films),
+        (MODELS[6], &films),
+    ] {
         let engine = Arc::new(model.load(&models));
         let generator = Generator::spawn(Arc::clone(&engine) as Arc<dyn Engine>, 2).unwrap();
-        let first = around(picture(1));
+        let first = around(one.clone());
         assert_eq!(reused(&generator, &first).forwarded, 25, "{}", model.folder);
         let second = [first.clone(), units(&[60, 61, 62, 63, 64])].concat();
         let report = reused(&generator, &second);
         assert_eq!((report.reused, report.forwarded), (25, 5), "{}", model.folder);
         let mut other = second.clone();
-        other[12] = Unit::Media(picture(2));
+        other[12] = Unit::Media(another.clone());
         let report = reused(&generator, &other);
         assert_eq!((report.reused, report.forwarded), (12, 18), "{}", model.folder);
         reused(&generator, &[second, units(&[65])].concat());
@@ -143,10 +164,29 @@ struct Reference {
 struct Case {
     before: Vec<TokenId>,
     seeds: Vec<u8>,
+    #[serde(default)]
+    film: Option<FilmOf>,
     after: Vec<TokenId>,
     greedy_ids: Vec<TokenId>,
     min_top2_gap: f32,
     first_logits_0_8: Vec<f32>,
+}
+
+/// A film of a frame for each seed.
+#[derive(Debug, Deserialize)]
+struct FilmOf {
+    seeds: Vec<u8>,
+    seconds_apart: f64,
+}
+
+impl Case {
+    fn prompt(&self, model: &Tiny) -> Vec<Unit> {
+        let pictures = self.seeds.iter().map(|seed| model.media(*seed));
+        let apart = |of: &FilmOf| Duration::from_secs_f64(of.seconds_apart);
+        let film = self.film.iter().map(|of| film(&of.seeds, apart(of)));
+        let media = pictures.chain(film).map(Unit::Media);
+        units(&self.before).into_iter().chain(media).chain(units(&self.after)).collect()
+    }
 }
 
 /// Those of `xtask/media/replies.py`.
@@ -168,9 +208,7 @@ fn models_say_what_the_reference_says() {
             let model = MODELS.iter().find(|model| model.folder == folder).unwrap();
             let engine = model.load(&models);
             for (index, case) in reference.cases.iter().enumerate() {
-                let media = case.seeds.iter().map(|seed| Unit::Media(model.media(*seed)));
-                let prompt: Vec<_> =
-                    units(&case.before).into_iter().chain(media).chain(units(&case.after)).collect();
+                let prompt = case.prompt(model);
                 let mut session = engine.open().unwrap();
                 let first = session.forward(&prompt, &Cancel::default()).unwrap().to_vec();
                 let differs = distance(&first[..case.first_logits_0_8.len()], &case.first_logits_0_8);
@@ -216,6 +254,22 @@ fn a_processor_is_chosen_by_what_the_model_says_of_itself() {
 }
 
 #[test]
+fn an_encoder_has_providers_of_its_own_and_what_replaces_one_is_told() {
+    let Some(models) = models() else { return };
+    let alone = MODELS[1].builder(&models).vision_provider("gpu").load().unwrap_err();
+    assert_eq!(alone.kind(), ErrorKind::Backend);
+    let replaced = MODELS[1].builder(&models).vision_provider("gpu").vision_fallback("cpu").load().unwrap();
+    let [Degradation::ProviderReplaced { asked, used, .. }] = replaced.model().degradations.as_slice() else {
+        panic!("{:?}", replaced.model().degradations)
+    };
+    assert_eq!((asked.as_str(), used.as_str()), ("gpu", "cpu"));
+    // Without one of its own an encoder has those of the decoder, and what is added.
+    let heard = MODELS[2].builder(&models).audio_fallback("gpu").load().unwrap();
+    assert_eq!(heard.model().degradations, []);
+    assert!(MODELS[2].builder(&models).audio_provider("gpu").load().is_err());
+}
+
+#[test]
 fn what_does_not_fit_is_said_in_one_sentence() {
     let Some(models) = models() else { return };
     let cases = [
@@ -237,6 +291,9 @@ fn what_does_not_fit_is_said_in_one_sentence() {
         assert_eq!(error.kind(), kind, "{odd:?}: {error:#}");
         assert!(error.to_string().contains(said), "{odd:?}: {error:#}");
     }
+    let grid = OnnxEngine::builder(models.join(MODELS[4].folder)).media(Arc::new(Odd::Grid)).load().unwrap();
+    let error = grid.positions(&Unit::Media(picture(1))).unwrap_err();
+    assert_eq!(error.to_string(), "media of 1 x 2 x 2 positions take 6");
     let named = Odd::Name("pixel_values_videos");
     let engine = OnnxEngine::builder(models.join(MODELS[1].folder)).media(Arc::new(named)).load().unwrap();
     assert_eq!(logits(&engine, &around(picture(1))), logits(&MODELS[1].load(&models), &around(picture(1))));
@@ -290,6 +347,21 @@ fn a_state_is_restored_without_the_bytes_of_its_media() {
         assert_eq!(session.forward(&[Unit::Token(60)], &Cancel::default()).unwrap(), wanted);
         assert_eq!(reader.media_statistics().misses, 0);
     }
+}
+
+#[test]
+fn whatever_reads_media_otherwise_makes_another_model() {
+    let Some(models) = models() else { return };
+    let builder = || OnnxEngine::builder(models.join(MODELS[1].folder));
+    let read_by = |odd| builder().media(Arc::new(odd)).load().unwrap().identity();
+    let identities = [
+        read_by(Odd::Halves),
+        read_by(Odd::Count(4)),
+        MODELS[1].load(&models).identity(),
+        builder().load().unwrap().identity(),
+    ];
+    assert_eq!(identities[0], read_by(Odd::Halves));
+    assert_eq!(identities.iter().collect::<HashSet<_>>().len(), identities.len());
 }
 
 /// The files of a model in memory, with one of them changed.

@@ -10,6 +10,8 @@ use clap::builder::BoolishValueParser as Switch;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use super::MediaSettings;
+
 /// Which model answers, and how it runs.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
@@ -75,6 +77,10 @@ pub(crate) struct ModelArguments {
     #[arg(long, env = "ALLOQUY_GRAPH_CACHE", value_parser = Switch::new())]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) graph_cache: bool,
+
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) media: MediaSettings,
 }
 
 /// How threads wait for work.

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use alloquy_core::{
-    CacheReport, Channel, Degradation, Delta, Error, FinishReason, HeadMove, Reply, ReplyTiming, TurnEnd,
-    TurnEvent, TurnReply,
+    CacheReport, Channel, Degradation, Delta, Digest, Error, FinishReason, HeadMove, Reply, ReplyTiming,
+    TurnEnd, TurnEvent, TurnReply,
 };
 use serde_json::Value;
 
@@ -266,8 +266,32 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
         Degradation::ProviderReplaced { asked, used, reason } => {
             format!("({used} computes instead of {asked}: {reason})")
         }
-        other => format!("({other:?})"),
+        other => of_media(other).unwrap_or_else(|| format!("({other:?})")),
     }
+}
+
+/// What was not done as media would have it.
+fn of_media(degradation: &Degradation) -> Option<String> {
+    let called = |media: &Digest| shortened(&media.to_string(), DIGEST);
+    Some(match degradation {
+        Degradation::PixelsCapped { media, wanted, taken } => {
+            let media = called(media);
+            format!(
+                "(the picture {media} is made smaller, to {taken} pixels and not {wanted}: --pixel-cap decides)"
+            )
+        }
+        Degradation::FramesSampled { media, frames, taken } => {
+            format!("(the model sees {taken} of the {frames} frames of the film {})", called(media))
+        }
+        Degradation::SoundPadded { media, milliseconds, padded } => {
+            let media = called(media);
+            format!("(the sound {media} of {milliseconds} ms has silence behind it, up to {padded} ms)")
+        }
+        Degradation::SoundChunked { media, chunks } => {
+            format!("(the model hears the sound {} in {chunks} pieces)", called(media))
+        }
+        _ => return None,
+    })
 }
 
 /// What the answer took.

@@ -2,7 +2,7 @@
 
 use crate::chat_model::Degradation;
 use crate::formats::MediaKind;
-use crate::media::Media;
+use crate::media::{Digest, Media};
 use crate::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 use crate::{Error, ErrorKind, Result};
 
@@ -51,6 +51,10 @@ impl ScriptedMedia {
 }
 
 impl MediaProcessor for ScriptedMedia {
+    fn identity(&self) -> Digest {
+        Digest::of(format!("scripted media {:?}", self.kinds).as_bytes())
+    }
+
     fn kinds(&self) -> &[MediaKind] {
         &self.kinds
     }

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Degradation, Error, ErrorKind, Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, ModelInfo,
-    Result,
+    Degradation, Digest, Error, ErrorKind, Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor,
+    ModelInfo, Result,
 };
 
 pub use extractor::SoundShape;
@@ -34,6 +34,8 @@ pub use sound::Sound;
 use description::{Description, ExtractorKind, Texts};
 use extractor::Extractor;
 use limits::invalid;
+
+use super::identity::identity;
 
 /// Makes of sounds what the audio encoder of a model is fed, as its processor in transformers does.
 ///
@@ -60,6 +62,7 @@ pub struct AudioProcessor {
     extractor: Arc<dyn Extractor>,
     texts: Texts,
     options: AudioOptions,
+    identity: Digest,
 }
 
 /// What a host sets about sounds.
@@ -121,7 +124,8 @@ impl AudioProcessor {
             ExtractorKind::Gemma4 => Arc::new(gemma4::Gemma4::new(&description)?),
             ExtractorKind::Gemma4Unified => Arc::new(gemma4_unified::Gemma4Unified::new(&description)?),
         };
-        Ok(Some(Self { extractor, texts: description.texts, options }))
+        let identity = identity("sounds", model, &options);
+        Ok(Some(Self { extractor, texts: description.texts, options, identity }))
     }
 
     /// Returns how many features a sound becomes, and how many positions they take; of several stretches the sum.
@@ -215,6 +219,10 @@ impl AudioProcessor {
 }
 
 impl MediaProcessor for AudioProcessor {
+    fn identity(&self) -> Digest {
+        self.identity
+    }
+
     fn kinds(&self) -> &[MediaKind] {
         &[MediaKind::Audio]
     }

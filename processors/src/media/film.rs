@@ -9,7 +9,8 @@ use std::fmt::Debug;
 
 use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Degradation, Error, ErrorKind, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
+    Degradation, Digest, Error, ErrorKind, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo,
+    Result,
 };
 
 pub use sampling::{FrameRate, FramesWanted};
@@ -17,6 +18,7 @@ pub use sampling::{FrameRate, FramesWanted};
 use self::frames::Frames;
 use super::container;
 use super::description::Description;
+use super::identity::identity;
 use super::images::{Loader, Size, generation};
 use super::options::MediaOptions;
 
@@ -67,14 +69,20 @@ pub struct FilmProcessor {
     limit: usize,
     frames_per_second: f64,
     rules: Box<dyn FilmRules>,
+    identity: Digest,
 }
 
 impl FilmProcessor {
     /// Reads how a model sees films from its description files; `None` for one that sees none, or not in a way that is known.
     ///
     /// # Errors
-    /// As [`ImageProcessor::of`](crate::ImageProcessor::of).
+    /// As [`ImageProcessor::of`](crate::ImageProcessor::of), and [`ErrorKind::Invalid`] for a rate of frames that is none.
     pub fn of(model: &ModelInfo, options: &MediaOptions) -> Result<Option<Self>> {
+        let rate = options.frames_per_second;
+        if !FrameRate::of(rate).is_sane() {
+            let message = format!("a film of {rate} frames a second is none, give a number above 0");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
         let description = Description::of(model)?;
         let model_type = description.model_type().unwrap_or_default();
         let rules: Box<dyn FilmRules> = match (description.sees(), generation(model_type)) {
@@ -85,8 +93,9 @@ impl FilmProcessor {
         Ok(Some(Self {
             loader: Loader::new(options.limits.clone(), options.alpha),
             limit: options.limits.frames,
-            frames_per_second: options.frames_per_second,
+            frames_per_second: rate,
             rules,
+            identity: identity("films", model, options),
         }))
     }
 
@@ -136,6 +145,10 @@ impl FilmProcessor {
 }
 
 impl MediaProcessor for FilmProcessor {
+    fn identity(&self) -> Digest {
+        self.identity
+    }
+
     fn kinds(&self) -> &[MediaKind] {
         &[MediaKind::Video]
     }

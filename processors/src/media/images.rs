@@ -19,7 +19,9 @@ mod rules;
 mod values;
 
 use alloquy_core::formats::MediaKind;
-use alloquy_core::{Degradation, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result};
+use alloquy_core::{
+    Degradation, Digest, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
+};
 
 pub use picture::{Area, Size};
 pub use plan::{ImagePlan, ImageView};
@@ -35,6 +37,7 @@ pub(crate) use values::{Scaling, Table, UNIT};
 
 use self::rules::{Look, Rules};
 use crate::media::description::Description;
+use crate::media::identity::identity;
 use crate::media::options::MediaOptions;
 
 /// Makes of pictures what the vision encoder of one model is fed.
@@ -57,6 +60,7 @@ pub struct ImageProcessor {
     resizer: Resizer,
     table: Table,
     rules: Box<dyn Rules>,
+    identity: Digest,
 }
 
 impl ImageProcessor {
@@ -76,6 +80,7 @@ impl ImageProcessor {
             resizer: Resizer { backend: options.backend, kernel: look.kernel },
             table: look.scaling.table(options.backend),
             rules: look.rules,
+            identity: identity("pictures", model, options),
         }))
     }
 
@@ -103,6 +108,10 @@ impl ImageProcessor {
 }
 
 impl MediaProcessor for ImageProcessor {
+    fn identity(&self) -> Digest {
+        self.identity
+    }
+
     fn kinds(&self) -> &[MediaKind] {
         &[MediaKind::Image]
     }

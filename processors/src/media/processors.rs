@@ -1,7 +1,9 @@
 //! The processor of everything that a model takes: it hands media on by their kind.
 
 use alloquy_core::formats::MediaKind;
-use alloquy_core::{Error, ErrorKind, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result};
+use alloquy_core::{
+    Digest, Error, ErrorKind, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
+};
 
 #[cfg(feature = "audio")]
 use super::audio::AudioProcessor;
@@ -105,6 +107,12 @@ impl MediaProcessors {
 }
 
 impl MediaProcessor for MediaProcessors {
+    fn identity(&self) -> Digest {
+        let processors = MediaKind::ALL.into_iter().filter_map(|kind| self.processor(kind));
+        let identities: Vec<_> = processors.map(|processor| *processor.identity().as_bytes()).collect();
+        Digest::of(identities.as_flattened())
+    }
+
     fn kinds(&self) -> &[MediaKind] {
         &self.kinds
     }

@@ -1,12 +1,13 @@
 //! The graph that makes features of pictures or of sounds. Knows no position.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use alloquy_core::{MediaTensor, Result};
 use ort::session::{RunOptions, Session, SessionOutputs};
 use ort::value::{DynValue, Outlet, TensorElementType};
 
+use super::mask::{TrueIs, is_masked, questions};
 use super::tensor::{are_alike, kind_of, value};
 use crate::decoder::Decoder;
 use crate::description::Description;
@@ -57,6 +58,8 @@ pub(crate) struct Encoder {
     inputs: Vec<Input>,
     /// What is read of the outputs: under which name it is fed to the decoder, and under which it is given.
     outputs: Vec<(String, String)>,
+    /// What true means in its mask, once it was asked.
+    true_is: OnceLock<TrueIs>,
 }
 
 #[derive(Debug)]
@@ -103,7 +106,7 @@ impl Encoder {
             };
             outputs.push((wanted.clone(), given.ok_or_else(missing)?.clone()));
         }
-        Ok(Self { kind, name, session: Mutex::new(session), inputs, outputs })
+        Ok(Self { kind, name, session: Mutex::new(session), inputs, outputs, true_is: OnceLock::new() })
     }
 
     /// Returns the outputs that nobody reads.
@@ -122,6 +125,42 @@ impl Encoder {
 
     /// Makes features of tensors that it takes, of so many numbers each.
     pub(super) fn encode(
+        &self,
+        tensors: Vec<MediaTensor>,
+        width: usize,
+        decoder: &Decoder,
+        options: &RunOptions,
+    ) -> Result<Encoded> {
+        let run = |tensors| self.run(tensors, width, decoder, options);
+        match self.kind == EncoderKind::Audio && is_masked(&tensors) {
+            true => {
+                let true_is = self.true_is(&tensors, &run)?;
+                run(tensors.into_iter().map(|tensor| true_is.masked(tensor)).collect())
+            }
+            false => run(tensors),
+        }
+    }
+
+    /// Returns what true means in the mask. Two that ask at once are told the same.
+    fn true_is(
+        &self,
+        tensors: &[MediaTensor],
+        run: &impl Fn(Vec<MediaTensor>) -> Result<Encoded>,
+    ) -> Result<TrueIs> {
+        if let Some(known) = self.true_is.get() {
+            return Ok(*known);
+        }
+        let is_fixed = |tensor: &MediaTensor| {
+            let input = self.inputs.iter().find(|input| input.takes(tensor));
+            input.is_none_or(|input| input.shape.iter().take(2).any(|size| *size >= 0))
+        };
+        let [one, other] = questions(tensors, is_fixed);
+        let (one, other) = (run(one)?, run(other)?);
+        let heard = |encoded: &Encoded| encoded.values(EMBEDDINGS).unwrap_or_default().to_vec();
+        Ok(*self.true_is.get_or_init(|| TrueIs::told_by(&heard(&one), &heard(&other))))
+    }
+
+    fn run(
         &self,
         tensors: Vec<MediaTensor>,
         width: usize,

@@ -42,6 +42,25 @@ pub(crate) struct Opened<'a> {
     pub(crate) providers: &'a Providers,
 }
 
+impl<'a> Opened<'a> {
+    /// Loads an encoder for the first of the providers that can; tells the model which that is and what nobody reads.
+    fn encoder(
+        &self,
+        kind: EncoderKind,
+        part: &'a Part,
+        graphs: &Graphs<'_>,
+        providers: &Providers,
+        model: &mut ModelInfo,
+    ) -> Result<(Encoder, LoadedBeside<'a>)> {
+        let Loaded { loaded, provider, degradations } = graphs.load(part, providers)?;
+        let (name, deepstack) = (part.graph.name(), &self.decoder.layout.deepstack);
+        let encoder = Encoder::read(kind, name, loaded, &self.parts.description, deepstack)?;
+        model.degradations.extend(degradations);
+        note(model, &encoder, part);
+        Ok((encoder, LoadedBeside { name: kind.as_str(), part, provider }))
+    }
+}
+
 /// What reads media, if anything does, and the graphs that were loaded for it.
 type Reading<'a> = (Option<Arc<MediaReader>>, Vec<LoadedBeside<'a>>);
 
@@ -70,13 +89,9 @@ impl MediaOptions {
         let (mut encoders, mut beside) = (Vec::new(), Vec::new());
         for (kind, part, own) in wanted {
             let Some(part) = part.as_ref().filter(|_| takes(&*processor, kind)) else { continue };
-            let Loaded { loaded, provider, degradations } = graphs.load(part, own.unwrap_or(providers))?;
-            let name = part.graph.name();
-            let encoder = Encoder::read(kind, name, loaded, &parts.description, &layout.deepstack)?;
-            model.degradations.extend(degradations);
-            note(model, &encoder, part);
+            let (encoder, loaded) = opened.encoder(kind, part, graphs, own.unwrap_or(providers), model)?;
             encoders.push(encoder);
-            beside.push(LoadedBeside { name: kind.as_str(), part, provider });
+            beside.push(loaded);
         }
         let axes = layout.position_ids.as_ref().map_or(1, |positions| positions.axes);
         let fixed = Fixed { vocabulary: layout.vocabulary, width: embeddings.width, axes };

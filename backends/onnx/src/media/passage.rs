@@ -32,7 +32,7 @@ impl Passage {
                 MediaPiece::Positions { token, count, grid } => {
                     let unknown =
                         || model(format!("the tokenizer has no token {token:?} for media to stand at"));
-                    passage.show(tokenizer.token(token).ok_or_else(unknown)?, *count, *grid);
+                    passage.show(tokenizer.token(token).ok_or_else(unknown)?, *count, *grid)?;
                 }
             }
         }
@@ -74,15 +74,19 @@ impl Passage {
         self.follow(tokens.len());
     }
 
-    fn show(&mut self, token: TokenId, count: usize, grid: Option<MediaGrid>) {
+    fn show(&mut self, token: TokenId, count: usize, grid: Option<MediaGrid>) -> Result<()> {
         self.tokens.resize(self.tokens.len() + count, token);
         let first = self.count;
         self.count = first.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
         self.features.extend((first..self.count).map(Some));
-        match grid.filter(|grid| self.is_numbered && grid.time * grid.height * grid.width == count) {
-            Some(grid) => self.spread(grid),
+        match grid.filter(|_| self.is_numbered) {
+            Some(grid) if positions(grid) == Some(count) => self.spread(grid),
+            Some(MediaGrid { time, height, width, .. }) => {
+                return Err(model(format!("media of {time} x {height} x {width} positions take {count}")));
+            }
             None => self.follow(count),
         }
+        Ok(())
     }
 
     /// Numbers positions that follow each other, on all axes alike.
@@ -94,18 +98,24 @@ impl Passage {
         self.next = end;
     }
 
-    /// Numbers positions by where they are: time, row, column. What follows goes on behind the highest of all numbers
-    /// (Qwen2-VL, section 2.1).
+    /// Numbers positions by where they are: time, row, column. What follows goes on behind the longer of the sides, however
+    /// long a film is (`get_rope_index` of transformers 5.23; in the paper on Qwen2-VL, section 2.1, behind the highest of
+    /// all numbers).
     fn spread(&mut self, grid: MediaGrid) {
         let start = self.next;
         for time in 0..grid.time {
-            let time = start + (time as f64 * grid.time_step) as i64;
+            // In single precision, in which the reference counts.
+            let time = start + (time as f32 * grid.time_step as f32) as i64;
             for row in 0..grid.height as i64 {
                 let columns = 0..grid.width as i64;
                 self.numbers.extend(columns.map(|column| [time, start + row, start + column]));
             }
         }
-        let last = self.numbers.iter().rev().take(grid.time * grid.height * grid.width).flatten().max();
-        self.next = last.map_or(start, |last| last + 1);
+        self.next = start + grid.height.max(grid.width) as i64;
     }
+}
+
+/// Returns how many positions a grid has, unless that is beyond all numbers.
+fn positions(grid: MediaGrid) -> Option<usize> {
+    grid.time.checked_mul(grid.height)?.checked_mul(grid.width)
 }

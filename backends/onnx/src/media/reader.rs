@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::{Error, ErrorKind, Media, MediaProcessor, MediaTensor, Result};
+use alloquy_core::{Digest, Error, ErrorKind, Media, MediaProcessor, MediaTensor, Result};
 use ort::session::RunOptions;
 
 use super::encoder::{Encoded, Encoder, EncoderKind};
@@ -105,7 +105,8 @@ impl MediaReader {
 
     /// Returns the positions of media.
     pub(crate) fn passage(&self, media: &Media) -> Result<Arc<Passage>> {
-        let known = self.kept().passages.get(media.digest());
+        let key = self.key(media);
+        let known = self.kept().passages.get(key);
         if let Some(passage) = known {
             return Ok(passage);
         }
@@ -113,14 +114,14 @@ impl MediaReader {
         let passage = Passage::of(&outline, &self.tokenizer, self.fixed.axes)?;
         self.check(&passage)?;
         let passage = Arc::new(passage);
-        self.kept().passages.keep(media.digest(), Arc::clone(&passage), passage.bytes());
+        self.kept().passages.keep(key, Arc::clone(&passage), passage.bytes());
         Ok(passage)
     }
 
     /// Returns media as a decoder is shown them. Whatever ends `options` ends the encoder too.
     pub(crate) fn shown(&self, media: &Media, decoder: &Decoder, options: &RunOptions) -> Result<Shown> {
-        let passage = self.passage(media)?;
-        let known = self.kept().encoded.get(media.digest());
+        let (key, passage) = (self.key(media), self.passage(media)?);
+        let known = self.kept().encoded.get(key);
         if let Some(encoded) = known {
             self.kept().statistics.hits += 1;
             return Ok(Shown { passage, encoded });
@@ -132,8 +133,14 @@ impl MediaReader {
         let mut kept = self.kept();
         kept.statistics.misses += 1;
         kept.statistics.unfilled += unfilled as u64;
-        kept.encoded.keep(media.digest(), Arc::clone(&encoded), encoded.bytes());
+        kept.encoded.keep(key, Arc::clone(&encoded), encoded.bytes());
         Ok(Shown { passage, encoded })
+    }
+
+    /// What is kept of media is found by what they are, how their bytes are read, and what reads them.
+    fn key(&self, media: &Media) -> Digest {
+        let (processor, digest) = (self.processor.identity(), media.digest());
+        Digest::of(&[processor.as_bytes(), digest.as_bytes(), media.media_type().as_bytes()].concat())
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

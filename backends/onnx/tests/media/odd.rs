@@ -1,7 +1,7 @@
 //! Processors that do not fit their model, or stand for more than one stretch of positions.
 
 use alloquy_core::formats::MediaKind;
-use alloquy_core::{Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result};
+use alloquy_core::{Digest, Media, MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result};
 
 use super::tiny::Family;
 
@@ -18,11 +18,17 @@ pub(crate) enum Odd {
     Shape,
     /// No position at all.
     Nothing,
+    /// A grid with another number of positions.
+    Grid,
     /// Two halves, with a text between them.
     Halves,
 }
 
 impl MediaProcessor for Odd {
+    fn identity(&self) -> Digest {
+        Digest::of(format!("{self:?}").as_bytes())
+    }
+
     fn kinds(&self) -> &[MediaKind] {
         &[MediaKind::Image]
     }
@@ -32,6 +38,11 @@ impl MediaProcessor for Odd {
         match self {
             Self::Count(count) => Ok(MediaOutline::of(soft(*count))),
             Self::Token => Ok(MediaOutline::of(MediaPiece::positions("<no such token>", 4))),
+            Self::Grid => Ok(MediaOutline::of(MediaPiece::Positions {
+                token: "<|image_pad|>".into(),
+                count: 6,
+                grid: Some(MediaGrid { time: 1, height: 2, width: 2, time_step: 1.0 }),
+            })),
             Self::Nothing => Ok(MediaOutline::default()),
             Self::Halves => {
                 let pieces = vec![soft(2), MediaPiece::Text("<start_of_image>".into()), soft(2)];

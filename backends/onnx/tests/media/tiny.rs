@@ -2,10 +2,11 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Media, MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result, TensorData, Unit,
+    Digest, Media, MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result, TensorData, Unit,
 };
 use alloquy_onnx::{OnnxEngine, OnnxEngineBuilder};
 
@@ -61,8 +62,22 @@ pub(crate) fn picture(seed: u8) -> Media {
 }
 
 pub(crate) fn sound(seed: u8) -> Media {
+    padded_sound(seed, 0)
+}
+
+/// A sound, and what stands in its padding.
+pub(crate) fn padded_sound(seed: u8, padding: u8) -> Media {
     // Other bytes than a picture: media are told apart by those alone.
-    Media::new("audio/test", vec![seed, 0])
+    Media::new("audio/test", vec![seed, padding])
+}
+
+/// How many frames of a sound are no padding.
+const HEARD: usize = 80;
+
+/// A film of pictures that lie so far apart.
+pub(crate) fn film(seeds: &[u8], apart: Duration) -> Media {
+    let frame = |(index, seed): (usize, &u8)| picture(*seed).at(apart * index as u32);
+    Media::film(seeds.iter().enumerate().map(frame).collect::<Vec<_>>())
 }
 
 /// Twelve tokens, media, and twelve more tokens.
@@ -87,23 +102,51 @@ fn tensor(name: &str, shape: &[usize], seed: u8) -> MediaTensor {
 }
 
 impl Family {
-    fn patches(width: usize, seed: u8) -> Vec<MediaTensor> {
-        let grid = vec![1, 2 * ROWS as i64, 2 * COLUMNS as i64];
+    /// A frame stands for the two pictures that the models take together.
+    fn patches(width: usize, seeds: &[u8]) -> Vec<MediaTensor> {
+        let grid = vec![seeds.len() as i64, 2 * ROWS as i64, 2 * COLUMNS as i64];
         let grid =
             MediaTensor { name: "image_grid_thw".into(), shape: vec![1, 3], values: TensorData::I64(grid) };
-        vec![tensor("pixel_values", &[4 * ROWS * COLUMNS, width], seed), grid]
+        let patches = 4 * ROWS * COLUMNS;
+        let values = seeds.iter().flat_map(|seed| numbers(*seed, patches * width)).collect();
+        let (name, shape) = ("pixel_values".to_owned(), vec![seeds.len() * patches, width]);
+        vec![MediaTensor { name, shape, values: TensorData::F32(values) }, grid]
+    }
+
+    /// What stands for a film: of Qwen2.5-VL all its frames, numbered four times a second, of Qwen3-VL each by itself.
+    fn film(self, frames: &[Media]) -> MediaOutline {
+        let positions = |time: usize, time_step| MediaPiece::Positions {
+            token: "<|video_pad|>".into(),
+            count: time * ROWS * COLUMNS,
+            grid: Some(MediaGrid { time, height: ROWS, width: COLUMNS, time_step }),
+        };
+        if self == Family::Qwen3 {
+            let marks = MediaPiece::Text("<|vision_end|><|vision_start|>".into());
+            let pieces = frames.iter().flat_map(|_| [marks.clone(), positions(1, 1.0)]).skip(1);
+            return MediaOutline { pieces: pieces.collect(), ..MediaOutline::default() };
+        }
+        let apart = frames[1].time().expect("a time").as_secs_f64();
+        MediaOutline::of(positions(frames.len(), 4.0 * apart))
     }
 }
 
 impl MediaProcessor for Family {
+    fn identity(&self) -> Digest {
+        Digest::of(format!("{self:?}").as_bytes())
+    }
+
     fn kinds(&self) -> &[MediaKind] {
         match self {
             Family::Gemma3n => &[MediaKind::Image, MediaKind::Audio],
-            _ => &[MediaKind::Image],
+            Family::Gemma3 => &[MediaKind::Image],
+            Family::Qwen25 | Family::Qwen3 => &[MediaKind::Image, MediaKind::Video],
         }
     }
 
     fn outline(&self, media: &Media) -> Result<MediaOutline> {
+        if let Some(frames) = media.frames() {
+            return Ok(self.film(frames));
+        }
         let piece = match self {
             Family::Gemma3 => MediaPiece::positions("<image_soft_token>", 4),
             Family::Gemma3n if media.media_type() == "audio/test" => {
@@ -120,19 +163,29 @@ impl MediaProcessor for Family {
     }
 
     fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>> {
-        let seed = media.bytes().expect("bytes")[0];
+        let frames = media.frames().unwrap_or(std::slice::from_ref(media));
+        let seeds: Vec<_> = frames.iter().map(|frame| frame.bytes().expect("bytes")[0]).collect();
+        let seed = seeds[0];
         Ok(match self {
             Family::Gemma3 => vec![tensor("pixel_values", &[1, 3, 56, 56], seed)],
             Family::Gemma3n if media.media_type() == "audio/test" => {
-                // The tiny export takes the mask of its encoder as that has it: true is padding.
-                let mask = TensorData::Bool(vec![false; 97]);
+                // As the processor has it: true is sound. The frames behind are padding.
+                let mask = TensorData::Bool((0..97).map(|frame| frame < HEARD).collect());
                 let mask =
                     MediaTensor { name: "input_features_mask".into(), shape: vec![1, 97], values: mask };
-                vec![tensor("input_features", &[1, 97, 128], seed), mask]
+                let mut features = numbers(seed, 97 * 128);
+                features.truncate(HEARD * 128);
+                features.extend(numbers(media.bytes().expect("bytes")[1], (97 - HEARD) * 128));
+                let features = MediaTensor {
+                    name: "input_features".into(),
+                    shape: vec![1, 97, 128],
+                    values: TensorData::F32(features),
+                };
+                vec![features, mask]
             }
             Family::Gemma3n => vec![tensor("pixel_values", &[1, 3, 768, 768], seed)],
-            Family::Qwen25 => Self::patches(1176, seed),
-            Family::Qwen3 => Self::patches(1536, seed),
+            Family::Qwen25 => Self::patches(1176, &seeds),
+            Family::Qwen3 => Self::patches(1536, &seeds),
         })
     }
 }

@@ -8,7 +8,7 @@ use super::layout::{self, Layout, Placed};
 use super::media::{MediaKind, MediaReference, Outgoing};
 use super::place::Place;
 use super::{Reader, Transcript, calls, gemini, tools};
-use crate::{ChannelText, Malformed, Media, Message, MessagePart, Part, Result, Role};
+use crate::{ChannelText, Error, Malformed, Media, Message, MessagePart, Part, Result, Role};
 
 mod answer;
 
@@ -138,10 +138,18 @@ fn read_item(item: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_
         "text" => read_text(&mut fields, role, reader)?,
         "image" => read_media(MediaKind::Image, &mut fields, place, reader)?,
         "audio" => read_media(MediaKind::Audio, &mut fields, place, reader)?,
+        "video" => return Err(no_films(place)),
         "tool_response" | "response" => return answer::read(item, place, &mut reader.calls),
         other => return Err(place.field("type").unknown("type of item", other, &ITEMS)),
     };
     Ok(further::beside(part.into(), fields.rest()))
+}
+
+/// LiteRT-LM has no films, under whatever name.
+fn no_films(place: &Place<'_>) -> Error {
+    let sentence = "the dialect has no films, only pictures (\"image\") and sounds (\"audio\"); aki has films, as lists \
+                    of pictures";
+    place.field("type").unsupported(sentence)
 }
 
 /// Reads text. LiteRT-LM puts a call that it could not parse into a text with an `error`.

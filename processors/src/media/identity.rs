@@ -1,0 +1,27 @@
+//! What tells a processor of media from every other. Knows nothing of what it does.
+
+use std::fmt::Debug;
+
+use alloquy_core::{Digest, ModelInfo};
+
+/// The description files that decide on media.
+const FILES: [&str; 5] = [
+    "config.json",
+    "genai_config.json",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "video_preprocessor_config.json",
+];
+
+/// Returns the identity of a processor that was made of a model's description files.
+///
+/// Options count as they print themselves, so that none is forgotten that comes later; and so does the version, because
+/// another decoder of pictures or sounds gives other numbers too.
+pub(crate) fn identity(of: &str, model: &ModelInfo, options: &impl Debug) -> Digest {
+    let (version, model_type) = (env!("CARGO_PKG_VERSION"), model.model_type.as_deref().unwrap_or_default());
+    let mut lines = vec![format!("alloquy {version}: {of} for {model_type:?}, {options:?}")];
+    let files = FILES.iter().filter_map(|name| Some((name, model.files.get(*name)?)));
+    lines.extend(files.map(|(name, text)| format!("{name} {}", Digest::of(text.as_bytes()))));
+    lines.extend(model.specials.iter().map(|special| format!("{} {:?}", special.id, special.text)));
+    Digest::of(lines.join("\n").as_bytes())
+}
