@@ -1,6 +1,7 @@
 //! Sounds as models take them: decoded, resampled, and turned into features. Knows no session and no prompt but the texts
 //! that stand around a sound.
 
+mod adpcm;
 mod description;
 mod edit_list;
 mod extractor;
@@ -14,6 +15,7 @@ mod resampler;
 mod signature;
 mod sound;
 mod spectrum;
+mod wave;
 mod whisper;
 mod window;
 
