@@ -16,7 +16,7 @@ use symphonia::core::meta::MetadataOptions;
 use super::limits::{SoundLimits, invalid};
 use super::resampler::Resampler;
 use super::signature::{TAKEN, begins_like_a_sound, found, is_refused_codec};
-use super::{adpcm, edit_list, wave};
+use super::{adpcm, edit_list, mpeg, wave};
 
 /// A decoded sound, mixed to one channel.
 ///
@@ -181,8 +181,9 @@ impl Decoding {
             return Err(invalid("the sound is damaged: it has not the digest that its header has"));
         }
         let decoded = self.samples.len();
-        let exact = matches!(format, "flac" | "wave" | "aiff" | "caf" | "isomp4");
-        if let Some(declared) = declared.samples.filter(|&declared| exact && declared > decoded as u64) {
+        let missing =
+            |samples: u64| allowance(bytes, format).is_some_and(|less| samples > decoded as u64 + less);
+        if let Some(declared) = declared.samples.filter(|&samples| missing(samples)) {
             let message =
                 format!("the sound is damaged: its header has {declared} samples, and {decoded} are there");
             return Err(invalid(message));
@@ -198,6 +199,19 @@ impl Decoding {
         Sound::new(self.rate, self.samples)
     }
 }
+
+/// How many samples fewer than its header has a whole file may have; `None` where the header does not know it.
+fn allowance(bytes: &[u8], format: &str) -> Option<u64> {
+    match format {
+        "flac" | "wave" | "aiff" | "caf" | "isomp4" => Some(0),
+        // Otherwise the number is guessed from the bit rate.
+        "mp1" | "mp2" | "mp3" => mpeg::has_tag(bytes).then_some(MPEG_FRAME),
+        _ => None,
+    }
+}
+
+/// How many samples a frame of MPEG audio has at most: some encoders count the frame with the tag, which has no sound.
+const MPEG_FRAME: u64 = 1152;
 
 /// Whether the end of a stream is there, as far as the format says where that is.
 fn whole(bytes: &[u8], format: &str, decoded: usize) -> Result<()> {
