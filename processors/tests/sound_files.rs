@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::{ErrorKind, Result};
-use alloquy_processors::{Sound, SoundLimits};
+use alloquy_core::{ErrorKind, Media, MediaProcessor, ModelInfo, Result};
+use alloquy_processors::{AudioProcessor, Sound, SoundLimits};
 
 fn bytes(name: &str) -> Vec<u8> {
     fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sounds").join(name)).unwrap()
@@ -74,4 +74,37 @@ fn a_block_that_is_cut_short_or_damaged_is_refused() {
     let mut other = bytes("apple_1.caf");
     other[8 + 12 + 8 + 4 + 4 + 4..][..4].copy_from_slice(&10_u32.to_be_bytes());
     assert_eq!(refused(&other).0, ErrorKind::Invalid);
+}
+
+#[test]
+fn an_mp3_that_counts_its_frames_is_not_cut_between_two_of_them() {
+    let whole = bytes("counted.mp3");
+    assert_eq!(decode(&whole).unwrap().samples().len(), 8000);
+    // Where its thirteenth frame begins.
+    let cut = &whole[..1224];
+    let error = decode(cut).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert_eq!(error.to_string(), "the sound is damaged: its header has 8000 samples, and 5807 are there");
+    // Without a count there is nothing to miss.
+    let mut uncounted = cut.to_vec();
+    uncounted[13..17].fill(0);
+    assert!(decode(&uncounted).unwrap().samples().len() > 5807);
+}
+
+#[test]
+fn a_sound_is_kept_until_its_features_are_asked_for() {
+    let mut model = ModelInfo::default();
+    model.model_type = Some("gemma4".to_owned());
+    model.files.insert("config.json".to_owned(), r#"{"audio_config": {}}"#.to_owned());
+    let processor = AudioProcessor::of(&model).unwrap().unwrap();
+    let media = |name: &str| Media::new("audio/wav", bytes(name));
+    let (one, other) = (media("ima_1.wav"), media("ima_2.wav"));
+    let outlines = [&one, &other, &one].map(|media| processor.outline(media).unwrap().features());
+    assert_eq!(outlines, [5, 3, 5]);
+    let first = processor.tensors(&one).unwrap();
+    // Kept or decoded again, by another processor or by its copy: the features are the same.
+    assert_eq!(processor.clone().tensors(&one).unwrap(), first);
+    assert_eq!(AudioProcessor::of(&model).unwrap().unwrap().tensors(&one).unwrap(), first);
+    // The other one's features were not asked for yet.
+    assert!(format!("{processor:?}").contains("Heard(1 sounds)"));
 }

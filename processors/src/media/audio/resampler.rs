@@ -109,14 +109,13 @@ fn bessel(x: f64) -> f64 {
     1.0 + (1..64).scan(1.0, term).take_while(|&term| term > 1e-18).sum::<f64>()
 }
 
-/// The scalar product, in sums that a processor adds at once, and of which none waits for another: a quarter as many take
-/// longer by half.
+/// The scalar product, in eight sums that a processor adds at once.
 fn product(left: &[f32], right: &[f32]) -> f32 {
     let length = left.len().min(right.len());
     let (left, right) = (left.get(..length).unwrap_or_default(), right.get(..length).unwrap_or_default());
-    let (left, left_rest) = left.as_chunks::<32>();
-    let (right, right_rest) = right.as_chunks::<32>();
-    let mut sums = [0.0; 32];
+    let (left, left_rest) = left.as_chunks::<8>();
+    let (right, right_rest) = right.as_chunks::<8>();
+    let mut sums = [0.0; 8];
     for (left, right) in left.iter().zip(right) {
         sums.iter_mut().zip(left.iter().zip(right)).for_each(|(sum, (left, right))| *sum += left * right);
     }
