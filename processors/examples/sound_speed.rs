@@ -1,32 +1,44 @@
-//! Measures how long 30 seconds of sound take to become features, on one thread.
+//! Measures how long a sound takes to become features, on one thread: the one of the file that is named, or else 30 seconds that
+//! are made here.
 //!
-//! `cargo run --release --package alloquy-processors --features audio --example sound_speed`; beside it,
-//! `xtask/media/speed_audio.py` measures Hugging Face's extractors with the same sound.
+//! `cargo run --release --package alloquy-processors --features audio --example sound_speed [SOUND]`; beside it,
+//! `xtask/media/speed_audio.py` measures Hugging Face's extractors with the same sound. It fails where features are not as many
+//! as the sound's outline says, where one is no number, and where they take longer than the sound itself.
 
 use std::time::{Duration, Instant};
 
-use alloquy_core::{ModelInfo, Result};
-use alloquy_processors::{AudioProcessor, Sound};
+use alloquy_core::{Error, ErrorKind, MediaTensor, ModelInfo, Result, TensorData};
+use alloquy_processors::{AudioProcessor, Sound, SoundLimits};
 
 /// How often each measurement is taken.
 const ROUNDS: usize = 11;
+/// What is measured, and a model type that has it.
+const MODELS: [(&str, &str); 3] =
+    [("Whisper, 128 bands", "qwen2_audio"), ("Gemma 3n", "gemma3n"), ("Gemma 4", "gemma4")];
 
 fn main() -> Result<()> {
-    let (plain, studio) = (Sound::new(16_000, noise(16_000))?, Sound::new(44_100, noise(44_100))?);
-    for (name, model_type) in
-        [("Whisper, 128 bands", "qwen2_audio"), ("Gemma 3n", "gemma3n"), ("Gemma 4", "gemma4")]
-    {
-        let mut model = ModelInfo::default();
-        model.model_type = Some(model_type.to_owned());
-        model.files.insert("config.json".to_owned(), r#"{"audio_config": {}}"#.to_owned());
-        if let Some(processor) = AudioProcessor::of(&model)? {
-            report(name, || processor.features(&plain).map(drop))?;
-        }
+    let named = std::env::args_os().nth(1).map(|path| std::fs::read(path).map_err(unreadable)).transpose()?;
+    let sound = match named {
+        Some(bytes) => Sound::decode(&bytes, &SoundLimits::default())?,
+        None => Sound::new(16_000, noise(16_000))?,
+    };
+    for (name, model_type) in MODELS {
+        let processor = processor(model_type)?;
+        check(&processor, &sound)?;
+        report(name, &sound, || processor.features(&sound).map(drop))?;
     }
-    report("44.1 to 16 kHz", || {
+    let studio = Sound::new(44_100, noise(44_100))?;
+    report("44.1 to 16 kHz", &studio, || {
         studio.at_rate(16_000);
         Ok(())
     })
+}
+
+fn processor(model_type: &str) -> Result<AudioProcessor> {
+    let mut model = ModelInfo::default();
+    model.model_type = Some(model_type.to_owned());
+    model.files.insert("config.json".to_owned(), r#"{"audio_config": {}}"#.to_owned());
+    AudioProcessor::of(&model)?.ok_or_else(|| wrong(format!("{model_type} takes no sounds")))
 }
 
 /// Thirty seconds of noise under a slow wave.
@@ -38,7 +50,25 @@ fn noise(rate: u32) -> Vec<f32> {
     (0..30 * rate).map(sample).collect()
 }
 
-fn report(name: &str, measured: impl Fn() -> Result<()>) -> Result<()> {
+/// Whether the features are what the sound's shape says, and numbers.
+fn check(processor: &AudioProcessor, sound: &Sound) -> Result<()> {
+    let frames = processor.shape(sound)?.frames;
+    let features = processor.features(sound)?;
+    let Some(MediaTensor { shape, values: TensorData::F32(values), .. }) = features.first() else {
+        return Err(wrong("the first tensor has no features".to_owned()));
+    };
+    // Of several stretches each has its frames.
+    let stretches = shape.first().copied().unwrap_or_default().max(1);
+    if !shape.iter().any(|axis| axis * stretches == frames) {
+        return Err(wrong(format!("the features have the shape {shape:?}, without {frames} frames")));
+    }
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(at) => Err(wrong(format!("feature {at} is no number"))),
+        None => Ok(()),
+    }
+}
+
+fn report(name: &str, sound: &Sound, measured: impl Fn() -> Result<()>) -> Result<()> {
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let began = Instant::now();
@@ -46,11 +76,20 @@ fn report(name: &str, measured: impl Fn() -> Result<()>) -> Result<()> {
         times.push(began.elapsed());
     }
     times.sort();
-    let milliseconds = |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1000.0);
-    println!(
-        "{name:<20} median {:7.2} ms, least {:7.2} ms",
-        milliseconds(times.get(ROUNDS / 2)),
-        milliseconds(times.first())
-    );
-    Ok(())
+    let (Some(&least), Some(&median)) = (times.first(), times.get(ROUNDS / 2)) else { return Ok(()) };
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
+    println!("{name:<20} median {:7.2} ms, least {:7.2} ms", milliseconds(median), milliseconds(least));
+    let length = sound.samples().len() as f64 / f64::from(sound.rate());
+    match least.as_secs_f64() < length {
+        true => Ok(()),
+        false => Err(wrong(format!("{name} takes {least:.1?} for {length:.1} s of sound"))),
+    }
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(ErrorKind::Invalid, message)
+}
+
+fn unreadable(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::NotFound, "the sound cannot be read").with_source(error)
 }

@@ -67,7 +67,9 @@ pub use detect::{Detected, detect, detect_with, families, named, named_with};
 #[cfg(feature = "image")]
 pub use media::{
     Alpha, Area, FilmProcessor, FrameRate, FramesWanted, ImageBackend, ImagePlan, ImageProcessor, ImageView,
-    MediaLimits, MediaOptions, MediaProcessors, Size,
+    MediaLimits, Size,
 };
 #[cfg(feature = "audio")]
 pub use media::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits, SoundShape};
+#[cfg(any(feature = "audio", feature = "image"))]
+pub use media::{MediaOptions, MediaProcessors};

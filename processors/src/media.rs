@@ -4,7 +4,7 @@
 mod audio;
 #[cfg(feature = "image")]
 mod container;
-#[cfg(feature = "image")]
+#[cfg(any(feature = "audio", feature = "image"))]
 mod description;
 #[cfg(feature = "image")]
 mod film;
@@ -12,9 +12,9 @@ mod film;
 mod identity;
 #[cfg(feature = "image")]
 mod images;
-#[cfg(feature = "image")]
+#[cfg(any(feature = "audio", feature = "image"))]
 mod options;
-#[cfg(feature = "image")]
+#[cfg(any(feature = "audio", feature = "image"))]
 mod processors;
 #[cfg(any(feature = "audio", feature = "image"))]
 mod tensors;
@@ -25,7 +25,9 @@ pub use audio::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits,
 pub use film::{FilmProcessor, FrameRate, FramesWanted};
 #[cfg(feature = "image")]
 pub use images::{Area, ImagePlan, ImageProcessor, ImageView, Size};
+#[cfg(any(feature = "audio", feature = "image"))]
+pub use options::MediaOptions;
 #[cfg(feature = "image")]
-pub use options::{Alpha, ImageBackend, MediaLimits, MediaOptions};
-#[cfg(feature = "image")]
+pub use options::{Alpha, ImageBackend, MediaLimits};
+#[cfg(any(feature = "audio", feature = "image"))]
 pub use processors::MediaProcessors;

@@ -1,8 +1,8 @@
 //! A fuzz test of sounds: files cut and mutated never make the decoder panic, and never take more memory than is allowed,
 //! which a process of its own has no more of.
 //!
-//! `cargo xtask fuzz sounds` runs it over as many mutations as one asks for. It begins with sounds made here, and with the
-//! media cases below `ALLOQUY_SHARED` where they are there.
+//! `cargo xtask fuzz sounds` runs it over as many mutations as one asks for. It begins with the fixtures, and with
+//! the media cases below `ALLOQUY_SHARED` where they are there.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::path::{Path, PathBuf};
@@ -30,10 +30,10 @@ fn limits() -> SoundLimits {
 fn seeds() -> Vec<Vec<u8>> {
     let shared = env::var_os("ALLOQUY_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"), PathBuf::from);
-    let folder = shared.join("cases/media/inputs/audio");
-    let mut paths: Vec<_> = fs::read_dir(folder)
-        .map(|entries| entries.map(|entry| entry.unwrap().path()).collect())
-        .unwrap_or_default();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sounds");
+    let folders = [fixtures, shared.join("cases/media/inputs/audio")];
+    let entries = folders.into_iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let inputs = paths.iter().filter(|path| path.extension().is_none_or(|extension| extension != "json"));
     let mut seeds: Vec<Vec<u8>> = inputs.map(|path| fs::read(path).unwrap()).collect();

@@ -212,7 +212,7 @@ fn a_model_decides_what_it_hears() {
     assert_eq!(wrong.kind(), ErrorKind::Model);
     assert_eq!(
         wrong.to_string(),
-        "feature_size of the model's feature extractor is \"many\", not a number from 1 to 4096"
+        "/feature_size of the model's processor is \"many\", not a whole number from 1 to 4096"
     );
 }
 

@@ -1,22 +1,28 @@
 //! Sounds as models take them: decoded, resampled, and turned into features. Knows no session and no prompt but the texts
 //! that stand around a sound.
 
-mod description;
+mod adpcm;
 mod edit_list;
 mod extractor;
 mod gemma3n;
 mod gemma4;
 mod gemma4_unified;
 mod gemma_mel;
+mod heard;
+mod hearing;
 mod limits;
+mod logarithm;
 mod mel;
+mod mpeg;
 mod resampler;
 mod signature;
 mod sound;
 mod spectrum;
+mod wave;
 mod whisper;
 mod window;
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,11 +37,12 @@ pub use extractor::SoundShape;
 pub use limits::SoundLimits;
 pub use sound::Sound;
 
-use description::{Description, ExtractorKind, Texts};
-use extractor::Extractor;
-use limits::invalid;
-
+use super::description::Description;
 use super::identity::identity;
+use extractor::Extractor;
+use heard::Heard;
+use hearing::{ExtractorKind, Hearing, Texts};
+use limits::invalid;
 
 /// Makes of sounds what the audio encoder of a model is fed, as its processor in transformers does.
 ///
@@ -62,6 +69,7 @@ pub struct AudioProcessor {
     extractor: Arc<dyn Extractor>,
     texts: Texts,
     options: AudioOptions,
+    heard: Arc<Heard>,
     identity: Digest,
 }
 
@@ -117,15 +125,16 @@ impl AudioProcessor {
     /// # Errors
     /// As [`AudioProcessor::of`].
     pub fn with_options(model: &ModelInfo, options: AudioOptions) -> Result<Option<Self>> {
-        let Some(description) = Description::of(model)? else { return Ok(None) };
-        let extractor: Arc<dyn Extractor> = match description.kind {
-            ExtractorKind::Whisper(seconds) => Arc::new(whisper::Whisper::new(&description, seconds)?),
-            ExtractorKind::Gemma3n => Arc::new(gemma3n::Gemma3n::new(&description)?),
-            ExtractorKind::Gemma4 => Arc::new(gemma4::Gemma4::new(&description)?),
-            ExtractorKind::Gemma4Unified => Arc::new(gemma4_unified::Gemma4Unified::new(&description)?),
+        let description = Description::of(model)?;
+        let Some(hearing) = Hearing::of(&description)? else { return Ok(None) };
+        let extractor: Arc<dyn Extractor> = match hearing.kind {
+            ExtractorKind::Whisper(seconds) => Arc::new(whisper::Whisper::new(&hearing, seconds)?),
+            ExtractorKind::Gemma3n => Arc::new(gemma3n::Gemma3n::new(&hearing)?),
+            ExtractorKind::Gemma4 => Arc::new(gemma4::Gemma4::new(&hearing)?),
+            ExtractorKind::Gemma4Unified => Arc::new(gemma4_unified::Gemma4Unified::new(&hearing)?),
         };
         let identity = identity("sounds", model, &options);
-        Ok(Some(Self { extractor, texts: description.texts, options, identity }))
+        Ok(Some(Self { extractor, texts: hearing.texts, options, heard: Arc::default(), identity }))
     }
 
     /// Returns how many features a sound becomes, and how many positions they take; of several stretches the sum.
@@ -147,8 +156,14 @@ impl AudioProcessor {
     /// # Errors
     /// As [`AudioProcessor::shape`].
     pub fn features(&self, sound: &Sound) -> Result<Vec<MediaTensor>> {
-        let mut samples = sound.at_rate(self.extractor.rate());
-        samples.resize(self.padded(samples.len()), 0.0);
+        let mut samples = match sound.rate() == self.extractor.rate() {
+            true => Cow::Borrowed(sound.samples()),
+            false => Cow::Owned(sound.at_rate(self.extractor.rate())),
+        };
+        let length = self.padded(samples.len());
+        if samples.len() < length {
+            samples.to_mut().resize(length, 0.0);
+        }
         let spans = self.spans(samples.len())?;
         let stretches: Vec<&[f32]> = spans.into_iter().filter_map(|span| samples.get(span)).collect();
         Ok(self.extractor.tensors(&stretches))
@@ -160,12 +175,17 @@ impl AudioProcessor {
         self.extractor.tables()
     }
 
-    fn decoded(&self, media: &Media) -> Result<Sound> {
+    fn decoded(&self, media: &Media) -> Result<Arc<Sound>> {
         let bytes = media.bytes().ok_or_else(|| match media.frames() {
             Some(_) => Error::new(ErrorKind::Unsupported, "a film is no sound"),
             None => invalid(format!("the bytes of the sound {} are not loaded", media.digest())),
         })?;
-        Sound::decode(bytes, &self.options.limits)
+        if let Some(sound) = self.heard.find(&media.digest()) {
+            return Ok(sound);
+        }
+        let sound = Arc::new(Sound::decode(bytes, &self.options.limits)?);
+        self.heard.keep(media.digest(), Arc::clone(&sound));
+        Ok(sound)
     }
 
     /// How many of the model's samples lie in a stretch of time.
@@ -243,6 +263,8 @@ impl MediaProcessor for AudioProcessor {
     }
 
     fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>> {
-        self.features(&self.decoded(media)?)
+        let sound = self.decoded(media)?;
+        self.heard.forget(&media.digest());
+        self.features(&sound)
     }
 }

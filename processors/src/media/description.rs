@@ -1,5 +1,8 @@
 //! What a model's description files say of its media. Knows where the files keep it, not what a processor does with it.
 
+#[cfg(feature = "audio")]
+use std::ops::RangeInclusive;
+
 use alloquy_core::{Error, ErrorKind, ModelInfo, Result};
 use serde_json::Value;
 
@@ -12,8 +15,12 @@ pub(crate) struct Description<'a> {
     /// `model` of `genai_config.json`.
     genai: Value,
     /// The settings of the processor of one kind, those that win first.
+    #[cfg(feature = "image")]
     images: Vec<Value>,
+    #[cfg(feature = "image")]
     films: Vec<Value>,
+    #[cfg(feature = "audio")]
+    sounds: Vec<Value>,
 }
 
 impl<'a> Description<'a> {
@@ -25,15 +32,20 @@ impl<'a> Description<'a> {
         let file = |name: &str| model.json(name).map(Option::unwrap_or_default);
         let (processor, preprocessor) = (file("processor_config.json")?, file("preprocessor_config.json")?);
         let part = |document: &Value, name: &str| document.get(name).cloned().unwrap_or_default();
-        let images = vec![
-            part(&processor, "image_processor"),
-            part(&preprocessor, "image_processor"),
-            preprocessor.clone(),
-            processor.clone(),
-        ];
-        let films = vec![file("video_preprocessor_config.json")?, part(&processor, "video_processor")];
-        let genai = part(&file("genai_config.json")?, "model");
-        Ok(Self { model, config: file("config.json")?, genai, images, films })
+        let layered = |name: &str| {
+            vec![part(&processor, name), part(&preprocessor, name), preprocessor.clone(), processor.clone()]
+        };
+        Ok(Self {
+            model,
+            config: file("config.json")?,
+            genai: part(&file("genai_config.json")?, "model"),
+            #[cfg(feature = "image")]
+            images: layered("image_processor"),
+            #[cfg(feature = "image")]
+            films: vec![file("video_preprocessor_config.json")?, part(&processor, "video_processor")],
+            #[cfg(feature = "audio")]
+            sounds: layered("feature_extractor"),
+        })
     }
 
     /// Returns the model's type, such as `qwen2_5_vl`.
@@ -45,6 +57,7 @@ impl<'a> Description<'a> {
     }
 
     /// Says whether the model has an encoder for pictures.
+    #[cfg(feature = "image")]
     pub(crate) fn sees(&self) -> bool {
         const PLACES: [&str; 4] =
             ["/vision_config", "/thinker_config/vision_config", "/vision_tower", "/mm_vision_tower"];
@@ -56,12 +69,38 @@ impl<'a> Description<'a> {
             || self.images.iter().any(is_for_pictures)
     }
 
+    /// Says whether the model has an encoder for sounds: some of a family have none, and their files name a feature extractor
+    /// all the same.
+    #[cfg(feature = "audio")]
+    pub(crate) fn hears(&self) -> bool {
+        const PLACES: [&str; 2] = ["/audio_config", "/thinker_config/audio_config"];
+        if self.config.is_object() {
+            return PLACES.iter().any(|place| self.config.pointer(place).is_some_and(Value::is_object));
+        }
+        self.genai.get("speech").is_some_and(Value::is_object)
+            || self.genai.is_null() && self.sounds().text("/feature_extractor_type").is_some()
+    }
+
+    /// Returns the settings for sounds.
+    #[cfg(feature = "audio")]
+    pub(crate) fn sounds(&self) -> Settings<'_> {
+        Settings(self.sounds.iter().collect())
+    }
+
+    /// Returns what stands in `config.json` itself.
+    #[cfg(feature = "audio")]
+    pub(crate) fn config(&self) -> Settings<'_> {
+        Settings(vec![&self.config])
+    }
+
     /// Returns the settings for pictures.
+    #[cfg(feature = "image")]
     pub(crate) fn images(&self) -> Settings<'_> {
         Settings(self.images.iter().collect())
     }
 
     /// Returns the settings for films.
+    #[cfg(feature = "image")]
     pub(crate) fn films(&self) -> Settings<'_> {
         Settings(self.films.iter().collect())
     }
@@ -82,6 +121,7 @@ impl<'a> Description<'a> {
     }
 
     /// Returns a text of `config.json`.
+    #[cfg(feature = "image")]
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.config.get(key).and_then(Value::as_str)
     }
@@ -107,6 +147,7 @@ impl Settings<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Model`] for anything else.
+    #[cfg(feature = "image")]
     pub(crate) fn number(&self, place: &str) -> Result<Option<usize>> {
         let Some(value) = self.get(place) else { return Ok(None) };
         let number = value.as_u64().filter(|number| (1..=u64::from(u32::MAX)).contains(number));
@@ -116,6 +157,7 @@ impl Settings<'_> {
     }
 
     /// Returns the first number there is, otherwise the usual one.
+    #[cfg(feature = "image")]
     ///
     /// # Errors
     /// As [`Settings::number`].
@@ -129,11 +171,13 @@ impl Settings<'_> {
     }
 
     /// Returns a number.
+    #[cfg(feature = "image")]
     pub(crate) fn real(&self, place: &str) -> Option<f64> {
         self.get(place).and_then(Value::as_f64)
     }
 
     /// Returns a switch.
+    #[cfg(feature = "image")]
     pub(crate) fn switch(&self, place: &str) -> Option<bool> {
         self.get(place).and_then(Value::as_bool)
     }
@@ -142,13 +186,68 @@ impl Settings<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Model`] for anything else.
+    #[cfg(feature = "image")]
     pub(crate) fn channels(&self, place: &str) -> Result<Option<[f64; 3]>> {
         let Some(value) = self.get(place) else { return Ok(None) };
-        let numbers: Option<Vec<f64>> =
-            value.as_array().and_then(|numbers| numbers.iter().map(Value::as_f64).collect());
-        let numbers = numbers.and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());
+        let numbers = reals(value).and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());
         numbers.map(Some).ok_or_else(|| unusable(place, value, "three numbers"))
     }
+}
+
+/// What is read of sounds, where a value that makes no sense is an error always.
+#[cfg(feature = "audio")]
+impl Settings<'_> {
+    /// Returns a text.
+    pub(crate) fn text(&self, place: &str) -> Option<&str> {
+        self.get(place).and_then(Value::as_str)
+    }
+
+    /// Returns a number within a range.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] for anything else.
+    pub(crate) fn real_within(&self, place: &str, range: &RangeInclusive<f64>) -> Result<Option<f64>> {
+        let Some(value) = self.get(place) else { return Ok(None) };
+        let wanted = || format!("a number from {} to {}", range.start(), range.end());
+        let number = value.as_f64().filter(|number| range.contains(number));
+        number.map(Some).ok_or_else(|| unusable(place, value, &wanted()))
+    }
+
+    /// Returns a whole number from 1 to `most`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] for anything else.
+    pub(crate) fn number_within(&self, place: &str, most: usize) -> Result<Option<usize>> {
+        let Some(value) = self.get(place) else { return Ok(None) };
+        let number =
+            value.as_f64().filter(|number| number.fract() == 0.0 && (1.0..=most as f64).contains(number));
+        number
+            .map(|number| Some(number as usize))
+            .ok_or_else(|| unusable(place, value, &format!("a whole number from 1 to {most}")))
+    }
+
+    /// Returns a truth value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] for anything else.
+    pub(crate) fn flag(&self, place: &str) -> Result<Option<bool>> {
+        let Some(value) = self.get(place) else { return Ok(None) };
+        value.as_bool().map(Some).ok_or_else(|| unusable(place, value, "true or false"))
+    }
+
+    /// Returns so many numbers.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] for anything else.
+    pub(crate) fn reals(&self, place: &str, count: usize) -> Result<Option<Vec<f64>>> {
+        let Some(value) = self.get(place) else { return Ok(None) };
+        let numbers = reals(value).filter(|numbers| numbers.len() == count);
+        numbers.map(Some).ok_or_else(|| unusable(place, value, &format!("{count} numbers")))
+    }
+}
+
+fn reals(value: &Value) -> Option<Vec<f64>> {
+    value.as_array()?.iter().map(Value::as_f64).collect()
 }
 
 fn unusable(place: &str, value: &Value, wanted: &str) -> Error {

@@ -6,28 +6,37 @@ use super::audio::AudioOptions;
 /// How media are made into tensors. The default is what the model's publishers run, with limits.
 ///
 /// ```
+/// # #[cfg(feature = "image")] {
 /// use alloquy_processors::{ImageBackend, MediaOptions};
 ///
 /// let options = MediaOptions::default().backend(ImageBackend::Pillow).pan_and_scan(true);
 /// assert_eq!(options.limits.pixels, 100_000_000);
+/// # }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MediaOptions {
+    #[cfg(feature = "image")]
     /// What is refused before it is decoded.
     pub limits: MediaLimits,
+    #[cfg(feature = "image")]
     /// Whose resizing is followed to the bit.
     pub backend: ImageBackend,
+    #[cfg(feature = "image")]
     /// What becomes of transparency.
     pub alpha: Alpha,
+    #[cfg(feature = "image")]
     /// Whether Gemma 3 looks at crops of wide and tall pictures too; `None` leaves it to the model's files.
     pub pan_and_scan: Option<bool>,
+    #[cfg(feature = "image")]
     /// How many pixels Qwen-VL is fed of a picture or a frame at most; `None` leaves it to the model's files, which allow
     /// 12,845,056 and more: 15,552 positions for a photograph of 12 megapixels. A picture that is made smaller for it is
     /// reported as [`Degradation::PixelsCapped`](alloquy_core::Degradation::PixelsCapped).
     pub pixel_cap: Option<usize>,
+    #[cfg(feature = "image")]
     /// How many positions a picture may take in Gemma 4: 70, 140, 280, 560 or 1120. `None` leaves it to the model's files.
     pub visual_tokens: Option<usize>,
+    #[cfg(feature = "image")]
     /// How many frames of a film a second has where the frames do not say when they are shown. 24 is what Hugging Face's
     /// processors assume.
     pub frames_per_second: f64,
@@ -39,12 +48,19 @@ pub struct MediaOptions {
 impl Default for MediaOptions {
     fn default() -> Self {
         Self {
+            #[cfg(feature = "image")]
             limits: MediaLimits::default(),
+            #[cfg(feature = "image")]
             backend: ImageBackend::default(),
+            #[cfg(feature = "image")]
             alpha: Alpha::default(),
+            #[cfg(feature = "image")]
             pan_and_scan: None,
+            #[cfg(feature = "image")]
             pixel_cap: Some(PIXEL_CAP),
+            #[cfg(feature = "image")]
             visual_tokens: None,
+            #[cfg(feature = "image")]
             frames_per_second: 24.0,
             #[cfg(feature = "audio")]
             audio: AudioOptions::default(),
@@ -52,9 +68,12 @@ impl Default for MediaOptions {
     }
 }
 
+#[cfg(feature = "image")]
 /// 4,096 positions of Qwen2.5-VL, 3,136 of Qwen3-VL: a picture of 1920 x 1080 goes in whole.
 const PIXEL_CAP: usize = 4_096 * 28 * 28;
 
+/// What holds for pictures and films.
+#[cfg(feature = "image")]
 impl MediaOptions {
     /// Sets the limits.
     #[must_use]
@@ -104,9 +123,12 @@ impl MediaOptions {
         self.frames_per_second = frames;
         self
     }
+}
 
+/// What holds for sounds.
+#[cfg(feature = "audio")]
+impl MediaOptions {
     /// Sets what holds for sounds.
-    #[cfg(feature = "audio")]
     #[must_use]
     pub fn audio(mut self, audio: AudioOptions) -> Self {
         self.audio = audio;
@@ -120,6 +142,7 @@ impl MediaOptions {
 /// let limits = alloquy_processors::MediaLimits { pixels: 1_000_000, ..Default::default() };
 /// assert_eq!(limits.bytes, 64 << 20);
 /// ```
+#[cfg(feature = "image")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediaLimits {
     /// How many bytes a file may have: 64 MiB.
@@ -133,6 +156,7 @@ pub struct MediaLimits {
     pub frames: usize,
 }
 
+#[cfg(feature = "image")]
 impl Default for MediaLimits {
     fn default() -> Self {
         Self { bytes: 64 << 20, pixels: 100_000_000, ratio: 10_000, frames: 1_024 }
@@ -140,6 +164,7 @@ impl Default for MediaLimits {
 }
 
 /// Whose resizing and rounding are followed to the bit. They differ by two levels of 255 at most.
+#[cfg(feature = "image")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ImageBackend {
     /// torchvision's, which Hugging Face's processors use by default.
@@ -150,6 +175,7 @@ pub enum ImageBackend {
 }
 
 /// What becomes of transparency.
+#[cfg(feature = "image")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Alpha {
     /// The picture lies on white.

@@ -7,7 +7,9 @@ use alloquy_core::{
 
 #[cfg(feature = "audio")]
 use super::audio::AudioProcessor;
+#[cfg(feature = "image")]
 use super::film::FilmProcessor;
+#[cfg(feature = "image")]
 use super::images::{ImageProcessor, is_picture};
 use super::options::MediaOptions;
 
@@ -20,6 +22,7 @@ use super::options::MediaOptions;
 /// let mut model = ModelInfo::default();
 /// assert!(MediaProcessors::of(&model)?.is_none());
 ///
+/// # #[cfg(feature = "image")] {
 /// model.model_type = Some("gemma3".to_owned());
 /// model.files.insert("config.json".to_owned(), r#"{"vision_config": {"image_size": 896}}"#.to_owned());
 /// let processors = MediaProcessors::of(&model)?.expect("it sees");
@@ -29,13 +32,16 @@ use super::options::MediaOptions;
 ///
 /// let error = processors.outline(&Media::new("image/png", b"no picture".to_vec())).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::Unsupported);
+/// # }
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct MediaProcessors {
     name: String,
     kinds: Vec<MediaKind>,
+    #[cfg(feature = "image")]
     images: Option<ImageProcessor>,
+    #[cfg(feature = "image")]
     films: Option<FilmProcessor>,
     #[cfg(feature = "audio")]
     audio: Option<AudioProcessor>,
@@ -59,7 +65,9 @@ impl MediaProcessors {
         let mut processors = Self {
             name: model.name.clone(),
             kinds: Vec::new(),
+            #[cfg(feature = "image")]
             images: ImageProcessor::of(model, options)?,
+            #[cfg(feature = "image")]
             films: FilmProcessor::of(model, options)?,
             #[cfg(feature = "audio")]
             audio: AudioProcessor::with_options(model, options.audio)?,
@@ -70,19 +78,25 @@ impl MediaProcessors {
     }
 
     /// Returns what makes tensors of pictures.
+    #[cfg(feature = "image")]
     pub fn images(&self) -> Option<&ImageProcessor> {
         self.images.as_ref()
     }
 
     /// Returns what makes tensors of films.
+    #[cfg(feature = "image")]
     pub fn films(&self) -> Option<&FilmProcessor> {
         self.films.as_ref()
     }
 
     fn processor(&self, kind: MediaKind) -> Option<&dyn MediaProcessor> {
         match kind {
+            #[cfg(feature = "image")]
             MediaKind::Image => self.images.as_ref().map(|images| images as _),
+            #[cfg(feature = "image")]
             MediaKind::Video => self.films.as_ref().map(|films| films as _),
+            #[cfg(not(feature = "image"))]
+            MediaKind::Image | MediaKind::Video => None,
             #[cfg(feature = "audio")]
             MediaKind::Audio => self.audio.as_ref().map(|audio| audio as _),
             #[cfg(not(feature = "audio"))]
@@ -92,8 +106,11 @@ impl MediaProcessors {
 
     fn of_kind(&self, media: &Media) -> Result<&dyn MediaProcessor> {
         // A type that says nothing is no loss to pictures, which say themselves what they are.
-        let sniffed = || media.bytes().is_some_and(|bytes| is_picture(bytes)).then_some(MediaKind::Image);
-        MediaKind::of(media).or_else(sniffed).and_then(|kind| self.processor(kind)).ok_or_else(|| {
+        #[cfg(feature = "image")]
+        let sniffed = media.bytes().is_some_and(|bytes| is_picture(bytes)).then_some(MediaKind::Image);
+        #[cfg(not(feature = "image"))]
+        let sniffed = None;
+        MediaKind::of(media).or(sniffed).and_then(|kind| self.processor(kind)).ok_or_else(|| {
             let kinds: Vec<_> = self.kinds.iter().map(|kind| kind.as_str()).collect();
             let message = format!(
                 "model {:?} takes no media of type {:?}; it takes: {}",

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{Media, MediaPiece, MediaProcessor, MediaTensor, ModelInfo, TensorData};
@@ -112,6 +111,10 @@ impl<'a> Cases<'a> {
         self.sounds.get(name)?.as_ref().ok()
     }
 
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.folder.join("inputs/audio").join(name)).unwrap()
+    }
+
     /// Whether the samples are the very ones that Hugging Face had.
     fn is_exact(&self, name: &str) -> bool {
         let lossless = name.ends_with("pcm16.wav")
@@ -122,6 +125,13 @@ impl<'a> Cases<'a> {
         lossless && self.sound(name).is_none_or(|sound| sound.rate() == 16_000)
     }
 }
+
+/// Why sounds in blocks are shorter here than what Hugging Face hears.
+const COUNTED: &str = "a sound ends where its `fact` chunk says, and Hugging Face hears what fills up its last block too; \
+     without the chunk the tensors are the same";
+/// Why sounds in blocks are longer than what was written.
+const FILLED_UP: &str =
+    "nothing in the file tells the sound from what fills up its last block: its `fact` chunk counts both";
 
 /// What came of a case.
 struct Outcome {
@@ -146,9 +156,9 @@ pub(crate) fn check(folder: &Path, report: &mut Report) {
     let cases = Cases::of(folder);
     let checks = [decoding(&cases), lengths(folder), tables(folder), goldens(&cases), compact(&cases)];
     for Outcome { case, result, difference } in checks.into_iter().flatten() {
-        match difference {
-            Some(reason) => report.differs(&case, reason),
-            None => report.case(&case, result),
+        match (result, difference) {
+            (Ok(()), Some(reason)) => report.differs(&case, reason),
+            (result, _) => report.case(&case, result),
         }
     }
 }
@@ -161,7 +171,12 @@ fn decoding(cases: &Cases<'_>) -> Vec<Outcome> {
             let case = format!("audio/decode/{name}");
             let refused = REFUSED.iter().find(|(refused, _)| refused == name);
             match (expected["expect"].as_str().unwrap(), &cases.sounds[name]) {
-                ("ok", Ok(sound)) => Outcome::of(case, as_declared(sound, expected)),
+                ("ok", Ok(sound)) => match as_declared(sound, expected) {
+                    Err(_) if counted(&cases.bytes(name)) == Some(sound.samples().len()) => {
+                        Outcome::different(case, FILLED_UP)
+                    }
+                    result => Outcome::of(case, result),
+                },
                 ("ok", Err(error)) if refused.is_some() && error.contains("which is not taken") => {
                     Outcome::different(case, refused.unwrap().1)
                 }
@@ -363,7 +378,8 @@ fn summary(
 ) -> Outcome {
     let refused = REFUSED.iter().find(|(refused, _)| *refused == input);
     let damaged = cases.expected[input]["expect"] == "ok-or-error";
-    let bytes: Arc<[u8]> = fs::read(cases.folder.join("inputs/audio").join(input)).unwrap().into();
+    let mut bytes = cases.bytes(input);
+    let counted = place_of_count(&bytes).inspect(|&place| bytes[place..place + 4].copy_from_slice(b"junk"));
     let media = Media::new("audio/any", bytes);
     match (processor.tensors(&media), cases.sound(input)) {
         (Err(_), None) if damaged => Outcome::different(case, "a damaged sound is refused"),
@@ -377,9 +393,27 @@ fn summary(
         (Err(error), _) => Outcome::of(case, Err(format!("{error:#}"))),
         (Ok(tensors), _) => {
             let outline = processor.outline(&media).unwrap();
-            Outcome::of(case, summarised(model, expected, &tensors).and_then(|()| pieces(expected, &outline)))
+            let result = summarised(model, expected, &tensors).and_then(|()| pieces(expected, &outline));
+            let is_longer = counted.is_some_and(|_| cases.sound(input) != decoded(&media).as_ref());
+            Outcome { case, result, difference: is_longer.then_some(COUNTED) }
         }
     }
+}
+
+/// Where a WAV file of ADPCM has the chunk that counts its samples.
+fn place_of_count(bytes: &[u8]) -> Option<usize> {
+    let is_adpcm = bytes.get(20..22).is_some_and(|format| matches!(format, [2 | 0x11, 0]));
+    let place = bytes.windows(4).take(128).position(|window| window == b"fact");
+    place.filter(|_| is_adpcm && bytes.starts_with(b"RIFF"))
+}
+
+fn decoded(media: &Media) -> Option<Sound> {
+    Sound::decode(media.bytes()?, &SoundLimits::default()).ok()
+}
+
+fn counted(bytes: &[u8]) -> Option<usize> {
+    let place = place_of_count(bytes)? + 8;
+    Some(u32::from_le_bytes(bytes[place..place + 4].try_into().unwrap()) as usize)
 }
 
 /// Shape, mean, deviation, least and greatest of each tensor; lossy and resampled sounds have them nearly.

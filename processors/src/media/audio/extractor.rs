@@ -52,6 +52,19 @@ pub(super) fn masked(
     ]
 }
 
+/// Copies samples to a frame that begins at `start`, where `before` zeros stand before them and zeros behind.
+///
+/// A frame at a time stays in the processor's nearest memory; a copy of the whole sound costs as much as its transforms.
+pub(super) fn cut(samples: &[f32], before: usize, start: usize, frame: &mut [f64]) {
+    let silent = before.saturating_sub(start).min(frame.len());
+    let (silence, frame) = frame.split_at_mut(silent);
+    let samples = samples.get((start + silent).saturating_sub(before)..).unwrap_or_default();
+    let (sounding, rest) = frame.split_at_mut(samples.len().min(frame.len()));
+    silence.fill(0.0);
+    sounding.iter_mut().zip(samples).for_each(|(place, &sample)| *place = f64::from(sample));
+    rest.fill(0.0);
+}
+
 /// The longest of several stretches.
 pub(super) fn longest(stretches: &[&[f32]]) -> usize {
     stretches.iter().map(|stretch| stretch.len()).max().unwrap_or_default()

@@ -3,9 +3,9 @@
 
 use alloquy_core::{MediaTensor, Result};
 
-use super::description::Description;
 use super::extractor::{Extractor, SoundShape, longest, mask, masked, tables};
 use super::gemma_mel::{Defaults, GemmaMel};
+use super::hearing::Hearing;
 use super::window::single_hann;
 
 /// What transformers has where a model's description says nothing.
@@ -32,20 +32,9 @@ pub(super) struct Gemma3n {
 }
 
 impl Gemma3n {
-    pub(super) fn new(description: &Description) -> Result<Self> {
-        let tokens = description.tokens(188)?;
-        Ok(Self { mel: GemmaMel::new(description, &DEFAULTS)?, tokens })
-    }
-
-    /// The features of a stretch with silence up to `length` samples.
-    fn features(&self, stretch: &[f32], length: usize, features: &mut Vec<f32>) {
-        let mut samples: Vec<f64> = stretch.iter().copied().map(f64::from).collect();
-        samples.resize(length, 0.0);
-        let mut analysis = self.mel.spectrum.analysis();
-        let frames = samples.windows(self.mel.spectrum.frame() + 1).step_by(self.mel.hop);
-        frames.for_each(|frame| {
-            self.mel.append(&mut analysis, frame, |energy| energy.max(self.mel.floor).ln(), features);
-        });
+    pub(super) fn new(hearing: &Hearing<'_>) -> Result<Self> {
+        let tokens = hearing.tokens(188)?;
+        Ok(Self { mel: GemmaMel::new(hearing, &DEFAULTS)?, tokens })
     }
 }
 
@@ -66,9 +55,10 @@ impl Extractor for Gemma3n {
     fn tensors(&self, stretches: &[&[f32]]) -> Vec<MediaTensor> {
         let length = longest(stretches).next_multiple_of(MULTIPLE);
         let frames = self.mel.frames(length);
-        let (mut features, mut valid) = (Vec::new(), Vec::new());
+        let mut features = Vec::with_capacity(stretches.len() * frames * self.mel.spectrum.bands());
+        let mut valid = Vec::with_capacity(stretches.len() * frames);
         for stretch in stretches {
-            self.features(stretch, length, &mut features);
+            self.mel.append((stretch, 0), frames, |energy| energy.max(self.mel.floor), &mut features);
             valid.extend(mask(stretch.len().div_ceil(self.mel.hop), frames));
         }
         masked([stretches.len(), frames, self.mel.spectrum.bands()], features, valid)

@@ -3,10 +3,10 @@
 
 use alloquy_core::{MediaTensor, Result};
 
-use super::description::Description;
 use super::extractor::{Extractor, SoundShape, longest, mask, masked, tables};
 use super::gemma_mel::{Defaults, GemmaMel};
 use super::gemma3n::{MOST_SAMPLES, MULTIPLE};
+use super::hearing::Hearing;
 use super::window::hann;
 
 /// What transformers has where a model's description says nothing.
@@ -32,9 +32,9 @@ pub(super) struct Gemma4 {
 }
 
 impl Gemma4 {
-    pub(super) fn new(description: &Description) -> Result<Self> {
-        let most_tokens = description.tokens(750)?;
-        Ok(Self { mel: GemmaMel::new(description, &DEFAULTS)?, most_tokens })
+    pub(super) fn new(hearing: &Hearing<'_>) -> Result<Self> {
+        let most_tokens = hearing.tokens(750)?;
+        Ok(Self { mel: GemmaMel::new(hearing, &DEFAULTS)?, most_tokens })
     }
 
     /// How many zeros stand before a sound.
@@ -45,19 +45,6 @@ impl Gemma4 {
     /// How many frames lie in the sound wholly, with the sample behind each.
     fn valid(&self, samples: usize) -> usize {
         self.mel.frames(self.before() + samples)
-    }
-
-    /// The features of a stretch, and zeros up to `frames` of them.
-    fn features(&self, stretch: &[f32], frames: usize, features: &mut Vec<f32>) {
-        let filled = features.len() + frames * self.mel.spectrum.bands();
-        let mut samples = vec![0.0; self.before()];
-        samples.extend(stretch.iter().copied().map(f64::from));
-        let mut analysis = self.mel.spectrum.analysis();
-        let windows = samples.windows(self.mel.spectrum.frame() + 1).step_by(self.mel.hop);
-        windows.for_each(|frame| {
-            self.mel.append(&mut analysis, frame, |energy| (energy + self.mel.floor).ln(), features);
-        });
-        features.resize(filled, 0.0);
     }
 }
 
@@ -78,12 +65,17 @@ impl Extractor for Gemma4 {
 
     fn tensors(&self, stretches: &[&[f32]]) -> Vec<MediaTensor> {
         let frames = self.valid(longest(stretches).next_multiple_of(MULTIPLE));
-        let (mut features, mut valid) = (Vec::new(), Vec::new());
-        for stretch in stretches {
-            self.features(stretch, frames, &mut features);
-            valid.extend(mask(self.valid(stretch.len()), frames));
+        let bands = self.mel.spectrum.bands();
+        let mut features = Vec::with_capacity(stretches.len() * frames * bands);
+        let mut valid = Vec::with_capacity(stretches.len() * frames);
+        for (index, stretch) in stretches.iter().enumerate() {
+            let sounding = self.valid(stretch.len());
+            let before = self.before();
+            self.mel.append((stretch, before), sounding, |energy| energy + self.mel.floor, &mut features);
+            features.resize((index + 1) * frames * bands, 0.0);
+            valid.extend(mask(sounding, frames));
         }
-        masked([stretches.len(), frames, self.mel.spectrum.bands()], features, valid)
+        masked([stretches.len(), frames, bands], features, valid)
     }
 
     fn tables(&self) -> Vec<MediaTensor> {

@@ -3,8 +3,8 @@
 
 use alloquy_core::{MediaTensor, Result};
 
-use super::description::Description;
 use super::extractor::{Extractor, SoundShape, longest, mask, masked};
+use super::hearing::Hearing;
 
 /// The settings of a model.
 #[derive(Clone, Debug)]
@@ -16,9 +16,9 @@ pub(super) struct Gemma4Unified {
 }
 
 impl Gemma4Unified {
-    pub(super) fn new(description: &Description) -> Result<Self> {
-        let piece = description.count("audio_samples_per_token", 640, 1 << 20)?;
-        Ok(Self { rate: description.rate()?, piece, most_tokens: description.tokens(750)? })
+    pub(super) fn new(hearing: &Hearing<'_>) -> Result<Self> {
+        let piece = hearing.count("audio_samples_per_token", 640, 1 << 20)?;
+        Ok(Self { rate: hearing.rate()?, piece, most_tokens: hearing.tokens(750)? })
     }
 }
 

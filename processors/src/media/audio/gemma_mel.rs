@@ -2,9 +2,11 @@
 
 use alloquy_core::Result;
 
-use super::description::Description;
+use super::extractor::cut;
+use super::hearing::Hearing;
+use super::logarithm::logarithms;
 use super::mel::MelScale;
-use super::spectrum::{Analysis, Bands, Bins, Spectrum};
+use super::spectrum::{Bands, Bins, Spectrum};
 
 /// What one of the two has where a model's description does not say otherwise.
 pub(super) struct Defaults {
@@ -40,28 +42,28 @@ enum Preemphasis {
 }
 
 impl GemmaMel {
-    pub(super) fn new(description: &Description, defaults: &Defaults) -> Result<Self> {
-        description.only("dither", 0.0)?;
-        let rate = description.rate()?;
+    pub(super) fn new(hearing: &Hearing<'_>, defaults: &Defaults) -> Result<Self> {
+        hearing.only("dither", 0.0)?;
+        let rate = hearing.rate()?;
         let samples =
             |milliseconds: f64| (f64::from(rate) * milliseconds / 1000.0).round_ties_even() as usize;
         let frame =
-            samples(description.number("frame_length_ms", defaults.frame_milliseconds, 1.0..=1000.0)?).max(2);
-        let hop = samples(description.number("hop_length_ms", 10.0, 1.0..=1000.0)?).max(1);
-        let doubled = usize::from(description.flag("fft_overdrive", defaults.doubled_transform)?);
+            samples(hearing.number("frame_length_ms", defaults.frame_milliseconds, 1.0..=1000.0)?).max(2);
+        let hop = samples(hearing.number("hop_length_ms", 10.0, 1.0..=1000.0)?).max(1);
+        let doubled = usize::from(hearing.flag("fft_overdrive", defaults.doubled_transform)?);
         let (low, high) = defaults.range;
         let nyquist = f64::from(rate) / 2.0;
-        let low = description.number("min_frequency", low, 0.0..=nyquist)?;
-        let high = description.number("max_frequency", high, low..=nyquist)?;
-        let count = description.count("feature_size", 128, 4096)?;
+        let low = hearing.number("min_frequency", low, 0.0..=nyquist)?;
+        let high = hearing.number("max_frequency", high, low..=nyquist)?;
+        let count = hearing.count("feature_size", 128, 4096)?;
         let bands = Bands { scale: MelScale::Htk, range: (low, high), count };
         let window = (defaults.window)(frame);
-        let amount = description.number("preemphasis", defaults.preemphasis, 0.0..=1.0)?;
-        let framed = description.flag("preemphasis_htk_flavor", true)?;
+        let amount = hearing.number("preemphasis", defaults.preemphasis, 0.0..=1.0)?;
+        let framed = hearing.flag("preemphasis_htk_flavor", true)?;
         Ok(Self {
             rate,
             hop,
-            floor: description.number("mel_floor", defaults.floor, 1e-30..=1.0)?,
+            floor: hearing.number("mel_floor", defaults.floor, 1e-30..=1.0)?,
             spectrum: Spectrum::new(
                 window,
                 frame.next_power_of_two() << doubled,
@@ -70,9 +72,9 @@ impl GemmaMel {
                 bands,
             ),
             preemphasis: if framed { Preemphasis::Framed(amount) } else { Preemphasis::Running(amount) },
-            scale: description.number("input_scale_factor", 1.0, 1e-9..=1e9)?,
-            mean: description.numbers("per_bin_mean", count)?,
-            deviation: description.numbers("per_bin_stddev", count)?,
+            scale: hearing.number("input_scale_factor", 1.0, 1e-9..=1e9)?,
+            mean: hearing.numbers("per_bin_mean", count)?,
+            deviation: hearing.numbers("per_bin_stddev", count)?,
         })
     }
 
@@ -81,38 +83,59 @@ impl GemmaMel {
         samples.checked_sub(self.spectrum.frame() + 1).map_or(0, |rest| rest / self.hop + 1)
     }
 
-    /// Appends the features of a frame and of the sample behind it.
+    /// Appends the features of frames of a stretch that has `before` zeros before it; `floored` keeps energies from being
+    /// silent.
     pub(super) fn append(
         &self,
-        analysis: &mut Analysis<'_>,
-        samples: &[f64],
-        logarithm: impl Fn(f64) -> f64,
+        (stretch, before): (&[f32], usize),
+        frames: usize,
+        floored: impl Fn(f64) -> f64,
         features: &mut Vec<f32>,
     ) {
-        let frame = self.emphasised(samples);
-        for (band, energy) in analysis.energies(&frame).enumerate() {
-            let of = |values: &Option<Vec<f64>>| values.as_ref().and_then(|values| values.get(band)).copied();
-            let centred = logarithm(energy) - of(&self.mean).unwrap_or_default();
-            features.push((centred / of(&self.deviation).unwrap_or(1.0)) as f32);
+        let mut analysis = self.spectrum.analysis();
+        let (mut frame, mut differences) = (vec![0.0; self.spectrum.frame() + 1], Vec::new());
+        let mut bands = Vec::with_capacity(self.spectrum.bands());
+        for start in (0..frames).map(|index| index * self.hop) {
+            cut(stretch, before, start, &mut frame);
+            frame.iter_mut().for_each(|sample| *sample *= self.scale);
+            let emphasised = self.preemphasis.emphasised(&mut frame, &mut differences);
+            bands.clear();
+            bands.extend(analysis.energies(emphasised).map(&floored));
+            logarithms(&mut bands);
+            self.normalise(&mut bands);
+            features.extend(bands.iter().map(|&band| band as f32));
         }
     }
 
-    fn emphasised(&self, samples: &[f64]) -> Vec<f64> {
-        let samples: Vec<f64> = samples.iter().map(|sample| sample * self.scale).collect();
-        let framed = samples.get(..self.spectrum.frame()).unwrap_or_default();
-        let difference = |amount: f64| {
-            samples.windows(2).map(move |pair| match pair {
-                [before, sample] => sample - amount * before,
-                _ => 0.0,
-            })
-        };
-        match self.preemphasis {
-            Preemphasis::Framed(0.0) | Preemphasis::Running(0.0) => framed.to_vec(),
-            Preemphasis::Running(amount) => difference(amount).collect(),
-            Preemphasis::Framed(amount) => {
-                let first = framed.first().map(|sample| sample * (1.0 - amount));
-                first.into_iter().chain(difference(amount)).take(framed.len()).collect()
+    fn normalise(&self, bands: &mut [f64]) {
+        if let Some(mean) = &self.mean {
+            bands.iter_mut().zip(mean).for_each(|(band, mean)| *band -= mean);
+        }
+        if let Some(deviation) = &self.deviation {
+            bands.iter_mut().zip(deviation).for_each(|(band, deviation)| *band /= deviation);
+        }
+    }
+}
+
+impl Preemphasis {
+    /// The parts of an emphasised frame, of which `frame` has a sample more.
+    fn emphasised<'a>(self, frame: &'a mut [f64], differences: &'a mut Vec<f64>) -> [&'a [f64]; 2] {
+        let (Self::Framed(amount) | Self::Running(amount)) = self;
+        differences.clear();
+        differences
+            .extend(frame.iter().skip(1).zip(&*frame).map(|(sample, before)| sample - amount * before));
+        match self {
+            Self::Framed(0.0) | Self::Running(0.0) => [without_last(frame), &[]],
+            Self::Running(_) => [differences, &[]],
+            Self::Framed(_) => {
+                let first = frame.get_mut(..1).unwrap_or_default();
+                first.iter_mut().for_each(|sample| *sample *= 1.0 - amount);
+                [first, without_last(differences)]
             }
         }
     }
+}
+
+fn without_last(samples: &[f64]) -> &[f64] {
+    samples.split_last().map_or(samples, |(_, before)| before)
 }

@@ -99,7 +99,19 @@ impl Filter {
     }
 
     fn weigh(&self, spectrum: &[f64]) -> f64 {
-        let bins = spectrum.get(self.first..).unwrap_or_default();
-        self.weights.iter().zip(bins).map(|(weight, bin)| weight * bin).sum()
+        product(&self.weights, spectrum.get(self.first..).unwrap_or_default())
     }
+}
+
+/// The scalar product, in four sums that do not wait for each other.
+fn product(left: &[f64], right: &[f64]) -> f64 {
+    let right = right.get(..left.len()).unwrap_or(right);
+    let (left, left_rest) = left.as_chunks::<4>();
+    let (right, right_rest) = right.as_chunks::<4>();
+    let mut sums = [0.0; 4];
+    for (left, right) in left.iter().zip(right) {
+        sums.iter_mut().zip(left.iter().zip(right)).for_each(|(sum, (left, right))| *sum += left * right);
+    }
+    let rest = left_rest.iter().zip(right_rest).map(|(left, right)| left * right);
+    sums.iter().sum::<f64>() + rest.sum::<f64>()
 }

@@ -13,10 +13,10 @@ use symphonia::core::formats::{FormatOptions, FormatReader, Track, TrackType};
 use symphonia::core::io::MediaSourceStream;
 use symphonia::core::meta::MetadataOptions;
 
-use super::edit_list;
 use super::limits::{SoundLimits, invalid};
 use super::resampler::Resampler;
 use super::signature::{TAKEN, begins_like_a_sound, found, is_refused_codec};
+use super::{adpcm, edit_list, mpeg, wave};
 
 /// A decoded sound, mixed to one channel.
 ///
@@ -55,11 +55,8 @@ impl Sound {
             .ok_or_else(|| unsupported(bytes, "it has no sound"))?;
         let parameters = parameters(&track).ok_or_else(|| unsupported(bytes, "its codec is not known"))?;
         let declared = Declared::of(&track, parameters, limits)?;
-        let options = AudioDecoderOptions::default().verify(true);
-        let decoder = symphonia::default::get_codecs().make_audio_decoder(parameters, &options);
-        let decoder = decoder.map_err(|failure| refused(bytes, failure))?;
         let mut decoding = Decoding {
-            decoder,
+            decoder: decoder(parameters).map_err(|failure| refused(bytes, failure))?,
             track: track.id,
             limits: *limits,
             rate: declared.rate,
@@ -111,8 +108,10 @@ impl Sound {
 struct Declared {
     rate: u32,
     samples: Option<u64>,
-    /// How many samples at the beginning are not part of the sound.
+    /// How many samples the track's unit of time takes.
     unit: f64,
+    /// How many samples a block has, where they lie in blocks.
+    block: Option<u64>,
 }
 
 impl Declared {
@@ -127,7 +126,7 @@ impl Declared {
             f64::from(base.numer.get()) / f64::from(base.denom.get())
         };
         let unit = track.time_base.map_or(1.0, |base| seconds(base) * f64::from(rate));
-        Ok(Self { rate, samples: track.num_frames, unit })
+        Ok(Self { rate, samples: track.num_frames, unit, block: adpcm::block(parameters) })
     }
 }
 
@@ -182,13 +181,17 @@ impl Decoding {
             return Err(invalid("the sound is damaged: it has not the digest that its header has"));
         }
         let decoded = self.samples.len();
-        let exact = matches!(format, "flac" | "wave" | "aiff" | "caf" | "isomp4");
-        if let Some(declared) = declared.samples.filter(|&declared| exact && declared > decoded as u64) {
+        let missing =
+            |samples: u64| allowance(bytes, format).is_some_and(|less| samples > decoded as u64 + less);
+        if let Some(declared) = declared.samples.filter(|&samples| missing(samples)) {
             let message =
                 format!("the sound is damaged: its header has {declared} samples, and {decoded} are there");
             return Err(invalid(message));
         }
         whole(bytes, format, decoded)?;
+        if let Some(block) = declared.block.filter(|_| format == "wave") {
+            self.samples.truncate(wave::samples(bytes, decoded, block)?);
+        }
         if format == "isomp4" {
             let before = edit_list::samples_before(bytes, self.track) as f64 * declared.unit;
             self.samples.drain(..(before.round() as usize).min(decoded));
@@ -196,6 +199,19 @@ impl Decoding {
         Sound::new(self.rate, self.samples)
     }
 }
+
+/// How many samples fewer than its header has a whole file may have; `None` where the header does not know it.
+fn allowance(bytes: &[u8], format: &str) -> Option<u64> {
+    match format {
+        "flac" | "wave" | "aiff" | "caf" | "isomp4" => Some(0),
+        // Otherwise the number is guessed from the bit rate.
+        "mp1" | "mp2" | "mp3" => mpeg::has_tag(bytes).then_some(MPEG_FRAME),
+        _ => None,
+    }
+}
+
+/// How many samples a frame of MPEG audio has at most: some encoders count the frame with the tag, which has no sound.
+const MPEG_FRAME: u64 = 1152;
 
 /// Whether the end of a stream is there, as far as the format says where that is.
 fn whole(bytes: &[u8], format: &str, decoded: usize) -> Result<()> {
@@ -225,6 +241,14 @@ fn probe(bytes: &[u8]) -> Result<Box<dyn FormatReader + '_>> {
     let (format, metadata) = (FormatOptions::default(), MetadataOptions::default());
     let reader = symphonia::default::get_probe().probe(&Hint::new(), stream, format, metadata);
     reader.map_err(|failure| refused(bytes, failure))
+}
+
+fn decoder(parameters: &AudioCodecParameters) -> Result<Box<dyn AudioDecoder>, Failure> {
+    if let Some(adpcm) = adpcm::Adpcm::of(parameters) {
+        return Ok(Box::new(adpcm?));
+    }
+    let options = AudioDecoderOptions::default().verify(true);
+    symphonia::default::get_codecs().make_audio_decoder(parameters, &options)
 }
 
 fn parameters(track: &Track) -> Option<&AudioCodecParameters> {

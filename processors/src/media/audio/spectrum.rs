@@ -97,21 +97,37 @@ impl fmt::Debug for Spectrum {
 }
 
 impl Analysis<'_> {
-    /// Returns the energy of each band of a frame.
-    pub(super) fn energies(&mut self, frame: &[f64]) -> impl Iterator<Item = f64> + '_ {
-        self.samples.fill(0.0);
-        let windowed = frame.iter().zip(&self.spectrum.window).map(|(sample, weight)| sample * weight);
-        self.samples.iter_mut().zip(windowed).for_each(|(place, sample)| *place = sample);
+    /// Returns the energy of each band of a frame, which is given in two parts that follow each other.
+    pub(super) fn energies(&mut self, [head, tail]: [&[f64]; 2]) -> impl Iterator<Item = f64> + '_ {
+        let border = head.len().min(self.spectrum.window.len()).min(self.samples.len());
+        let (first, rest) = self.samples.split_at_mut(border);
+        let (early, late) = self.spectrum.window.split_at(border);
+        fade(first, head, early);
+        fade(rest, tail, late);
+        self.transform();
+        self.spectrum.filters.weigh(&self.strengths)
+    }
+
+    /// Makes the strengths of the bins of the samples.
+    fn transform(&mut self) {
         let Self { spectrum, samples, bins, strengths, scratch } = self;
         // It fails for room of another length alone, and the room is the transform's own.
         if spectrum.transform.process_with_scratch(samples, bins, scratch).is_err() {
             bins.fill(Complex::default());
         }
-        let strength = |bin: &Complex<f64>| match spectrum.bins {
-            Bins::Magnitude => bin.norm_sqr().sqrt(),
-            Bins::Power => bin.norm_sqr(),
-        };
-        strengths.iter_mut().zip(bins.iter()).for_each(|(place, bin)| *place = strength(bin));
-        spectrum.filters.weigh(strengths)
+        let places = strengths.iter_mut().zip(bins.iter());
+        match spectrum.bins {
+            Bins::Magnitude => places.for_each(|(place, bin)| *place = bin.norm_sqr().sqrt()),
+            Bins::Power => places.for_each(|(place, bin)| *place = bin.norm_sqr()),
+        }
     }
+}
+
+/// Writes samples under a window, and silence behind them: the transform has left something else there.
+fn fade(places: &mut [f64], samples: &[f64], window: &[f64]) {
+    let length = samples.len().min(window.len()).min(places.len());
+    let (faded, silent) = places.split_at_mut(length);
+    let weighed = samples.iter().zip(window).map(|(sample, weight)| sample * weight);
+    faded.iter_mut().zip(weighed).for_each(|(place, sample)| *place = sample);
+    silent.fill(0.0);
 }

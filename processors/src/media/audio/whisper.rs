@@ -1,10 +1,13 @@
 //! Whisper's log-mel spectrogram, as Qwen2-Audio and Qwen2.5-Omni use it (`WhisperFeatureExtractor` of transformers): the
 //! sound is padded to a fixed length, and the loudest band of the whole sets what counts as silence.
 
+use std::f64::consts::LOG10_E;
+
 use alloquy_core::{Error, ErrorKind, MediaTensor, Result, TensorData};
 
-use super::description::Description;
-use super::extractor::{Extractor, SoundShape, longest, mask, tables};
+use super::extractor::{Extractor, SoundShape, cut, longest, mask, tables};
+use super::hearing::Hearing;
+use super::logarithm::logarithms;
 use super::mel::MelScale;
 use super::spectrum::{Bands, Bins, Spectrum};
 use super::window::hann;
@@ -24,16 +27,20 @@ pub(super) struct Whisper {
 const MOST_FEATURES: usize = 1 << 26;
 /// The energy below which a band counts as silent.
 const FLOOR: f64 = 1e-10;
+/// How many frames are computed before they are written, band by band: a line of the processor's memory has 16 features.
+const TOGETHER: usize = 16;
+/// How far below the loudest band another one counts, in powers of ten.
+const DYNAMICS: f64 = 8.0;
 
 impl Whisper {
     /// Reads the settings; `seconds` is how long the model's sounds are where the description does not say it.
-    pub(super) fn new(description: &Description, seconds: usize) -> Result<Self> {
-        description.only("dither", 0.0)?;
-        let rate = description.rate()?;
-        let length = description.count("n_fft", 400, 1 << 16)?;
-        let hop = description.count("hop_length", 160, 1 << 16)?;
-        let bands = description.count("feature_size", 128, 4096)?;
-        let seconds = description.count("chunk_length", seconds, 3600)?;
+    pub(super) fn new(hearing: &Hearing<'_>, seconds: usize) -> Result<Self> {
+        hearing.only("dither", 0.0)?;
+        let rate = hearing.rate()?;
+        let length = hearing.count("n_fft", 400, 1 << 16)?;
+        let hop = hearing.count("hop_length", 160, 1 << 16)?;
+        let bands = hearing.count("feature_size", 128, 4096)?;
+        let seconds = hearing.count("chunk_length", seconds, 3600)?;
         let frames = seconds * rate as usize / hop;
         if frames == 0 || frames.saturating_mul(bands) > MOST_FEATURES {
             let message = format!(
@@ -48,36 +55,58 @@ impl Whisper {
 
     /// The features of one stretch, band by band.
     fn features(&self, samples: &[f32], features: &mut [f32]) {
-        let silence = FLOOR.log10();
-        let mut analysis = self.spectrum.analysis();
-        // Frames that lie in the silence behind the sound need no transform.
-        let sounding = (samples.len() + self.spectrum.frame() / 2).div_ceil(self.hop).min(self.frames);
-        let padded = self.padded(samples, sounding);
-        let mut logarithms = Vec::with_capacity(sounding * self.spectrum.bands());
-        for frame in padded.windows(self.spectrum.frame()).step_by(self.hop) {
-            logarithms.extend(analysis.energies(frame).map(|energy| energy.max(FLOOR).log10()));
+        features.fill(scaled(FLOOR.log10()));
+        let (mut analysis, mut frame) = (self.spectrum.analysis(), vec![0.0; self.spectrum.frame()]);
+        let (mut energies, mut loudest) = (Vec::with_capacity(TOGETHER * self.spectrum.bands()), FLOOR);
+        let sounding = self.sounding(samples.len());
+        for first in (0..sounding).step_by(TOGETHER) {
+            energies.clear();
+            for index in first..sounding.min(first + TOGETHER) {
+                self.cut(samples, index, &mut frame);
+                energies.extend(analysis.energies([&frame, &[]]).map(|energy| energy.max(FLOOR)));
+            }
+            loudest = energies.iter().copied().fold(loudest, f64::max);
+            logarithms(&mut energies);
+            for (band, row) in features.chunks_exact_mut(self.frames).enumerate() {
+                let found = energies.iter().skip(band).step_by(self.spectrum.bands());
+                row.iter_mut()
+                    .skip(first)
+                    .zip(found)
+                    .for_each(|(place, found)| *place = scaled(found * LOG10_E));
+            }
         }
-        let loudest = logarithms.iter().copied().fold(silence, f64::max);
-        let scaled = |logarithm: f64| ((logarithm.max(loudest - 8.0) + 4.0) / 4.0) as f32;
-        features.fill(scaled(silence));
-        for (frame, row) in logarithms.chunks_exact(self.spectrum.bands()).enumerate() {
-            let places = features.iter_mut().skip(frame).step_by(self.frames);
-            places.zip(row).for_each(|(place, &logarithm)| *place = scaled(logarithm));
-        }
+        let least = scaled(loudest.log10() - DYNAMICS);
+        features.iter_mut().for_each(|feature| *feature = feature.max(least));
     }
 
-    /// The samples that a number of frames lie on. A frame's middle lies on a multiple of the hop: what is before the sound
-    /// is its mirror image, and so is what is behind the padding.
-    fn padded(&self, samples: &[f32], frames: usize) -> Vec<f64> {
-        let (end, half) = (self.frames * self.hop, self.spectrum.frame() / 2);
-        let sample = |at: usize| {
-            let place = at.abs_diff(half);
-            let place = if place < end { place } else { (2 * end).saturating_sub(2 + place) };
-            samples.get(place).map_or(0.0, |&sample| f64::from(sample))
-        };
-        let length = frames.checked_sub(1).map_or(0, |last| last * self.hop + self.spectrum.frame());
-        (0..length).map(sample).collect()
+    /// How many frames lie on samples at all: those behind them, in the padding, need no transform.
+    fn sounding(&self, samples: usize) -> usize {
+        (samples + self.spectrum.frame() / 2).div_ceil(self.hop).min(self.frames)
     }
+
+    /// Copies a frame, whose middle lies on a multiple of the hop: what is before the sound is its mirror image, and so is
+    /// what is behind the padding.
+    fn cut(&self, samples: &[f32], index: usize, frame: &mut [f64]) {
+        let (start, length, half) = (index * self.hop, self.frames * self.hop, frame.len() / 2);
+        let end = start + frame.len();
+        cut(samples, half, start, frame);
+        if half <= start && end <= length + half {
+            return;
+        }
+        for (at, place) in (start..end).zip(frame) {
+            let mirrored = match at {
+                _ if at < half => half - at,
+                _ if at < length + half => continue,
+                _ => (2 * length + half).saturating_sub(2 + at),
+            };
+            *place = samples.get(mirrored).map_or(0.0, |&sample| f64::from(sample));
+        }
+    }
+}
+
+/// A decimal logarithm as the encoder has it.
+fn scaled(logarithm: f64) -> f32 {
+    ((logarithm + 4.0) / 4.0) as f32
 }
 
 impl Extractor for Whisper {

@@ -1,0 +1,110 @@
+//! Files of sounds: what lies in blocks gives the samples that libsndfile decoded of it, and what is damaged is told.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::fs;
+use std::path::Path;
+
+use alloquy_core::{ErrorKind, Media, MediaProcessor, ModelInfo, Result};
+use alloquy_processors::{AudioProcessor, Sound, SoundLimits};
+
+fn bytes(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/sounds").join(name)).unwrap()
+}
+
+fn decode(bytes: &[u8]) -> Result<Sound> {
+    Sound::decode(bytes, &SoundLimits::default())
+}
+
+/// Where a chunk of a WAV file begins, its name and length not counted.
+fn chunk(wav: &[u8], name: &[u8; 4]) -> usize {
+    wav.windows(4).position(|window| window == name).unwrap() + 8
+}
+
+#[test]
+fn blocks_are_decoded_as_libsndfile_does() {
+    // How many samples the sound has: what fills up the last block is counted where the file does not say better.
+    let files = [
+        ("ima_1", "wav", 1515),
+        ("ima_2", "wav", 1010),
+        ("microsoft_1", "wav", 1300),
+        ("microsoft_2", "wav", 700),
+        ("apple_1", "caf", 1344),
+        ("apple_2", "caf", 704),
+    ];
+    for (name, extension, length) in files {
+        let found = decode(&bytes(&format!("{name}.{extension}"))).unwrap();
+        let expected = decode(&bytes(&format!("{name}.decoded.wav"))).unwrap();
+        assert_eq!(found.samples().len(), length, "{name}");
+        assert!(found.samples() == &expected.samples()[..length], "{name}");
+    }
+}
+
+#[test]
+fn a_count_that_does_not_end_in_the_last_block_is_none() {
+    let whole = bytes("microsoft_1.wav");
+    let place = chunk(&whole, b"fact");
+    let counted = |count: u32| {
+        let mut bytes = whole.clone();
+        bytes[place..place + 4].copy_from_slice(&count.to_le_bytes());
+        decode(&bytes).unwrap().samples().len()
+    };
+    assert_eq!([0, 1000, 1001, 1500, 1501, u32::MAX].map(counted), [1500, 1500, 1001, 1500, 1500, 1500]);
+}
+
+#[test]
+fn a_block_that_is_cut_short_or_damaged_is_refused() {
+    let refused = |bytes: &[u8]| {
+        let error = decode(bytes).unwrap_err();
+        (error.kind(), format!("{error:#}"))
+    };
+    // The header says so, too, so that nothing is missing by it.
+    let mut short = bytes("ima_1.wav");
+    let data = chunk(&short, b"data");
+    short.truncate(data + 600);
+    short[data - 4..data].copy_from_slice(&600_u32.to_le_bytes());
+    let message = "the sound is damaged: of its last block 88 bytes are there behind 1010 samples";
+    assert_eq!(refused(&short), (ErrorKind::Invalid, message.to_owned()));
+
+    let mut unknown = bytes("microsoft_1.wav");
+    let data = chunk(&unknown, b"data");
+    unknown[data] = 7;
+    assert_eq!(refused(&unknown).0, ErrorKind::Invalid);
+
+    // Apple's blocks have 64 samples; a header that says otherwise once made a decoder write behind its room.
+    let mut other = bytes("apple_1.caf");
+    other[8 + 12 + 8 + 4 + 4 + 4..][..4].copy_from_slice(&10_u32.to_be_bytes());
+    assert_eq!(refused(&other).0, ErrorKind::Invalid);
+}
+
+#[test]
+fn an_mp3_that_counts_its_frames_is_not_cut_between_two_of_them() {
+    let whole = bytes("counted.mp3");
+    assert_eq!(decode(&whole).unwrap().samples().len(), 8000);
+    // Where its thirteenth frame begins.
+    let cut = &whole[..1224];
+    let error = decode(cut).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert_eq!(error.to_string(), "the sound is damaged: its header has 8000 samples, and 5807 are there");
+    // Without a count there is nothing to miss.
+    let mut uncounted = cut.to_vec();
+    uncounted[13..17].fill(0);
+    assert!(decode(&uncounted).unwrap().samples().len() > 5807);
+}
+
+#[test]
+fn a_sound_is_kept_until_its_features_are_asked_for() {
+    let mut model = ModelInfo::default();
+    model.model_type = Some("gemma4".to_owned());
+    model.files.insert("config.json".to_owned(), r#"{"audio_config": {}}"#.to_owned());
+    let processor = AudioProcessor::of(&model).unwrap().unwrap();
+    let media = |name: &str| Media::new("audio/wav", bytes(name));
+    let (one, other) = (media("ima_1.wav"), media("ima_2.wav"));
+    let outlines = [&one, &other, &one].map(|media| processor.outline(media).unwrap().features());
+    assert_eq!(outlines, [5, 3, 5]);
+    let first = processor.tensors(&one).unwrap();
+    // Kept or decoded again, by another processor or by its copy: the features are the same.
+    assert_eq!(processor.clone().tensors(&one).unwrap(), first);
+    assert_eq!(AudioProcessor::of(&model).unwrap().unwrap().tensors(&one).unwrap(), first);
+    // The other one's features were not asked for yet.
+    assert!(format!("{processor:?}").contains("Heard(1 sounds)"));
+}
