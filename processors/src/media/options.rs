@@ -18,8 +18,9 @@ pub struct MediaOptions {
     pub limits: MediaLimits,
     /// Whose resizing is followed to the bit.
     pub backend: ImageBackend,
-    /// What becomes of transparency.
-    pub alpha: Alpha,
+    /// What becomes of transparency; `None` leaves it to the model's processor: LFM2-VL's takes colours as they are, all others lay
+    /// the picture on white.
+    pub alpha: Option<Alpha>,
     /// Whether Gemma 3 looks at crops of wide and tall pictures too; `None` leaves it to the model's files.
     pub pan_and_scan: Option<bool>,
     /// How many pixels Qwen-VL is fed of a picture or a frame at most; `None` leaves it to the model's files, which allow
@@ -41,7 +42,7 @@ impl Default for MediaOptions {
         Self {
             limits: MediaLimits::default(),
             backend: ImageBackend::default(),
-            alpha: Alpha::default(),
+            alpha: None,
             pan_and_scan: None,
             pixel_cap: Some(PIXEL_CAP),
             visual_tokens: None,
@@ -73,7 +74,7 @@ impl MediaOptions {
     /// Sets what becomes of transparency.
     #[must_use]
     pub fn alpha(mut self, alpha: Alpha) -> Self {
-        self.alpha = alpha;
+        self.alpha = Some(alpha);
         self
     }
 
