@@ -18,8 +18,6 @@ mod geometry;
 mod images;
 #[path = "media/loading.rs"]
 mod loading;
-#[path = "media/open.rs"]
-mod open;
 #[path = "media/report.rs"]
 mod report;
 
@@ -37,10 +35,5 @@ fn tensors_are_those_of_hugging_face() {
     audio::check(cases.folder(), &mut report);
     images::check(&cases, &mut report);
     report.print();
-    let mut open: Vec<&str> = open::OPEN
-        .into_iter()
-        .filter(|case| cfg!(feature = "audio") || !case.starts_with("audio/"))
-        .collect();
-    open.sort_unstable();
-    assert_eq!(report.failures(), open, "more or less fails than is known to");
+    assert!(report.failures().is_empty(), "{} fail: {:?}", report.failures().len(), report.failures());
 }

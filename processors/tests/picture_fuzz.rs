@@ -1,11 +1,12 @@
 //! A fuzz test of the reading of pictures: files of every format, mutated, never make a reader panic, and never take more memory
 //! than the limits allow. They are read in a process of its own, whose address space is limited.
 //!
-//! `cargo xtask fuzz pictures` runs it over as many mutations as one asks for.
+//! `cargo xtask fuzz pictures` runs it over as many mutations as one asks for, or for as many minutes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use alloquy_core::testing::Draws;
@@ -14,7 +15,7 @@ use alloquy_processors::{MediaLimits, MediaOptions, MediaProcessors};
 use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
 
 /// How many mutated pictures a plain test run reads.
-const PLAIN_RUN: u64 = 3_000;
+const PLAIN_RUN: &str = "3000";
 
 /// How much address space the reader has: a picture within the limits below takes 8 MiB when it is decoded, a decoder may take
 /// 64 MiB beside it, and the program and its threads some.
@@ -109,6 +110,30 @@ impl Drop for Told<'_> {
     }
 }
 
+/// How long a run goes on.
+enum Length {
+    Pictures(u64),
+    Until(Instant),
+}
+
+impl Length {
+    /// A number of pictures, such as `3000`, or of minutes, such as `10m`.
+    fn of(asked: &str) -> Self {
+        let number = |text: &str| text.parse().expect("a number of pictures, or of minutes such as 10m");
+        match asked.strip_suffix('m') {
+            Some(minutes) => Self::Until(Instant::now() + Duration::from_secs(60 * number(minutes))),
+            None => Self::Pictures(number(asked)),
+        }
+    }
+
+    fn goes_on(&self, done: u64) -> bool {
+        match self {
+            Self::Pictures(total) => done < *total,
+            Self::Until(end) => Instant::now() < *end,
+        }
+    }
+}
+
 /// Reads as many pictures as asked for. The other test runs this one in a process of its own.
 #[test]
 fn child() {
@@ -119,8 +144,8 @@ fn child() {
     model.files.insert("preprocessor_config.json".to_owned(), settings.to_owned());
     let processors = MediaProcessors::with_options(&model, &options()).unwrap().unwrap();
     let (seeds, mut draws, mut read) = (seeds(), Draws::default(), 0);
-    let total: u64 = asked.parse().unwrap();
-    for number in 0..total {
+    let (length, mut number) = (Length::of(&asked), 0);
+    while length.goes_on(number) {
         let media = mutated(&seeds, &mut draws);
         let _told = Told(number, &media);
         let outline = processors.outline(&media);
@@ -135,19 +160,20 @@ fn child() {
                 "picture {number}: {error:#}"
             ),
         }
+        number += 1;
     }
-    println!("{total} mutated pictures of {} seeds, {read} of them read", seeds.len());
+    println!("{number} mutated pictures of {} seeds, {read} of them read", seeds.len());
 }
 
 #[test]
 fn mutated_pictures_harm_nobody() {
-    let asked = env::var("ALLOQUY_FUZZ_PICTURES").ok().map(|number| number.parse::<u64>().unwrap());
+    let asked = env::var("ALLOQUY_FUZZ_PICTURES").unwrap_or_else(|_| PLAIN_RUN.to_owned());
     let limit =
         if cfg!(target_os = "linux") { format!("ulimit -v {ADDRESS_SPACE_KIB}; ") } else { String::new() };
     let script = format!(r#"{limit}exec "$0" --exact child --nocapture --test-threads=1"#);
     let mut command = Command::new("sh");
     command.arg("-c").arg(script).arg(env::current_exe().unwrap());
-    let output = command.env("ALLOQUY_FUZZ_CHILD", asked.unwrap_or(PLAIN_RUN).to_string()).output().unwrap();
+    let output = command.env("ALLOQUY_FUZZ_CHILD", asked).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     println!("{}", printed.lines().filter(|line| line.contains("mutated")).collect::<Vec<_>>().join("\n"));
     let said = String::from_utf8_lossy(&output.stderr);

@@ -185,6 +185,20 @@ fn transparency_lies_on_white_unless_it_is_dropped() {
 }
 
 #[test]
+fn what_becomes_of_transparency_is_the_models_unless_the_host_says_it() {
+    let picture = encoded(RgbaImage::from_pixel(64, 64, Rgba([255, 255, 255, 0])), ImageFormat::Png);
+    let hidden = encoded(RgbaImage::from_pixel(64, 64, Rgba([0, 0, 0, 0])), ImageFormat::Png);
+    let shows = |name: &str, options: &MediaOptions| {
+        let processors = processors(name, options);
+        let tensors = |picture| floats(&processors.tensors(picture).unwrap()[0]).to_vec();
+        tensors(&picture) != tensors(&hidden)
+    };
+    let usual = MediaOptions::default();
+    assert_eq!(["gemma3", "qwen2_5_vl", "lfm2_vl"].map(|name| shows(name, &usual)), [false, false, true]);
+    assert!(!shows("lfm2_vl", &usual.alpha(Alpha::White)));
+}
+
+#[test]
 fn a_cap_on_pixels_is_told() {
     let picture = header(4_032, 3_024);
     let outline = usual("qwen2_5_vl").outline(&picture).unwrap();

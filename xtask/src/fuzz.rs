@@ -11,6 +11,9 @@ pub struct Fuzz {
     /// How many messages to make up, or how many files.
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "name")]
     messages: u64,
+    /// How long to run instead; `pictures` can be told.
+    #[arg(long, value_name = "M", conflicts_with = "messages", requires = "name")]
+    minutes: Option<u64>,
 }
 
 /// A test that reads from an environment variable how many random cases to make.
@@ -21,6 +24,8 @@ struct Target {
     /// The features that it needs, as cargo takes them.
     features: &'static str,
     variable: &'static str,
+    /// Whether the variable takes minutes too, such as `10m`.
+    takes_minutes: bool,
     about: &'static str,
 }
 
@@ -32,6 +37,7 @@ const TARGETS: &[Target] = &[
         test: "injection",
         features: "",
         variable: "ALLOQUY_FUZZ_MESSAGES",
+        takes_minutes: false,
         about: "hostile text through public chat templates never becomes a control token",
     },
     Target {
@@ -40,6 +46,7 @@ const TARGETS: &[Target] = &[
         test: "picture_fuzz",
         features: "image",
         variable: "ALLOQUY_FUZZ_PICTURES",
+        takes_minutes: true,
         about: "mutated pictures never make a reader panic, or take more memory than the limits allow",
     },
     Target {
@@ -48,6 +55,7 @@ const TARGETS: &[Target] = &[
         test: "replies",
         features: "",
         variable: "ALLOQUY_FUZZ_REPLIES",
+        takes_minutes: false,
         about: "mutated replies never make a parser panic, read differently in pieces, or lose a word",
     },
     Target {
@@ -56,6 +64,7 @@ const TARGETS: &[Target] = &[
         test: "sound_mutations",
         features: "audio",
         variable: "ALLOQUY_FUZZ_SOUNDS",
+        takes_minutes: false,
         about: "mutated sounds never make the decoder panic, or take more memory than is allowed",
     },
 ];
@@ -74,17 +83,26 @@ impl Fuzz {
         let names = || TARGETS.iter().map(|target| target.name).collect::<Vec<_>>().join(", ");
         let target =
             target.ok_or_else(|| Error::new(format!("unknown fuzz test {name:?}, one of: {}", names())))?;
-        target.run(self.messages)
+        target.run(&self.length(target)?)
+    }
+
+    /// What the test's variable is set to.
+    fn length(&self, target: &Target) -> Result<String> {
+        match self.minutes {
+            None => Ok(self.messages.to_string()),
+            Some(minutes) if target.takes_minutes => Ok(format!("{minutes}m")),
+            Some(_) => Err(Error::new(format!("{} is told how many, by --messages", target.name))),
+        }
     }
 }
 
 impl Target {
-    fn run(&self, messages: u64) -> Result {
+    fn run(&self, length: &str) -> Result {
         let line = format!(
             "cargo test --release --package {} --features '{}' --test {} -- --nocapture 2>&1",
             self.package, self.features, self.test
         );
-        let (printed, ended) = command::tee(command::shell(&line).env(self.variable, messages.to_string()))?;
+        let (printed, ended) = command::tee(command::shell(&line).env(self.variable, length))?;
         match printed.lines().find(|line| line.starts_with("Skipping")) {
             Some(skipped) => Err(Error::new(format!("cases are missing: {skipped}"))),
             None => ended,

@@ -91,7 +91,7 @@ impl FilmProcessor {
             _ => return Ok(None),
         };
         Ok(Some(Self {
-            loader: Loader::new(options.limits.clone(), options.alpha),
+            loader: Loader::new(options.limits.clone(), options.alpha.unwrap_or_default()),
             limit: options.limits.frames,
             frames_per_second: rate,
             rules,

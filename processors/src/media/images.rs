@@ -1,5 +1,6 @@
 //! Pictures as tensors. Knows which model looks at them how; not what a prompt is.
 
+mod fitting;
 mod format;
 mod gemma3;
 mod gemma3n;
@@ -76,7 +77,7 @@ impl ImageProcessor {
             false => None,
         };
         Ok(look.map(|look| Self {
-            loader: Loader::new(options.limits.clone(), options.alpha),
+            loader: Loader::new(options.limits.clone(), options.alpha.unwrap_or(look.alpha)),
             resizer: Resizer { backend: options.backend, kernel: look.kernel },
             table: look.scaling.table(options.backend),
             rules: look.rules,

@@ -22,9 +22,10 @@ pub struct MediaOptions {
     #[cfg(feature = "image")]
     /// Whose resizing is followed to the bit.
     pub backend: ImageBackend,
+    /// What becomes of transparency; `None` leaves it to the model's processor: LFM2-VL's takes colours as they are, all others lay
+    /// the picture on white.
     #[cfg(feature = "image")]
-    /// What becomes of transparency.
-    pub alpha: Alpha,
+    pub alpha: Option<Alpha>,
     #[cfg(feature = "image")]
     /// Whether Gemma 3 looks at crops of wide and tall pictures too; `None` leaves it to the model's files.
     pub pan_and_scan: Option<bool>,
@@ -53,7 +54,7 @@ impl Default for MediaOptions {
             #[cfg(feature = "image")]
             backend: ImageBackend::default(),
             #[cfg(feature = "image")]
-            alpha: Alpha::default(),
+            alpha: None,
             #[cfg(feature = "image")]
             pan_and_scan: None,
             #[cfg(feature = "image")]
@@ -92,7 +93,7 @@ impl MediaOptions {
     /// Sets what becomes of transparency.
     #[must_use]
     pub fn alpha(mut self, alpha: Alpha) -> Self {
-        self.alpha = alpha;
+        self.alpha = Some(alpha);
         self
     }
 

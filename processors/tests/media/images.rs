@@ -89,21 +89,18 @@ impl Row<'_> {
         }
     }
 
-    /// Hugging Face drops the alpha channel of files before it would lay them on white, but not their transparent colours.
-    fn alpha(&self) -> Alpha {
+    /// Hugging Face drops the alpha channel of files before it would lay them on white, but not their transparent colours: what
+    /// becomes of those is the processor's.
+    fn alpha(&self) -> Option<Alpha> {
         let decoded = &self.cases.golden["decode"][self.name];
-        match decoded
-            .get("white_rgb_sha256")
-            .is_some_and(|white| *white != decoded["hf_effective_rgb_sha256"])
-        {
-            true => Alpha::Drop,
-            false => Alpha::White,
-        }
+        let white = decoded.get("white_rgb_sha256");
+        white.is_some_and(|white| *white != decoded["hf_effective_rgb_sha256"]).then_some(Alpha::Drop)
     }
 
     fn outcome(&self, backend: ImageBackend, golden: &Value) -> Result<(), String> {
-        let (model, options, deviation) = configuration(self.configuration);
-        let processors = processors(&model, &options.backend(backend).alpha(self.alpha()));
+        let (model, mut options, deviation) = configuration(self.configuration);
+        options.alpha = self.alpha();
+        let processors = processors(&model, &options.backend(backend));
         let media = self.cases.picture(self.name);
         if golden.get("err").is_some() {
             return match (processors.outline(&media), processors.tensors(&media)) {

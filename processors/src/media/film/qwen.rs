@@ -51,7 +51,7 @@ impl Qwen {
         };
         let patching = Patching::of(model, &settings, generation.patch(), pixels)?;
         let shared = settings.switch("/cap_pixels_per_frame").unwrap_or_default();
-        let (start, _, pad, end) = generation.tokens();
+        let marks = generation.marks();
         let scaling = Scaling::of(&settings, Some(generation.scaling()))?;
         Ok(Self {
             generation,
@@ -71,9 +71,9 @@ impl Qwen {
             tokens_per_second: model.real(&["/vision_config/tokens_per_second", "/vision/tokens_per_second"]),
             resizer: Resizer { backend: options.backend, kernel: kernel(&settings, Kernel::Bicubic)? },
             table: scaling.table(options.backend),
-            start: model.token(&["/vision_start_token_id"], start),
-            pad: model.token(&["/video_token_id"], pad),
-            end: model.token(&["/vision_end_token_id"], end),
+            start: model.token(&["/vision_start_token_id"], marks.start),
+            pad: model.token(&["/video_token_id"], marks.film),
+            end: model.token(&["/vision_end_token_id"], marks.end),
         })
     }
 

@@ -10,7 +10,7 @@ use super::resizing::Kernel;
 use super::rules::{self, Look, Rules, text};
 use super::values::{HALVES, Scaling, Table};
 use crate::media::description::Description;
-use crate::media::options::MediaOptions;
+use crate::media::options::{Alpha, MediaOptions};
 
 const SIDE: usize = 896;
 const POSITIONS: usize = 256;
@@ -56,7 +56,9 @@ pub(super) fn look(model: &Description<'_>, options: &MediaOptions) -> Result<Lo
         end: model.token(&["/eoi_token_index"], "<end_of_image>"),
     };
     let kernel = rules::kernel(&settings, Kernel::Bilinear)?;
-    Ok(Look { rules: Box::new(rules), kernel, scaling: Scaling::of(&settings, Some(HALVES))? })
+    let scaling = Scaling::of(&settings, Some(HALVES))?;
+    let alpha = rules::alpha(&settings, Alpha::White);
+    Ok(Look { rules: Box::new(rules), kernel, scaling, alpha })
 }
 
 impl Rules for Gemma3 {

@@ -10,6 +10,7 @@ use super::resizing::Kernel;
 use super::rules::{self, Look};
 use super::values::Scaling;
 use crate::media::description::Description;
+use crate::media::options::Alpha;
 
 const SIDE: usize = 768;
 const POSITIONS: usize = 256;
@@ -30,5 +31,7 @@ pub(super) fn look(model: &Description<'_>) -> Result<Look> {
         end: model.token(&["/eoi_token_id"], "<end_of_image>"),
     };
     let kernel = rules::kernel(&settings, Kernel::Bilinear)?;
-    Ok(Look { rules: Box::new(rules), kernel, scaling: Scaling::of(&settings, None)? })
+    let scaling = Scaling::of(&settings, None)?;
+    let alpha = rules::alpha(&settings, Alpha::White);
+    Ok(Look { rules: Box::new(rules), kernel, scaling, alpha })
 }

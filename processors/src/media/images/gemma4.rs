@@ -11,7 +11,7 @@ use super::resizing::Kernel;
 use super::rules::{self, Look, Rules, text};
 use super::values::{Scaling, Table};
 use crate::media::description::{Description, Settings};
-use crate::media::options::MediaOptions;
+use crate::media::options::{Alpha, MediaOptions};
 use crate::media::tensors::{floats, integers};
 
 /// How many positions a picture may be given.
@@ -53,7 +53,9 @@ pub(super) fn look(model: &Description<'_>, options: &MediaOptions, fed: Fed) ->
         end: model.token(&["/eoi_token_id"], "<image|>"),
     };
     let kernel = rules::kernel(&settings, Kernel::Bicubic)?;
-    Ok(Look { rules: Box::new(rules), kernel, scaling: Scaling::of(&settings, None)? })
+    let scaling = Scaling::of(&settings, None)?;
+    let alpha = rules::alpha(&settings, Alpha::White);
+    Ok(Look { rules: Box::new(rules), kernel, scaling, alpha })
 }
 
 impl Rules for Gemma4 {
@@ -84,15 +86,13 @@ impl Rules for Gemma4 {
 
 /// The patches of pictures and their places, each filled up: patches with 0, places with -1.
 pub(crate) fn padded(pictures: &[Picture], side: usize, most: usize, table: &Table) -> (Vec<f32>, Vec<i64>) {
-    let (mut values, mut places) = (Vec::new(), Vec::new());
+    let mut places = Vec::new();
     for (index, picture) in pictures.iter().enumerate() {
-        let size = picture.size();
-        values.extend(layout::patches(picture, side, table));
-        values.resize((index + 1) * most * side * side * CHANNELS, 0.0);
-        places.extend(layout::positions(size.height / side, size.width / side));
+        let (rows, columns) = layout::grid(picture, side);
+        places.extend(layout::positions(rows, columns));
         places.resize((index + 1) * most * 2, -1);
     }
-    (values, places)
+    (layout::filled(pictures, side, most, table), places)
 }
 
 impl Budget {

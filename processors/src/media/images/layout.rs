@@ -22,9 +22,8 @@ fn of(pixel: &[u8; CHANNELS], channel: usize) -> u8 {
 }
 
 /// Square patches row by row, in each of them pixel by pixel: `[patches, side * side * 3]`.
-pub(crate) fn patches(picture: &Picture, side: usize, table: &Table) -> Vec<f32> {
-    let (rows, columns) = (picture.size().height / side, picture.size().width / side);
-    let mut values = Vec::with_capacity(picture.bytes().len());
+fn append(picture: &Picture, side: usize, table: &Table, values: &mut Vec<f32>) {
+    let (rows, columns) = grid(picture, side);
     for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
         for y in row * side..(row + 1) * side {
             let pixels = picture.span(y, column * side, side).as_chunks::<CHANNELS>().0;
@@ -33,7 +32,22 @@ pub(crate) fn patches(picture: &Picture, side: usize, table: &Table) -> Vec<f32>
             }
         }
     }
+}
+
+/// The patches of each picture, filled up with zeros to as many as the encoder takes of one.
+pub(crate) fn filled(pictures: &[Picture], side: usize, most: usize, table: &Table) -> Vec<f32> {
+    let length = most * side * side * CHANNELS;
+    let mut values = Vec::with_capacity(pictures.len() * length);
+    for (index, picture) in pictures.iter().enumerate() {
+        append(picture, side, table, &mut values);
+        values.resize((index + 1) * length, 0.0);
+    }
     values
+}
+
+/// How many rows and columns of patches a picture has.
+pub(crate) fn grid(picture: &Picture, side: usize) -> (usize, usize) {
+    (picture.size().height / side, picture.size().width / side)
 }
 
 /// The column and the row of each patch, in their order.

@@ -2,15 +2,16 @@
 //!
 //! Constants: `Lfm2VlImageProcessor` and `Lfm2VlProcessor` of transformers 5.23.
 
-use alloquy_core::{MediaOutline, MediaPiece, MediaTensor, Result, TensorData};
+use alloquy_core::{Error, ErrorKind, MediaOutline, MediaPiece, MediaTensor, Result, TensorData};
 
-use super::layout;
 use super::picture::{Area, CHANNELS, Picture, Size};
 use super::plan::{ImagePlan, ImageView};
 use super::resizing::Kernel;
 use super::rules::{self, Look, Rules, text};
 use super::values::{HALVES, Scaling, Table};
-use crate::media::description::Description;
+use super::{fitting, layout};
+use crate::media::description::{Description, Settings};
+use crate::media::options::Alpha;
 use crate::media::tensors::{floats, integers, tensor};
 
 #[derive(Debug)]
@@ -37,28 +38,25 @@ struct Tiling {
 
 pub(super) fn look(model: &Description<'_>) -> Result<Look> {
     let settings = model.images();
-    let tiling = Tiling {
-        side: settings.number_or(&["/tile_size"], 512)?,
-        tiles: (settings.number_or(&["/min_tiles"], 2)?, settings.number_or(&["/max_tiles"], 10)?),
-        tolerance: settings.real("/max_pixels_tolerance").unwrap_or(2.0),
-        thumbnail: settings.switch("/use_thumbnail").unwrap_or(true),
-    };
-    let splits = settings.switch("/do_image_splitting").unwrap_or(true) && tiling.tiles != (1, 1);
+    let tiling = Tiling::of(&settings)?;
     let patch = settings.number_or(&["/encoder_patch_size"], 16)?;
     let merge = settings.number_or(&["/downsample_factor"], 2)?;
     let positions =
         (settings.number_or(&["/min_image_tokens"], 64)?, settings.number_or(&["/max_image_tokens"], 256)?);
-    let tile = if splits { (tiling.side / patch).pow(2) } else { 0 };
+    let tile = tiling.as_ref().map_or(0, |tiling| (tiling.side / patch).pow(2));
     let rules = Lfm2 {
         patch,
         merge,
         positions,
         most: tile.max(positions.1 * merge * merge),
-        tiling: splits.then_some(tiling),
+        tiling,
         image: model.token(&["/image_token_id", "/image_token_index"], "<image>"),
     };
     let kernel = rules::kernel(&settings, Kernel::Bilinear)?;
-    Ok(Look { rules: Box::new(rules), kernel, scaling: Scaling::of(&settings, Some(HALVES))? })
+    let scaling = Scaling::of(&settings, Some(HALVES))?;
+    // The one processor that does not convert colours, so that it shows those that are hidden.
+    let alpha = rules::alpha(&settings, Alpha::Drop);
+    Ok(Look { rules: Box::new(rules), kernel, scaling, alpha })
 }
 
 impl Rules for Lfm2 {
@@ -90,28 +88,16 @@ impl Rules for Lfm2 {
     }
 
     fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
-        let length = self.patch * self.patch * CHANNELS;
-        let (mut values, mut mask, mut shapes) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, picture) in pictures.iter().enumerate() {
-            let (rows, columns) = (picture.size().height / self.patch, picture.size().width / self.patch);
-            if rows * columns > self.most {
-                let message = format!(
-                    "a picture of these proportions has {} patches, and the model takes {}",
-                    rows * columns,
-                    self.most
-                );
-                return Err(rules::impossible(message));
-            }
-            values.extend(layout::patches(picture, self.patch, table));
-            values.resize((index + 1) * self.most * length, 0.0);
-            mask.resize(index * self.most + rows * columns, 1);
-            mask.resize((index + 1) * self.most, 0);
-            shapes.extend([rows as i64, columns as i64]);
-        }
-        let (count, mask) = (pictures.len(), TensorData::I32(mask));
+        let grids: Vec<_> = pictures.iter().map(|picture| layout::grid(picture, self.patch)).collect();
+        grids.iter().try_for_each(|(rows, columns)| self.check(rows * columns))?;
+        let (count, most) = (pictures.len(), self.most);
+        let of = |patches: usize| (0..most).map(move |place| i32::from(place < patches));
+        let mask = grids.iter().flat_map(|(rows, columns)| of(rows * columns)).collect();
+        let shapes = grids.iter().flat_map(|(rows, columns)| [*rows as i64, *columns as i64]).collect();
+        let values = layout::filled(pictures, self.patch, most, table);
         Ok(vec![
-            floats("pixel_values", &[count, self.most, length], values),
-            tensor("pixel_attention_mask", &[count, self.most], mask),
+            floats("pixel_values", &[count, most, self.patch * self.patch * CHANNELS], values),
+            tensor("pixel_attention_mask", &[count, most], TensorData::I32(mask)),
             integers("spatial_shapes", &[count, 2], shapes),
         ])
     }
@@ -122,35 +108,31 @@ impl Lfm2 {
         self.patch * self.merge
     }
 
+    fn check(&self, patches: usize) -> Result<()> {
+        if patches <= self.most {
+            return Ok(());
+        }
+        let most = self.most;
+        let message =
+            format!("a picture of these proportions has {patches} patches, and the model takes {most}");
+        Err(rules::impossible(message))
+    }
+
     /// How many pixels as many positions have.
     fn pixels(&self, positions: usize) -> usize {
         positions * self.unit() * self.unit()
     }
 
     fn is_large(&self, size: Size, tiling: &Tiling) -> bool {
-        let rounded = |side| rounded(side, self.unit()).max(self.patch);
-        let area = rounded(size.width).saturating_mul(rounded(size.height));
+        let area = fitting::rounded(size, self.unit()).at_least(self.patch).pixels();
         area as f64 > self.pixels(self.positions.1) as f64 * tiling.tolerance
     }
 
     /// The size of a picture, or of a thumbnail, that is not cut into tiles.
     fn untiled(&self, size: Size) -> Size {
-        let unit = self.unit();
-        let (least, most) = (self.pixels(self.positions.0), self.pixels(self.positions.1));
-        let sides = |by: &dyn Fn(f64) -> f64| {
-            Size::new(by(size.width as f64) as usize * unit, by(size.height as f64) as usize * unit)
-        };
-        let (step, area) = (unit as f64, size.pixels() as f64);
-        let near = Size::new(rounded(size.width, unit).max(unit), rounded(size.height, unit).max(unit));
-        if near.pixels() > most {
-            let factor = (area / most as f64).sqrt();
-            return sides(&|side| (side / factor / step).floor().max(1.0));
-        }
-        if near.pixels() < least {
-            let factor = (least as f64 / area).sqrt();
-            return sides(&|side| (side * factor / step).ceil());
-        }
-        near
+        let (unit, (least, most)) = (self.unit(), self.positions);
+        let near = fitting::rounded(size, unit).at_least(unit);
+        fitting::bounded(near, size, unit, (self.pixels(least), self.pixels(most)))
     }
 
     fn image(&self, size: Size) -> MediaPiece {
@@ -168,12 +150,31 @@ impl Lfm2 {
     }
 }
 
-/// The nearest whole number of units, ties to even.
-fn rounded(side: usize, unit: usize) -> usize {
-    (side as f64 / unit as f64).round_ties_even() as usize * unit
-}
+/// More tiles than any model is fed: every grid of them is looked at.
+const MOST_TILES: usize = 1_024;
 
 impl Tiling {
+    /// What the settings say; `None` where pictures are not cut.
+    fn of(settings: &Settings<'_>) -> Result<Option<Self>> {
+        let tiles = (settings.number_or(&["/min_tiles"], 2)?, settings.number_or(&["/max_tiles"], 10)?);
+        if tiles.0 > tiles.1 || tiles.1 > MOST_TILES {
+            let (least, most) = tiles;
+            let message = format!(
+                "the model's processor cuts pictures into {least} to {most} tiles; the second is neither below the first \
+                 nor above {MOST_TILES}"
+            );
+            return Err(Error::new(ErrorKind::Model, message));
+        }
+        let splits = settings.switch("/do_image_splitting").unwrap_or(true) && tiles != (1, 1);
+        let tiling = Self {
+            side: settings.number_or(&["/tile_size"], 512)?,
+            tiles,
+            tolerance: settings.real("/max_pixels_tolerance").unwrap_or(2.0),
+            thumbnail: settings.switch("/use_thumbnail").unwrap_or(true),
+        };
+        Ok(splits.then_some(tiling))
+    }
+
     fn view(&self, size: Size) -> ImageView {
         let (columns, rows) = self.grid(size);
         let cell = |row, column| Area {
@@ -205,9 +206,8 @@ impl Tiling {
     /// Every grid that is allowed, those of fewer tiles first.
     fn grids(&self) -> Vec<(usize, usize)> {
         let (least, most) = self.tiles;
-        let all = (1..=most).flat_map(|columns| (1..=most).map(move |rows| (columns, rows)));
-        let mut grids: Vec<_> =
-            all.filter(|(columns, rows)| (least..=most).contains(&(columns * rows))).collect();
+        let all = (1..=most).flat_map(|columns| (1..=most / columns).map(move |rows| (columns, rows)));
+        let mut grids: Vec<_> = all.filter(|(columns, rows)| columns * rows >= least).collect();
         grids.sort_by_key(|(columns, rows)| columns * rows);
         grids
     }

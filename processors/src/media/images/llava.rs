@@ -10,6 +10,7 @@ use super::resizing::Kernel;
 use super::rules::{self, Look, Rules};
 use super::values::{CLIP, Scaling, Table, UNIT};
 use crate::media::description::{Description, Settings};
+use crate::media::options::Alpha;
 
 /// What the models differ in.
 struct Usual {
@@ -63,7 +64,8 @@ fn look(model: &Description<'_>, usual: &Usual) -> Result<Look> {
         image: model.token(&["/image_token_index", "/image_token_id"], "<image>"),
     };
     let kernel = rules::kernel(&settings, Kernel::Bicubic)?;
-    Ok(Look { rules: Box::new(rules), kernel, scaling })
+    let alpha = rules::alpha(&settings, Alpha::White);
+    Ok(Look { rules: Box::new(rules), kernel, scaling, alpha })
 }
 
 fn crop(settings: &Settings<'_>, side: usize) -> Result<Option<Size>> {

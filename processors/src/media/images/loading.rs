@@ -77,7 +77,7 @@ impl Loader {
     fn decoder<'a>(&self, bytes: &'a [u8], format: ImageFormat) -> Result<impl ImageDecoder + 'a> {
         let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
         let mut limits = Limits::no_limits();
-        limits.max_alloc = Some(self.room() + DECODER_ROOM);
+        limits.max_alloc = Some(self.room().saturating_add(DECODER_ROOM));
         reader.limits(limits);
         reader.into_decoder().map_err(|source| damaged(format, source))
     }
@@ -100,7 +100,7 @@ impl Loader {
 
     /// How many bytes a decoded picture may take.
     fn room(&self) -> u64 {
-        self.limits.pixels as u64 * 4
+        (self.limits.pixels as u64).saturating_mul(4)
     }
 
     fn check(&self, size: Size, format: ImageFormat) -> Result<()> {

@@ -24,6 +24,11 @@ impl Size {
         self.width.saturating_mul(self.height)
     }
 
+    /// The same, neither side shorter.
+    pub(crate) fn at_least(self, side: usize) -> Self {
+        Self::new(self.width.max(side), self.height.max(side))
+    }
+
     pub(crate) fn longest(self) -> usize {
         self.width.max(self.height)
     }
@@ -106,8 +111,9 @@ impl Picture {
 
     /// A part of the picture.
     pub(crate) fn cut(&self, area: Area) -> Self {
-        let rows = (area.y..area.y + area.height).flat_map(|y| self.span(y, area.x, area.width));
-        Self::new(area.size(), rows.copied().collect())
+        let rows: Vec<&[u8]> =
+            (area.y..area.y + area.height).map(|y| self.span(y, area.x, area.width)).collect();
+        Self::new(area.size(), rows.concat())
     }
 
     /// The picture in the middle of a square of one colour.

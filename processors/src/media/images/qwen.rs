@@ -4,6 +4,7 @@
 
 use alloquy_core::{MediaGrid, MediaOutline, MediaPiece, MediaTensor, Result};
 
+use super::fitting;
 use super::layout::Merged;
 use super::picture::{CHANNELS, Picture, Size};
 use super::plan::{ImagePlan, ImageView};
@@ -11,7 +12,7 @@ use super::resizing::Kernel;
 use super::rules::{self, Look, Rules, impossible};
 use super::values::{CLIP, HALVES, Scaling, Table};
 use crate::media::description::{Description, Settings};
-use crate::media::options::MediaOptions;
+use crate::media::options::{Alpha, MediaOptions};
 use crate::media::tensors::{floats, integers};
 
 /// How many times longer one side may be than the other.
@@ -48,15 +49,32 @@ impl Generation {
         }
     }
 
-    /// The marks around pictures and films, and what stands for a position of one.
-    pub(crate) fn tokens(self) -> (&'static str, &'static str, &'static str, &'static str) {
+    /// The texts of the tokens that stand for pictures and films.
+    pub(crate) fn marks(self) -> Marks {
         match self {
-            Self::Omni => ("<|vision_bos|>", "<|IMAGE|>", "<|VIDEO|>", "<|vision_eos|>"),
-            Self::Two | Self::TwoAndAHalf | Self::Three => {
-                ("<|vision_start|>", "<|image_pad|>", "<|video_pad|>", "<|vision_end|>")
-            }
+            Self::Omni => Marks {
+                start: "<|vision_bos|>",
+                image: "<|IMAGE|>",
+                film: "<|VIDEO|>",
+                end: "<|vision_eos|>",
+            },
+            Self::Two | Self::TwoAndAHalf | Self::Three => Marks {
+                start: "<|vision_start|>",
+                image: "<|image_pad|>",
+                film: "<|video_pad|>",
+                end: "<|vision_end|>",
+            },
         }
     }
+}
+
+/// What stands around pictures and films in a prompt, and for each position of one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks {
+    pub(crate) start: &'static str,
+    pub(crate) image: &'static str,
+    pub(crate) film: &'static str,
+    pub(crate) end: &'static str,
 }
 
 /// How a picture becomes patches, and how many pixels it may have.
@@ -124,24 +142,10 @@ impl Patching {
     }
 }
 
-/// Rounds both sides to whole units, ties to even, and brings the area within bounds (`smart_resize`).
-pub(crate) fn fitted(size: Size, unit: usize, (least, most): (usize, usize)) -> Result<Size> {
+/// The nearest size of whole units whose area is within bounds, of proportions that the model takes.
+pub(crate) fn fitted(size: Size, unit: usize, bounds: (usize, usize)) -> Result<Size> {
     check_ratio(size)?;
-    let sides = |by: &dyn Fn(f64) -> f64| {
-        Size::new(by(size.width as f64) as usize * unit, by(size.height as f64) as usize * unit)
-    };
-    let step = unit as f64;
-    let rounded = sides(&|side| (side / step).round_ties_even());
-    let area = size.pixels() as f64;
-    if rounded.pixels() > most {
-        let factor = (area / most as f64).sqrt();
-        return Ok(sides(&|side| (side / factor / step).floor().max(1.0)));
-    }
-    if rounded.pixels() < least {
-        let factor = (least as f64 / area).sqrt();
-        return Ok(sides(&|side| (side * factor / step).ceil()));
-    }
-    Ok(rounded)
+    Ok(fitting::bounded(fitting::rounded(size, unit), size, unit, bounds))
 }
 
 pub(crate) fn check_ratio(size: Size) -> Result<()> {
@@ -162,14 +166,15 @@ struct Qwen {
 
 pub(super) fn look(model: &Description<'_>, options: &MediaOptions, generation: Generation) -> Result<Look> {
     let settings = model.images();
-    let (_, pad, _, _) = generation.tokens();
     let rules = Qwen {
         patching: Patching::of(model, &settings, generation.patch(), generation.pixels())?,
         cap: options.pixel_cap,
-        pad: model.token(&["/image_token_id"], pad),
+        pad: model.token(&["/image_token_id"], generation.marks().image),
     };
     let kernel = rules::kernel(&settings, Kernel::Bicubic)?;
-    Ok(Look { rules: Box::new(rules), kernel, scaling: Scaling::of(&settings, Some(generation.scaling()))? })
+    let scaling = Scaling::of(&settings, Some(generation.scaling()))?;
+    let alpha = rules::alpha(&settings, Alpha::White);
+    Ok(Look { rules: Box::new(rules), kernel, scaling, alpha })
 }
 
 impl Rules for Qwen {

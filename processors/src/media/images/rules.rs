@@ -9,6 +9,7 @@ use super::plan::ImagePlan;
 use super::resizing::Kernel;
 use super::values::{Scaling, Table};
 use crate::media::description::Settings;
+use crate::media::options::Alpha;
 use crate::media::tensors::floats;
 
 /// What a model does with pictures.
@@ -29,6 +30,16 @@ pub(crate) struct Look {
     pub(crate) rules: Box<dyn Rules>,
     pub(crate) kernel: Kernel,
     pub(crate) scaling: Scaling,
+    pub(crate) alpha: Alpha,
+}
+
+/// What the processor does with transparency: it lays the picture on white where it converts the colours at all.
+pub(crate) fn alpha(settings: &Settings<'_>, usual: Alpha) -> Alpha {
+    match settings.switch("/do_convert_rgb") {
+        Some(true) => Alpha::White,
+        Some(false) => Alpha::Drop,
+        None => usual,
+    }
 }
 
 /// Returns the curve that the settings name by Pillow's number.
