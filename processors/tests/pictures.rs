@@ -198,7 +198,7 @@ fn a_webp_that_says_it_is_larger_than_it_is_takes_no_memory() {
     let processors = usual("gemma3");
     let errors = [long, large, animated].map(|media| {
         let errors = [processors.outline(&media).unwrap_err(), processors.tensors(&media).unwrap_err()];
-        assert_eq!(errors.each_ref().map(|error| error.kind()), [ErrorKind::Invalid; 2]);
+        assert_eq!(errors.each_ref().map(alloquy_core::Error::kind), [ErrorKind::Invalid; 2]);
         format!("{:#}", errors[0])
     });
     insta::assert_debug_snapshot!(errors);
