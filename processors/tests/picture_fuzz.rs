@@ -1,7 +1,8 @@
 //! A fuzz test of the reading of pictures: files of every format, mutated, never make a reader panic, and never take more memory
 //! than the limits allow. They are read in a process of its own, whose address space is limited.
 //!
-//! `cargo xtask fuzz pictures` runs it over as many mutations as one asks for, or for as many minutes.
+//! `cargo xtask fuzz pictures` runs it over as many mutations as one asks for, or for as many minutes. A picture that ends the
+//! process is in the file that `ALLOQUY_FUZZ_KEEP` names, where it is set: each is written there before it is read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::path::{Path, PathBuf};
@@ -147,6 +148,9 @@ fn child() {
     let (length, mut number) = (Length::of(&asked), 0);
     while length.goes_on(number) {
         let media = mutated(&seeds, &mut draws);
+        if let Some(file) = env::var_os("ALLOQUY_FUZZ_KEEP") {
+            fs::write(file, media.bytes().unwrap()).unwrap();
+        }
         let _told = Told(number, &media);
         let outline = processors.outline(&media);
         match processors.tensors(&media) {

@@ -174,6 +174,36 @@ fn what_is_cut_short_is_refused_by_the_tensors() {
     }
 }
 
+/// A WebP whose canvas has two pixels each way, with chunks of whatever length they say.
+fn webp(chunks: &[(&[u8; 4], u32, &[u8])]) -> Media {
+    let flags_and_canvas: &[u8] = &[8, 0, 0, 0, 1, 0, 0, 1, 0, 0];
+    let mut file = b"RIFF\xff\0\0\0WEBP".to_vec();
+    for (name, length, content) in [(b"VP8X", 10, flags_and_canvas)].iter().chain(chunks) {
+        file.extend_from_slice(*name);
+        file.extend(length.to_le_bytes());
+        file.extend_from_slice(content);
+    }
+    Media::new("image/webp", file)
+}
+
+/// Found by mutating pictures: the decoder would make room for what these say before it looks further.
+#[test]
+fn a_webp_that_says_it_is_larger_than_it_is_takes_no_memory() {
+    let lossy = [0x10, 0, 0, 0x9d, 0x01, 0x2a, 0xff, 0x3f, 0xff, 0x3f];
+    let frame = [&[0; 16][..], b"VP8 \x0a\0\0\0", &lossy].concat();
+    let small = [0x10, 0, 0, 0x9d, 0x01, 0x2a, 2, 0, 2, 0];
+    let long = webp(&[(b"VP8 ", 10, &small), (b"EXIF", 342_958_599, b"II*\0")]);
+    let large = webp(&[(b"VP8 ", 10, &lossy)]);
+    let animated = webp(&[(b"ANIM", 6, &[0; 6]), (b"ANMF", 34, &frame)]);
+    let processors = usual("gemma3");
+    let errors = [long, large, animated].map(|media| {
+        let errors = [processors.outline(&media).unwrap_err(), processors.tensors(&media).unwrap_err()];
+        assert_eq!(errors.each_ref().map(alloquy_core::Error::kind), [ErrorKind::Invalid; 2]);
+        format!("{:#}", errors[0])
+    });
+    insta::assert_debug_snapshot!(errors);
+}
+
 #[test]
 fn transparency_lies_on_white_unless_it_is_dropped() {
     let picture = encoded(RgbaImage::from_pixel(2, 2, Rgba([10, 20, 30, 0])), ImageFormat::Png);
@@ -240,6 +270,16 @@ fn the_model_s_files_decide() {
         error(r#"{"resample": 1}"#).to_string(),
         "/resample of the model's processor is 1; supported: 2 (bilinear), 3 (bicubic)"
     );
+    assert_eq!(
+        error(r#"{"image_std": [0.5, 0, 0.5]}"#).to_string(),
+        "/image_std or /rescale_factor of the model's processor is 0, and divides"
+    );
+    let error = |settings: &str| MediaProcessors::of(&configured("lfm2_vl", settings)).unwrap_err();
+    assert_eq!(
+        error(r#"{"min_tiles": 4, "max_tiles": 3}"#).to_string(),
+        "the model's processor cuts pictures into 4 to 3 tiles; the second is neither below the first nor above 1024"
+    );
+    assert_eq!(error(r#"{"max_tiles": 100000}"#).kind(), ErrorKind::Model);
     let odd = MediaOptions::default().visual_tokens(100);
     let error = MediaProcessors::with_options(&model("gemma4"), &odd).unwrap_err();
     assert_eq!(

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Times ours beside Hugging Face's image processors on one picture, in one run.
 
-    speed.py PICTURE [--runs N]
+    speed.py PICTURE [--runs N] [--example FILE]
 
-Builds and runs the example `media_speed` (one thread), then the processors of transformers with the back ends torchvision (on two
+Builds and runs the example `media_speed` (one thread; with --example, runs FILE instead), then the processors of transformers with the back ends torchvision (on two
 threads and on one) and Pillow, decoding included, and prints a table of medians in milliseconds. Needs torch, torchvision,
 transformers 5 and Pillow.
 """
@@ -26,9 +26,10 @@ GEMMA = {"size": {"height": 896, "width": 896}}
 QWEN = {"size": {"shortest_edge": 3136, "longest_edge": 12845056}, **CLIP}
 
 
-def ours(picture, runs):
-    command = ["cargo", "run", "--release", "--quiet", "-p", "alloquy-processors", "--features", "image"]
-    command += ["--example", "media_speed", "--", str(picture), str(runs)]
+def ours(picture, runs, example):
+    build = ["cargo", "run", "--release", "--quiet", "-p", "alloquy-processors", "--features", "image"]
+    command = [str(example)] if example else build + ["--example", "media_speed", "--"]
+    command += [str(picture), str(runs)]
     printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     rows = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
     return {(row["model"], row["backend"]): row["milliseconds"] for row in rows}
@@ -68,9 +69,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("picture", type=pathlib.Path)
     parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--example", type=pathlib.Path)
     arguments = parser.parse_args()
     picture = arguments.picture.resolve()
-    measured = ours(picture, arguments.runs)
+    measured = ours(picture, arguments.runs, arguments.example)
     for (name, backend), milliseconds in measured.items():
         print(f"{name:<12} ours, {backend:<24} {milliseconds:8.1f} ms")
     for name, backend, milliseconds in theirs(picture, arguments.runs):

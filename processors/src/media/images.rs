@@ -18,6 +18,9 @@ mod qwen;
 mod resizing;
 mod rules;
 mod values;
+mod webp;
+
+use std::borrow::Cow;
 
 use alloquy_core::formats::MediaKind;
 use alloquy_core::{
@@ -30,7 +33,7 @@ pub use plan::{ImagePlan, ImageView};
 pub(crate) use format::is_picture;
 pub(crate) use gemma4::{Budget, padded};
 pub(crate) use loading::Loader;
-pub(crate) use picture::CHANNELS;
+pub(crate) use picture::{CHANNELS, Picture};
 pub(crate) use qwen::{Generation, Patching, check_ratio, fitted};
 pub(crate) use resizing::{Kernel, Resizer};
 pub(crate) use rules::{impossible, kernel, outline, text};
@@ -96,6 +99,18 @@ impl ImageProcessor {
         self.rules.plan(size)
     }
 
+    /// What is cut out of a picture, which is given up for the last of it.
+    fn cut(&self, picture: Picture) -> Result<Vec<Picture>> {
+        let plan = self.plan(picture.size())?;
+        let mut cut = Vec::new();
+        let Some((last, views)) = plan.views.split_last() else { return Ok(cut) };
+        for view in views {
+            cut.extend(self.resizer.windows(Cow::Borrowed(&picture), view)?);
+        }
+        cut.extend(self.resizer.windows(Cow::Owned(picture), last)?);
+        Ok(cut)
+    }
+
     /// The outline of a picture, or of a frame, that is cut so.
     fn outlined(&self, media: &Media, plan: &ImagePlan) -> MediaOutline {
         let mut outline = self.rules.outline(plan);
@@ -124,11 +139,7 @@ impl MediaProcessor for ImageProcessor {
 
     fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>> {
         let picture = self.loader.picture(media)?;
-        let mut cut = Vec::new();
-        for view in &self.plan(picture.size())?.views {
-            cut.extend(self.resizer.windows(&picture, view)?);
-        }
-        drop(picture);
+        let cut = self.cut(picture)?;
         self.rules.tensors(&cut, &self.table)
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Constants: `Gemma4VideoProcessor` and `Gemma4Processor` of transformers 5.23.
 
+use std::borrow::Cow;
+
 use alloquy_core::{MediaOutline, MediaPiece, MediaTensor, Result};
 
 use super::super::description::Description;
@@ -71,7 +73,7 @@ impl FilmRules for Gemma4 {
         let view = ImageView::stretched(size.whole(), self.budget.size(size)?);
         let mut pictures = Vec::new();
         for (frame, _) in frames.iter() {
-            pictures.extend(self.resizer.windows(&loader.picture(frame)?, &view)?);
+            pictures.extend(self.resizer.windows(Cow::Owned(loader.picture(frame)?), &view)?);
         }
         let (side, most) = (self.budget.patch, self.budget.patches());
         let (values, places) = padded(&pictures, side, most, &self.table);

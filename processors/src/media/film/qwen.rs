@@ -2,6 +2,8 @@
 //!
 //! Constants: `Qwen2VLVideoProcessor` and `Qwen3VLVideoProcessor` of transformers 5.23, and the published files.
 
+use std::borrow::Cow;
+
 use alloquy_core::{MediaOutline, MediaPiece, MediaTensor, Result};
 
 use super::super::description::Description;
@@ -208,7 +210,7 @@ impl FilmRules for Qwen {
         for group in frames.groups(self.bounds.group) {
             let mut pictures = Vec::new();
             for (frame, _) in group {
-                pictures.extend(self.resizer.windows(&loader.picture(frame)?, &view)?);
+                pictures.extend(self.resizer.windows(Cow::Owned(loader.picture(frame)?), &view)?);
             }
             self.patching.merged.append(&pictures, &self.table, &mut values);
         }

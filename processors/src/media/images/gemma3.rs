@@ -104,23 +104,20 @@ impl PanAndScan {
     fn of(&self, size: Size) -> Vec<Area> {
         let (long, short) = (size.longest(), size.shortest());
         let ratio = long as f64 / short as f64;
-        if ratio < self.ratio {
-            return Vec::new();
-        }
-        let fitting = (long / self.shortest).min((ratio + 0.5).floor() as usize);
-        let count = fitting.max(2).min(self.most);
+        let count = (long / self.shortest).min((ratio + 0.5).floor() as usize).max(2).min(self.most);
         let length = long.div_ceil(count);
-        if length.min(short) < self.shortest {
+        if ratio < self.ratio || length.min(short) < self.shortest {
             return Vec::new();
         }
-        let lies = size.width >= size.height;
-        let crop = |index: usize| {
-            let (start, length) = (index * length, length.min(long.saturating_sub(index * length)));
-            match lies {
-                true => Area { x: start, y: 0, width: length, height: short },
-                false => Area { x: 0, y: start, width: short, height: length },
-            }
-        };
-        (0..count).map(crop).filter(|area| area.size().pixels() > 0).collect()
+        let starts = (0..count).map(|index| index * length).filter(|start| *start < long);
+        starts.map(|start| crop(size, start, length.min(long - start))).collect()
+    }
+}
+
+/// A part of the longer side.
+fn crop(size: Size, start: usize, length: usize) -> Area {
+    match size.width >= size.height {
+        true => Area { x: start, y: 0, width: length, height: size.height },
+        false => Area { x: 0, y: start, width: size.width, height: length },
     }
 }

@@ -10,7 +10,7 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use super::format;
 use super::opaque::opaque;
 use super::picture::{Picture, Size};
-use super::{icon, jpeg};
+use super::{icon, jpeg, webp};
 use crate::media::options::{Alpha, MediaLimits};
 
 /// Decodes pictures within limits.
@@ -70,6 +70,7 @@ impl Loader {
         match format {
             ImageFormat::Ico => Ok(icon::png(bytes)
                 .map_or((Cow::Borrowed(&**bytes), format), |png| (Cow::Borrowed(png), ImageFormat::Png))),
+            ImageFormat::WebP => Ok((Cow::Borrowed(webp::checked(bytes)?), format)),
             _ => Ok((Cow::Borrowed(bytes), format)),
         }
     }

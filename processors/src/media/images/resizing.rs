@@ -32,16 +32,16 @@ pub(crate) struct Resizer {
 }
 
 impl Resizer {
-    /// Returns what a view cuts out of a picture.
-    pub(crate) fn windows(&self, picture: &Picture, view: &ImageView) -> Result<Vec<Picture>> {
+    /// Returns what a view cuts out of a picture, which is let go as soon as it is not needed: a photograph is large.
+    pub(crate) fn windows(&self, picture: Cow<'_, Picture>, view: &ImageView) -> Result<Vec<Picture>> {
         let part = part(picture, view);
         match self.backend {
             ImageBackend::Torchvision if is_cheap_as_a_whole(view) => {
-                let stretched = match view.square {
-                    Some(colour) => self.stretched(&part.squared(colour), view.size)?,
-                    None => self.stretched(&part, view.size)?,
+                let source = match view.square {
+                    Some(colour) => Cow::Owned(part.squared(colour)),
+                    None => part,
                 };
-                Ok(cut(stretched, view))
+                Ok(cut(self.stretched(source, view.size)?, view))
             }
             ImageBackend::Torchvision => Ok(self.exactly(&part, view, Arithmetic::Torchvision)),
             ImageBackend::Pillow => Ok(self.exactly(&part, view, Arithmetic::Pillow)),
@@ -49,13 +49,17 @@ impl Resizer {
     }
 
     /// Width first, then height, each by itself: in one call the library goes the other way round.
-    fn stretched(&self, source: &Picture, size: Size) -> Result<Picture> {
+    fn stretched(&self, source: Cow<'_, Picture>, size: Size) -> Result<Picture> {
         let wide = Size::new(size.width, source.size().height);
         match (source.size() == wide, wide == size) {
-            (true, true) => Ok(source.clone()),
-            (true, false) => self.pass(source, size),
-            (false, true) => self.pass(source, wide),
-            (false, false) => self.pass(&self.pass(source, wide)?, size),
+            (true, true) => Ok(source.into_owned()),
+            (true, false) => self.pass(&source, size),
+            (false, true) => self.pass(&source, wide),
+            (false, false) => {
+                let stretched = self.pass(&source, wide)?;
+                drop(source);
+                self.pass(&stretched, size)
+            }
         }
     }
 
@@ -91,9 +95,9 @@ fn failed(source: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::new(ErrorKind::Backend, "a picture could not be resized").with_source(source)
 }
 
-fn part<'a>(picture: &'a Picture, view: &ImageView) -> Cow<'a, Picture> {
+fn part<'a>(picture: Cow<'a, Picture>, view: &ImageView) -> Cow<'a, Picture> {
     match view.part == picture.size().whole() {
-        true => Cow::Borrowed(picture),
+        true => picture,
         false => Cow::Owned(picture.cut(view.part)),
     }
 }

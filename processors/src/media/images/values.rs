@@ -1,6 +1,6 @@
 //! Bytes become numbers: rescaled and normalised with the rounding of either backend. Knows no sizes.
 
-use alloquy_core::Result;
+use alloquy_core::{Error, ErrorKind, Result};
 
 use super::picture::CHANNELS;
 use crate::media::description::Settings;
@@ -29,7 +29,7 @@ impl Scaling {
     /// What the settings say, otherwise the usual.
     ///
     /// # Errors
-    /// As [`Settings::channels`].
+    /// As [`Settings::channels`], and [`ErrorKind::Model`] where numbers would be divided by zero.
     pub(crate) fn of(
         settings: &Settings<'_>,
         usual: Option<([f64; CHANNELS], [f64; CHANNELS])>,
@@ -42,7 +42,11 @@ impl Scaling {
         let (mean, deviation) = usual.unwrap_or(UNIT);
         let said = (settings.channels("/image_mean")?, settings.channels("/image_std")?);
         let normal = normalised.then(|| (said.0.unwrap_or(mean), said.1.unwrap_or(deviation)));
-        Ok(Self { factor, normal })
+        let divisors = normal.iter().flat_map(|(_, deviation)| deviation).chain([&factor]);
+        match divisors.copied().find(|divisor| !divisor.is_normal()) {
+            None => Ok(Self { factor, normal }),
+            Some(divisor) => Err(undividable(divisor)),
+        }
     }
 
     /// The number for each byte of each channel.
@@ -67,6 +71,11 @@ impl Scaling {
             std::array::from_fn(|byte| value(channel, u8::try_from(byte).unwrap_or(u8::MAX)))
         }))
     }
+}
+
+fn undividable(divisor: f64) -> Error {
+    let message = format!("/image_std or /rescale_factor of the model's processor is {divisor}, and divides");
+    Error::new(ErrorKind::Model, message)
 }
 
 fn of_channel((mean, deviation): &([f64; CHANNELS], [f64; CHANNELS]), channel: usize) -> (f32, f32) {

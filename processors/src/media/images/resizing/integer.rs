@@ -52,6 +52,19 @@ impl<'a> Source<'a> {
         let (left, top) = ((size.width - inner.width) / 2, (size.height - inner.height) / 2);
         Self { picture, colour: square.unwrap_or_default(), size, left, top }
     }
+
+    /// What goes into each column and each row of a part of the result.
+    fn taps(&self, size: Size, window: Area, kernel: Kernel, arithmetic: Arithmetic) -> (Taps, Taps) {
+        let inner = self.picture.size();
+        let line = |from, to| Line { from, to, kernel };
+        let columns = window.x..window.x + window.width;
+        let rows = window.y..window.y + window.height;
+        let (wide, high) = (line(self.size.width, size.width), line(self.size.height, size.height));
+        (
+            Taps::new(wide, columns, self.left..self.left + inner.width, arithmetic),
+            Taps::new(high, rows, self.top..self.top + inner.height, arithmetic),
+        )
+    }
 }
 
 /// Resizes a picture to `size` and returns a part of the result.
@@ -62,21 +75,7 @@ pub(super) fn resized(
     kernel: Kernel,
     arithmetic: Arithmetic,
 ) -> Picture {
-    let inner = source.picture.size();
-    let line = |from, to| Line { from, to, kernel };
-    let within = |start: usize, length: usize| start..start + length;
-    let columns = Taps::new(
-        line(source.size.width, size.width),
-        within(window.x, window.width),
-        within(source.left, inner.width),
-        arithmetic,
-    );
-    let rows = Taps::new(
-        line(source.size.height, size.height),
-        within(window.y, window.height),
-        within(source.top, inner.height),
-        arithmetic,
-    );
+    let (columns, rows) = source.taps(size, window, kernel, arithmetic);
     let background = columns.row(&[], source.colour);
     let mut bytes = Vec::with_capacity(window.size().pixels() * CHANNELS);
     for band in rows.bands((BAND / (window.width * CHANNELS).max(1)).max(1)) {

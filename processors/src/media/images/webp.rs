@@ -1,0 +1,84 @@
+//! WebP, looked through before it is decoded: its decoder makes room for whatever length a chunk says it has, and for a picture of
+//! any size inside of a small canvas, before it finds that neither can be.
+
+use alloquy_core::Result;
+use image::ImageFormat;
+
+use super::loading::damaged;
+use super::picture::Size;
+
+/// `RIFF`, a length, `WEBP`.
+const HEAD: usize = 12;
+
+/// What a frame of an animation has before its chunks: where it lies, its size, how long it is shown.
+const FRAME: usize = 16;
+
+/// Returns the bytes of the file that belong to the picture, where every chunk lies within.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for a chunk that goes on behind the end, or a picture that is larger
+/// than its canvas.
+pub(super) fn checked(file: &[u8]) -> Result<&[u8]> {
+    let end = number(file, 4, 4).map_or(file.len(), |length| (length + 8).min(file.len()));
+    let picture = file.get(..end).unwrap_or(file);
+    let mut canvas = None;
+    for chunk in Chunks(picture.get(HEAD..).unwrap_or_default()) {
+        let (name, content) = chunk?;
+        match &name {
+            b"VP8X" => canvas = extended_size(content),
+            b"ANMF" => Chunks(content.get(FRAME..).unwrap_or_default())
+                .try_for_each(|chunk| check(chunk?, canvas))?,
+            _ => check((name, content), canvas)?,
+        }
+    }
+    Ok(picture)
+}
+
+fn check((name, content): ([u8; 4], &[u8]), canvas: Option<Size>) -> Result<()> {
+    let (Some(canvas), Some(size), b"VP8 ") = (canvas, lossy_size(content), &name) else { return Ok(()) };
+    match size.width <= canvas.width && size.height <= canvas.height {
+        true => Ok(()),
+        false => Err(broken(format!("a picture of {size} lies in a canvas of {canvas}"))),
+    }
+}
+
+/// The size of a canvas, behind its flags.
+fn extended_size(content: &[u8]) -> Option<Size> {
+    Some(Size::new(number(content, 4, 3)? + 1, number(content, 7, 3)? + 1))
+}
+
+/// The size of a picture with loss: 14 bits each, behind what a key frame begins with.
+fn lossy_size(content: &[u8]) -> Option<Size> {
+    Some(Size::new(number(content, 6, 2)? & 0x3fff, number(content, 8, 2)? & 0x3fff))
+}
+
+/// A number of so many bytes, the lowest first.
+fn number(bytes: &[u8], at: usize, length: usize) -> Option<usize> {
+    let bytes = bytes.get(at..at + length)?;
+    Some(bytes.iter().rev().fold(0, |number, byte| (number << 8) | usize::from(*byte)))
+}
+
+fn broken(message: String) -> alloquy_core::Error {
+    damaged(ImageFormat::WebP, message)
+}
+
+/// The names and the contents of chunks.
+struct Chunks<'a>(&'a [u8]);
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = Result<([u8; 4], &'a [u8])>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (name, rest) = self.0.split_first_chunk::<4>()?;
+        let length = number(rest, 0, 4)?;
+        let all = rest.get(4..).unwrap_or_default();
+        let Some(content) = all.get(..length) else {
+            self.0 = &[];
+            let message = format!("a chunk says that it has {length} bytes, and {} are left", all.len());
+            return Some(Err(broken(message)));
+        };
+        // Each begins at an even place.
+        self.0 = all.get(length + length % 2..).unwrap_or_default();
+        Some(Ok((*name, content)))
+    }
+}
