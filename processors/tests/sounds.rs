@@ -8,7 +8,7 @@ use alloquy_core::{
     Degradation, ErrorKind, Media, MediaPiece, MediaProcessor, MediaTensor, ModelInfo, SpecialToken,
     TensorData,
 };
-use alloquy_processors::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits};
+use alloquy_processors::{AudioOptions, AudioProcessor, MediaProcessors, OverlongSound, Sound, SoundLimits};
 use proptest::prelude::*;
 
 /// The bytes of a WAV file.
@@ -214,6 +214,16 @@ fn a_model_decides_what_it_hears() {
         wrong.to_string(),
         "/feature_size of the model's processor is \"many\", not a whole number from 1 to 4096"
     );
+}
+
+#[test]
+fn a_model_that_hears_needs_no_pictures() {
+    let processors = MediaProcessors::of(&model("gemma4", "{}")).unwrap().unwrap();
+    assert_eq!(processors.kinds(), [MediaKind::Audio]);
+    let media = Media::new("audio/wav", silence(16_000, 16_000));
+    assert_eq!(processors.outline(&media).unwrap().features(), 25);
+    let picture = processors.outline(&Media::new("image/png", vec![0])).unwrap_err();
+    assert_eq!(picture.kind(), ErrorKind::Unsupported);
 }
 
 #[test]

@@ -21,7 +21,7 @@ const DEFAULTS: Defaults = Defaults {
 pub(super) const MULTIPLE: usize = 128;
 /// How many samples are taken at most: 30 s of 16 kHz.
 pub(super) const MOST_SAMPLES: usize = 480_000;
-/// How many frames become one position.
+/// How many frames become one position: the encoder takes every sixteenth (4 by its convolutions, 4 by its reduction).
 const FRAMES_PER_TOKEN: usize = 16;
 
 /// The settings of a model, and its tables.

@@ -19,6 +19,9 @@ const DEFAULTS: Defaults = Defaults {
     window: rounded_hann,
 };
 
+/// How many frames become one position: two layers of the encoder halve their number.
+const FRAMES_PER_TOKEN: usize = 4;
+
 /// The window is kept in single precision.
 fn rounded_hann(length: usize) -> Vec<f64> {
     hann(length).into_iter().map(|weight| f64::from(weight as f32)).collect()
@@ -54,13 +57,13 @@ impl Extractor for Gemma4 {
     }
 
     fn longest(&self) -> usize {
-        MOST_SAMPLES.min(self.most_tokens * 4 * self.mel.hop)
+        MOST_SAMPLES.min(self.most_tokens * FRAMES_PER_TOKEN * self.mel.hop)
     }
 
     fn shape(&self, samples: usize) -> SoundShape {
         let frames = self.valid(samples.next_multiple_of(MULTIPLE));
         let valid = self.valid(samples);
-        SoundShape { frames, valid, tokens: valid.div_ceil(4).min(self.most_tokens) }
+        SoundShape { frames, valid, tokens: valid.div_ceil(FRAMES_PER_TOKEN).min(self.most_tokens) }
     }
 
     fn tensors(&self, stretches: &[&[f32]]) -> Vec<MediaTensor> {

@@ -8,8 +8,8 @@ const DAMPING: f64 = 125.0;
 const BETA: f64 = 0.1102 * (DAMPING - 8.7);
 /// Where the damping begins, as a part of the lower Nyquist frequency: libsoxr's "high quality" has the same pass band.
 const PASS_BAND: f64 = 0.913;
-/// How many shifts of the filter are tabulated at most. Between two of them, values are interpolated, which is off by less
-/// than the damping.
+/// How many shifts of the filter are tabulated at most, where the rate is not lowered. Between two of them, values are
+/// interpolated, which is off by less than the damping.
 const MOST_PHASES: usize = 2048;
 
 /// Resamples sounds from one rate to another.
@@ -33,7 +33,9 @@ impl Resampler {
         let width = (1.0 - PASS_BAND) * PI * lower;
         let half = ((DAMPING - 7.95) / (2.285 * width) / 2.0).ceil();
         let filter = Filter { cutoff: lower * (1.0 + PASS_BAND) / 2.0, half, peak: bessel(BETA) };
-        let count = new.min(MOST_PHASES);
+        // A filter for a lower rate is longer and as much smoother, so that the table is never larger.
+        let most = (MOST_PHASES as f64 * lower).ceil() as usize;
+        let count = new.min(most.max(1));
         let shift = |phase: usize| phase as f64 / count as f64;
         let phases = (0..=count).map(|phase| filter.taps(shift(phase))).collect();
         Self { rates: (old, new), half: half as usize, phases }

@@ -1,6 +1,7 @@
 //! The samples of a sound: decoded, mixed to one channel, at another rate. Knows containers by symphonia's names alone, and
 //! no model.
 
+use std::fmt;
 use std::io::Cursor;
 
 use alloquy_core::{Error, ErrorKind, Result};
@@ -34,10 +35,17 @@ use super::{adpcm, edit_list, mpeg, wave};
 /// assert_eq!(sound.at_rate(16_000).len(), 4);
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Sound {
     rate: u32,
     samples: Vec<f32>,
+}
+
+impl fmt::Debug for Sound {
+    /// Samples are nothing for a log.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Sound({} samples at {} Hz)", self.samples.len(), self.rate)
+    }
 }
 
 impl Sound {
