@@ -64,7 +64,9 @@ fn options() -> Vec<MediaOptions> {
 fn the_laws_hold_whatever_the_options() {
     for model_type in ["gemma3", "gemma4", "qwen2_5_vl", "qwen3_vl"] {
         let model = model(model_type, &[]);
-        let processors: Vec<_> = options().iter().map(|options| processors(&model, options)).collect();
+        let usual = MediaOptions::default();
+        let options = options().into_iter().chain([usual]);
+        let processors: Vec<_> = options.map(|options| processors(&model, &options)).collect();
         let processors: Vec<_> =
             processors.iter().map(|processor| processor as &dyn MediaProcessor).collect();
         laws::media_processor::all(&processors, &media());
