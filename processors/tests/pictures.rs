@@ -9,7 +9,7 @@ use alloquy_core::{
     TensorData,
 };
 use alloquy_processors::{
-    Alpha, Area, FrameRate, ImageBackend, MediaLimits, MediaOptions, MediaProcessors, Size,
+    Alpha, Area, FilmProcessor, FrameRate, ImageBackend, MediaLimits, MediaOptions, MediaProcessors, Size,
 };
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
 use proptest::prelude::*;
@@ -448,4 +448,20 @@ fn a_rate_of_frames_is_above_zero() {
         assert_eq!(refused.kind(), ErrorKind::Invalid);
         assert!(refused.to_string().contains("give a number above 0"), "{refused}");
     }
+}
+
+/// Of the documents that may have settings for films one counts, whole, and those before it in this order are not there.
+#[test]
+fn one_document_decides_about_films() {
+    let mut model = model("qwen3_vl");
+    let mut frames = |name: &str, settings: &str| {
+        model.files.insert(name.to_owned(), settings.to_owned());
+        let films = FilmProcessor::of(&model, &MediaOptions::default()).unwrap().unwrap();
+        films.frames_wanted(1_000, FrameRate::of(10.0)).unwrap().len()
+    };
+    assert_eq!(frames("processor_config.json", r#"{"processor_class": "Qwen3VLProcessor"}"#), 200);
+    assert_eq!(frames("preprocessor_config.json", r#"{"max_frames": 8}"#), 8);
+    assert_eq!(frames("video_preprocessor_config.json", r#"{"max_frames": 10}"#), 10);
+    assert_eq!(frames("video_preprocessor_config.json", r#"{"fps": 1.0}"#), 100);
+    assert_eq!(frames("processor_config.json", r#"{"video_processor": {"max_frames": 6}}"#), 6);
 }

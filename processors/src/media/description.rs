@@ -18,7 +18,7 @@ pub(crate) struct Description<'a> {
     #[cfg(feature = "image")]
     images: Vec<Value>,
     #[cfg(feature = "image")]
-    films: Vec<Value>,
+    films: Value,
     #[cfg(feature = "audio")]
     sounds: Vec<Value>,
 }
@@ -42,7 +42,11 @@ impl<'a> Description<'a> {
             #[cfg(feature = "image")]
             images: layered("image_processor"),
             #[cfg(feature = "image")]
-            films: vec![file("video_preprocessor_config.json")?, part(&processor, "video_processor")],
+            films: first([
+                part(&processor, "video_processor"),
+                file("video_preprocessor_config.json")?,
+                preprocessor.clone(),
+            ]),
             #[cfg(feature = "audio")]
             sounds: layered("feature_extractor"),
         })
@@ -102,7 +106,7 @@ impl<'a> Description<'a> {
     /// Returns the settings for films.
     #[cfg(feature = "image")]
     pub(crate) fn films(&self) -> Settings<'_> {
-        Settings(self.films.iter().collect())
+        Settings(vec![&self.films])
     }
 
     /// Returns a whole number of `config.json` or of `genai_config.json`, at one of several places.
@@ -248,6 +252,12 @@ impl Settings<'_> {
 
 fn reals(value: &Value) -> Option<Vec<f64>> {
     value.as_array()?.iter().map(Value::as_f64).collect()
+}
+
+/// The first document that is there: of films, transformers reads one and no other (`get_video_processor_dict`, 5.23).
+#[cfg(feature = "image")]
+fn first(documents: [Value; 3]) -> Value {
+    documents.into_iter().find(|document| !document.is_null()).unwrap_or_default()
 }
 
 fn unusable(place: &str, value: &Value, wanted: &str) -> Error {
