@@ -15,7 +15,7 @@ const MEMBERS: [(&str, &[&str]); 11] = [
     ("constraints", &["core"]),
     ("core", &[]),
     // A model is tried with what serves it.
-    ("pocket", &["backends/onnx", "core", "processors", "templates"]),
+    ("pocket", &["backends/onnx", "constraints", "core", "processors", "templates"]),
     ("processors", &["core"]),
     ("storage", &["core"]),
     ("templates", &["core"]),

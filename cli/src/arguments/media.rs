@@ -32,7 +32,8 @@ pub(crate) struct MediaSettings {
     #[arg(long, value_enum, value_name = "NAME", env = "ALLOQUY_IMAGE_BACKEND", hide_possible_values = true)]
     pub(crate) image_backend: Option<Backend>,
 
-    /// What becomes of transparency: white lays pictures on white, drop shows the colours under it; white unless set
+    /// What becomes of transparency: white lays pictures on white, drop shows the colours under it; what the model's
+    /// processor does unless set
     #[arg(long, value_enum, value_name = "HOW", env = "ALLOQUY_ALPHA", hide_possible_values = true)]
     pub(crate) alpha: Option<Transparency>,
 

@@ -14,54 +14,49 @@ use super::audio::AudioOptions;
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(not(feature = "image"), derive(Default))]
 #[non_exhaustive]
 pub struct MediaOptions {
-    #[cfg(feature = "image")]
     /// What is refused before it is decoded.
-    pub limits: MediaLimits,
     #[cfg(feature = "image")]
+    pub limits: MediaLimits,
     /// Whose resizing is followed to the bit.
+    #[cfg(feature = "image")]
     pub backend: ImageBackend,
     /// What becomes of transparency; `None` leaves it to the model's processor: LFM2-VL's takes colours as they are, all others lay
     /// the picture on white.
     #[cfg(feature = "image")]
     pub alpha: Option<Alpha>,
-    #[cfg(feature = "image")]
     /// Whether Gemma 3 looks at crops of wide and tall pictures too; `None` leaves it to the model's files.
-    pub pan_and_scan: Option<bool>,
     #[cfg(feature = "image")]
+    pub pan_and_scan: Option<bool>,
     /// How many pixels Qwen-VL is fed of a picture or a frame at most; `None` leaves it to the model's files, which allow
     /// 12,845,056 and more: 15,552 positions for a photograph of 12 megapixels. A picture that is made smaller for it is
     /// reported as [`Degradation::PixelsCapped`](alloquy_core::Degradation::PixelsCapped).
+    #[cfg(feature = "image")]
     pub pixel_cap: Option<usize>,
-    #[cfg(feature = "image")]
     /// How many positions a picture may take in Gemma 4: 70, 140, 280, 560 or 1120. `None` leaves it to the model's files.
-    pub visual_tokens: Option<usize>,
     #[cfg(feature = "image")]
+    pub visual_tokens: Option<usize>,
     /// How many frames of a film a second has where the frames do not say when they are shown. 24 is what Hugging Face's
     /// processors assume.
+    #[cfg(feature = "image")]
     pub frames_per_second: f64,
     /// What holds for sounds.
     #[cfg(feature = "audio")]
     pub audio: AudioOptions,
 }
 
+#[cfg(feature = "image")]
 impl Default for MediaOptions {
     fn default() -> Self {
         Self {
-            #[cfg(feature = "image")]
             limits: MediaLimits::default(),
-            #[cfg(feature = "image")]
             backend: ImageBackend::default(),
-            #[cfg(feature = "image")]
             alpha: None,
-            #[cfg(feature = "image")]
             pan_and_scan: None,
-            #[cfg(feature = "image")]
             pixel_cap: Some(PIXEL_CAP),
-            #[cfg(feature = "image")]
             visual_tokens: None,
-            #[cfg(feature = "image")]
             frames_per_second: 24.0,
             #[cfg(feature = "audio")]
             audio: AudioOptions::default(),
@@ -69,8 +64,8 @@ impl Default for MediaOptions {
     }
 }
 
-#[cfg(feature = "image")]
 /// 4,096 positions of Qwen2.5-VL, 3,136 of Qwen3-VL: a picture of 1920 x 1080 goes in whole.
+#[cfg(feature = "image")]
 const PIXEL_CAP: usize = 4_096 * 28 * 28;
 
 /// What holds for pictures and films.
