@@ -108,3 +108,15 @@ fn a_sound_is_kept_until_its_features_are_asked_for() {
     // The other one's features were not asked for yet.
     assert!(format!("{processor:?}").contains("Heard(1 sounds)"));
 }
+
+#[test]
+fn numbers_that_make_no_sense_are_refused() {
+    let mut packets = bytes("apple_1.caf");
+    packets[36..40].copy_from_slice(&0xdf00_0022_u32.to_be_bytes());
+    let mut channels = bytes("ima_1.decoded.wav");
+    let format = chunk(&channels, b"fmt ");
+    channels[format + 2..format + 4].copy_from_slice(&0xff01_u16.to_le_bytes());
+    for file in [packets, channels] {
+        assert_eq!(decode(&file).unwrap_err().kind(), ErrorKind::Invalid);
+    }
+}

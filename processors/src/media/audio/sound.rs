@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::io::Cursor;
+use std::panic::catch_unwind;
 
 use alloquy_core::{Error, ErrorKind, Result};
 use symphonia::core::codecs::audio::{
@@ -56,6 +57,14 @@ impl Sound {
     /// beyond a limit, or whose rate or channels make no sense.
     pub fn decode(bytes: &[u8], limits: &SoundLimits) -> Result<Self> {
         limits.check_bytes(bytes.len())?;
+        // Headers are multiplied without a look at them: where a program checks for overflow, as in debug builds, a damaged
+        // one would end it.
+        catch_unwind(|| Self::decoded(bytes, limits)).unwrap_or_else(|_| {
+            Err(invalid(format!("the sound ({}) is damaged: its decoder came to no end", found(bytes))))
+        })
+    }
+
+    fn decoded(bytes: &[u8], limits: &SoundLimits) -> Result<Self> {
         let mut reader = probe(bytes)?;
         let track = reader
             .default_track(TrackType::Audio)
