@@ -21,7 +21,7 @@ use crate::resume::ResumeArguments;
 use crate::settings::{Origin, Settings, Sources};
 
 pub(crate) use media::MediaSettings;
-pub(crate) use model::{ModelArguments, OptimizationLevel, TemplateDialect, Waiting};
+pub(crate) use model::{ModelArguments, OptimizationLevel, TemplateDialect, Waiting, provided};
 pub(crate) use prompt::PromptArguments;
 pub(crate) use sampling::SamplingArguments;
 

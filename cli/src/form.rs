@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use alloquy_core::{Error, ErrorKind, Grammar, Guidance, ParallelCalls, Result, ToolChoice};
 use clap::{Args, ValueEnum};
 
-use crate::open::Model;
-
 /// The form of an answer.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Form of the answer")]
@@ -93,12 +91,12 @@ impl FormArguments {
 }
 
 impl DemandArguments {
-    /// Adds what is demanded; where nothing is said of calls and no form shuts them out, what the model wants.
-    pub(crate) fn added_to(&self, mut guidance: Guidance, model: &Model) -> Guidance {
+    /// Adds what is demanded; where nothing is said of calls and no form shuts them out, what is usual.
+    pub(crate) fn added_to(&self, mut guidance: Guidance, usual: Option<&ToolChoice>) -> Guidance {
         guidance.tool_choice = match &self.tool_choice {
             Some(Demanded::Choice(choice)) => Some(choice.clone()),
             Some(Demanded::Free) => None,
-            None => model.tool_choice.clone().filter(|_| guidance.grammar.is_none()),
+            None => usual.filter(|_| guidance.grammar.is_none()).cloned(),
         };
         guidance.thinking_budget = self.thinking_budget;
         guidance.parallel_calls(match self.parallel_calls {

@@ -18,7 +18,7 @@ use alloquy_processors::{DataProcessorConfig, MediaOptions, MediaProcessors};
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
 
-use crate::arguments::{ContextPolicy, ModelArguments, OptimizationLevel, StoreArguments, Waiting};
+use crate::arguments::{ContextPolicy, ModelArguments, OptimizationLevel, StoreArguments, Waiting, provided};
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::settings::data_folder;
@@ -182,9 +182,8 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
     let options = arguments.media.options();
     builder = builder.on_event(move |event| progress.step(event.to_string()));
     builder = arguments.media.added_to(builder.media_from(move |model| media_processor(model, &options)));
-    let mut providers = arguments.provider.as_deref().unwrap_or(PROVIDER).split(',').map(str::trim);
-    builder = builder.provider(providers.next().unwrap_or(PROVIDER));
-    builder = providers.fold(builder, OnnxEngineBuilder::fallback);
+    let providers = arguments.provider.as_deref().unwrap_or(PROVIDER);
+    builder = provided(builder, providers, OnnxEngineBuilder::provider, OnnxEngineBuilder::fallback);
     if let Some(threads) = arguments.threads {
         builder = builder.threads(threads);
     }

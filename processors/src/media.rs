@@ -17,6 +17,8 @@ mod options;
 #[cfg(any(feature = "audio", feature = "image"))]
 mod processors;
 #[cfg(any(feature = "audio", feature = "image"))]
+mod riff;
+#[cfg(any(feature = "audio", feature = "image"))]
 mod tensors;
 
 #[cfg(feature = "audio")]

@@ -232,7 +232,7 @@ def take_vocabulary(given):
     if given.export is None:
         vocabulary.write(given.folder / "model")
         return
-    (given.folder / "model").mkdir(parents=True)
+    (given.folder / "model").mkdir(parents=True, exist_ok=True)
     for name in vocabulary.FILES:
         shutil.copy(given.export / name, given.folder / "model" / name)
 

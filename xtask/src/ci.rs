@@ -37,7 +37,7 @@ enum Verdict {
 type Tests = Option<Totals>;
 
 /// Every check: what is quick and what fails often first, what people want to read last.
-const CHECKS: [Check; 14] = [
+const CHECKS: [Check; 15] = [
     Check { name: "fmt", about: "the code is formatted", run: checks::fmt },
     Check { name: "tidy", about: "house rules that no compiler checks", run: checks::tidy },
     Check { name: "links", about: "links inside the documentation lead somewhere", run: checks::links },
@@ -54,6 +54,11 @@ const CHECKS: [Check; 14] = [
         name: "doctests",
         about: "examples in the documentation, where the tests leave them out",
         run: checks::doctests,
+    },
+    Check {
+        name: "servers",
+        about: "tools of servers, whose feature the tests leave out",
+        run: checks::servers,
     },
     Check { name: "tests", about: "the README's test command", run: checks::tests },
 ];

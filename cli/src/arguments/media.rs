@@ -7,6 +7,8 @@ use alloquy_processors::{Alpha, AudioOptions, ImageBackend, MediaLimits, MediaOp
 use clap::{Args, ValueEnum, value_parser};
 use serde::{Deserialize, Serialize};
 
+use super::provided;
+
 /// What models that see and hear are fed, and what is refused.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
@@ -133,27 +135,14 @@ impl MediaSettings {
 
     /// Adds to a model what runs its encoders, and what is kept of them.
     pub(crate) fn added_to(&self, builder: OnnxEngineBuilder) -> OnnxEngineBuilder {
-        let vision = names(self.vision_provider.as_deref());
-        let builder = match vision.split_first() {
-            Some((first, rest)) => rest
-                .iter()
-                .fold(builder.vision_provider(*first), |builder, name| builder.vision_fallback(*name)),
-            None => builder,
-        };
-        let audio = names(self.audio_provider.as_deref());
-        let builder = match audio.split_first() {
-            Some((first, rest)) => rest
-                .iter()
-                .fold(builder.audio_provider(*first), |builder, name| builder.audio_fallback(*name)),
-            None => builder,
-        };
+        let builder = self.vision_provider.iter().fold(builder, |builder, names| {
+            provided(builder, names, OnnxEngineBuilder::vision_provider, OnnxEngineBuilder::vision_fallback)
+        });
+        let builder = self.audio_provider.iter().fold(builder, |builder, names| {
+            provided(builder, names, OnnxEngineBuilder::audio_provider, OnnxEngineBuilder::audio_fallback)
+        });
         self.media_cache.into_iter().fold(builder, OnnxEngineBuilder::media_cache)
     }
-}
-
-/// The providers of a list, the first first.
-fn names(list: Option<&str>) -> Vec<&str> {
-    list.into_iter().flat_map(|list| list.split(',')).map(str::trim).collect()
 }
 
 impl From<Backend> for ImageBackend {

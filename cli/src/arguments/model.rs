@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use alloquy_core::Channel;
+use alloquy_onnx::OnnxEngineBuilder;
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::Dialect;
 use clap::builder::BoolishValueParser as Switch;
@@ -156,4 +157,16 @@ impl From<TemplateDialect> for Dialect {
             TemplateDialect::Litert => Self::LiteRtLm,
         }
     }
+}
+
+/// Adds the providers of a list to an engine: the first one, and the others for where it cannot.
+pub(crate) fn provided<'a>(
+    builder: OnnxEngineBuilder,
+    names: &'a str,
+    first: impl FnOnce(OnnxEngineBuilder, &'a str) -> OnnxEngineBuilder,
+    fallback: impl FnMut(OnnxEngineBuilder, &'a str) -> OnnxEngineBuilder,
+) -> OnnxEngineBuilder {
+    let mut names = names.split(',').map(str::trim);
+    let builder = first(builder, names.next().unwrap_or_default());
+    names.fold(builder, fallback)
 }

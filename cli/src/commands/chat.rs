@@ -89,7 +89,7 @@ impl Chat {
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
-        let guidance = self.demand.added_to(form, &model);
+        let guidance = self.demand.added_to(form, model.tool_choice.as_ref());
         let sampling = settings.settle(&self.sampling)?.options();
         let asked = settings.settle(&self.overflow)?.asked(settings);
         let model = model.overflowing(asked.map(|(policy, _)| policy))?;

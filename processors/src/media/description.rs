@@ -146,12 +146,15 @@ impl Settings<'_> {
     fn get(&self, place: &str) -> Option<&Value> {
         self.0.iter().filter_map(|document| document.pointer(place)).find(|value| !value.is_null())
     }
+}
 
+/// What is read of pictures and films.
+#[cfg(feature = "image")]
+impl Settings<'_> {
     /// Returns a whole number above zero.
     ///
     /// # Errors
     /// [`ErrorKind::Model`] for anything else.
-    #[cfg(feature = "image")]
     pub(crate) fn number(&self, place: &str) -> Result<Option<usize>> {
         let Some(value) = self.get(place) else { return Ok(None) };
         let number = value.as_u64().filter(|number| (1..=u64::from(u32::MAX)).contains(number));
@@ -161,7 +164,6 @@ impl Settings<'_> {
     }
 
     /// Returns the first number there is, otherwise the usual one.
-    #[cfg(feature = "image")]
     ///
     /// # Errors
     /// As [`Settings::number`].
@@ -175,13 +177,11 @@ impl Settings<'_> {
     }
 
     /// Returns a number.
-    #[cfg(feature = "image")]
     pub(crate) fn real(&self, place: &str) -> Option<f64> {
         self.get(place).and_then(Value::as_f64)
     }
 
     /// Returns a switch.
-    #[cfg(feature = "image")]
     pub(crate) fn switch(&self, place: &str) -> Option<bool> {
         self.get(place).and_then(Value::as_bool)
     }
@@ -190,7 +190,6 @@ impl Settings<'_> {
     ///
     /// # Errors
     /// [`ErrorKind::Model`] for anything else.
-    #[cfg(feature = "image")]
     pub(crate) fn channels(&self, place: &str) -> Result<Option<[f64; 3]>> {
         let Some(value) = self.get(place) else { return Ok(None) };
         let numbers = reals(value).and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());

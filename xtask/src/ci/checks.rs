@@ -65,6 +65,15 @@ pub(super) fn tests(tests: &mut Tests) -> Result<Verdict> {
     }
 }
 
+/// The tests of the command line that need servers of tools: what is tested without features has none.
+pub(super) fn servers(tests: &mut Tests) -> Result<Verdict> {
+    let arguments = ["test", "--package", "alloquy", "--features", "mcp", "--test", "tools"];
+    let (printed, ended) = command::tee(&mut command::cargo(&arguments))?;
+    summed(tests, &printed);
+    ended?;
+    Ok(Verdict::Passed)
+}
+
 /// Words of a cargo command that leave the examples in the documentation out.
 const WITHOUT_DOCTESTS: [&str; 5] = ["nextest", "--all-targets", "--bins", "--lib", "--tests"];
 

@@ -57,10 +57,10 @@ impl Sound {
     /// beyond a limit, or whose rate or channels make no sense.
     pub fn decode(bytes: &[u8], limits: &SoundLimits) -> Result<Self> {
         limits.check_bytes(bytes.len())?;
-        // Headers are multiplied without a look at them: where a program checks for overflow, as in debug builds, a damaged
-        // one would end it.
+        // Demuxers multiply what headers say without a look at it: where a program checks for overflow, as debug builds do, a
+        // damaged file would end it.
         catch_unwind(|| Self::decoded(bytes, limits)).unwrap_or_else(|_| {
-            Err(invalid(format!("the sound ({}) is damaged: its decoder came to no end", found(bytes))))
+            Err(invalid(format!("the sound ({}) is damaged: its header makes no sense", found(bytes))))
         })
     }
 

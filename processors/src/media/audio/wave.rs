@@ -3,6 +3,7 @@
 use alloquy_core::Result;
 
 use super::limits::invalid;
+use crate::media::riff::Chunks;
 
 /// Returns how many samples of `decoded` are the sound's, where a block has `length` of them.
 ///
@@ -12,7 +13,8 @@ use super::limits::invalid;
 /// # Errors
 /// [`alloquy_core::ErrorKind::Invalid`] for a file that ends in a block.
 pub(super) fn samples(bytes: &[u8], decoded: usize, length: u64) -> Result<usize> {
-    let chunk = |name: &[u8; 4]| chunks(bytes).find(|(found, _)| found == name).map(|(_, content)| content);
+    let chunk =
+        |name: &[u8; 4]| Chunks::of_file(bytes).find(|chunk| chunk.name == *name).map(|chunk| chunk.content);
     let block = chunk(b"fmt ").and_then(|format| format.get(12..14)?.try_into().ok()).map(u16::from_le_bytes);
     let data = chunk(b"data").map_or(0, <[u8]>::len);
     if let Some(more) = block.and_then(|block| data.checked_rem(usize::from(block))).filter(|&more| more > 0)
@@ -26,17 +28,4 @@ pub(super) fn samples(bytes: &[u8], decoded: usize, length: u64) -> Result<usize
         chunk(b"fact").and_then(|fact| fact.first_chunk()).map(|count| u32::from_le_bytes(*count) as usize);
     let before_last = decoded.saturating_sub(usize::try_from(length).unwrap_or(usize::MAX));
     Ok(counted.filter(|counted| (before_last + 1..=decoded).contains(counted)).unwrap_or(decoded))
-}
-
-/// The names and contents of a file's chunks; the last one may be cut short.
-fn chunks(bytes: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
-    let mut rest = bytes.get(12..).unwrap_or_default();
-    std::iter::from_fn(move || {
-        let (name, behind) = rest.split_first_chunk::<4>()?;
-        let (length, content) = behind.split_first_chunk()?;
-        let length = u32::from_le_bytes(*length) as usize;
-        // A chunk of odd length has a byte behind it.
-        rest = content.get(length.checked_next_multiple_of(2)?..).unwrap_or_default();
-        Some((*name, content.get(..length).unwrap_or(content)))
-    })
 }

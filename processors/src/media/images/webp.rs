@@ -6,9 +6,7 @@ use image::ImageFormat;
 
 use super::loading::damaged;
 use super::picture::Size;
-
-/// `RIFF`, a length, `WEBP`.
-const HEAD: usize = 12;
+use crate::media::riff::{Chunk, Chunks};
 
 /// What a frame of an animation has before its chunks: where it lies, its size, how long it is shown.
 const FRAME: usize = 16;
@@ -22,19 +20,23 @@ pub(super) fn checked(file: &[u8]) -> Result<&[u8]> {
     let end = number(file, 4, 4).map_or(file.len(), |length| (length + 8).min(file.len()));
     let picture = file.get(..end).unwrap_or(file);
     let mut canvas = None;
-    for chunk in Chunks(picture.get(HEAD..).unwrap_or_default()) {
-        let (name, content) = chunk?;
-        match &name {
-            b"VP8X" => canvas = extended_size(content),
-            b"ANMF" => Chunks(content.get(FRAME..).unwrap_or_default())
-                .try_for_each(|chunk| check(chunk?, canvas))?,
-            _ => check((name, content), canvas)?,
+    for chunk in Chunks::of_file(picture) {
+        check(chunk, canvas)?;
+        match &chunk.name {
+            b"VP8X" => canvas = extended_size(chunk.content),
+            b"ANMF" => Chunks::of(chunk.content.get(FRAME..).unwrap_or_default())
+                .try_for_each(|chunk| check(chunk, canvas))?,
+            _ => {}
         }
     }
     Ok(picture)
 }
 
-fn check((name, content): ([u8; 4], &[u8]), canvas: Option<Size>) -> Result<()> {
+fn check(Chunk { name, length, content }: Chunk<'_>, canvas: Option<Size>) -> Result<()> {
+    if content.len() < length {
+        let left = content.len();
+        return Err(broken(format!("a chunk says that it has {length} bytes, and {left} are left")));
+    }
     let (Some(canvas), Some(size), b"VP8 ") = (canvas, lossy_size(content), &name) else { return Ok(()) };
     match size.width <= canvas.width && size.height <= canvas.height {
         true => Ok(()),
@@ -60,25 +62,4 @@ fn number(bytes: &[u8], at: usize, length: usize) -> Option<usize> {
 
 fn broken(message: String) -> alloquy_core::Error {
     damaged(ImageFormat::WebP, message)
-}
-
-/// The names and the contents of chunks.
-struct Chunks<'a>(&'a [u8]);
-
-impl<'a> Iterator for Chunks<'a> {
-    type Item = Result<([u8; 4], &'a [u8])>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (name, rest) = self.0.split_first_chunk::<4>()?;
-        let length = number(rest, 0, 4)?;
-        let all = rest.get(4..).unwrap_or_default();
-        let Some(content) = all.get(..length) else {
-            self.0 = &[];
-            let message = format!("a chunk says that it has {length} bytes, and {} are left", all.len());
-            return Some(Err(broken(message)));
-        };
-        // Each begins at an even place.
-        self.0 = all.get(length + length % 2..).unwrap_or_default();
-        Some(Ok((*name, content)))
-    }
 }
