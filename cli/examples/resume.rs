@@ -51,9 +51,8 @@ async fn measure(tokens: usize) -> Result<()> {
 
     let resumed = round()?;
     let started = Instant::now();
-    let bytes = snapshots.read(&owner, &id)?.ok_or_else(|| Error::new(ErrorKind::NotFound, "no snapshot"))?;
-    report("of it reading the file", started.elapsed());
-    let restored = resumed.restore(bytes).await;
+    let kept = snapshots.open(&owner, &id)?.ok_or_else(|| Error::new(ErrorKind::NotFound, "no snapshot"))?;
+    let restored = resumed.restore(kept).await;
     restored.map_err(|refusal| Error::new(ErrorKind::Corrupt, refusal.to_string()))?;
     report("of it until all is put back", started.elapsed());
     let (sooner, got) = answer(&resumed, &path, started).await?;

@@ -72,8 +72,8 @@ pub(crate) struct Resume {
 impl Resume {
     /// Puts back what was kept of a conversation.
     pub(crate) async fn restore(&self, round: &Round, conversation: &ConversationId) {
-        let kept = match self.folder.read(&self.owner, conversation) {
-            Ok(Some(bytes)) => round.restore(bytes).await.map_err(|refusal| refusal.to_string()),
+        let kept = match self.folder.open(&self.owner, conversation) {
+            Ok(Some(source)) => round.restore(source).await.map_err(|refusal| refusal.to_string()),
             Ok(None) => Err("nothing was kept of this conversation".to_owned()),
             Err(error) => Err(format!("{error:#}")),
         };

@@ -98,8 +98,8 @@ fn a_conversation_goes_on_after_a_restart_as_if_there_had_been_none() {
             drop(before);
 
             let after = Process::start(&model, &store).await;
-            let bytes = folder.read(&Owner::local(), &tea()).unwrap().unwrap();
-            let restored = after.round.restore(bytes).await.unwrap();
+            let kept = folder.open(&Owner::local(), &tea()).unwrap().unwrap();
+            let restored = after.round.restore(kept).await.unwrap();
             let rest = after.ask(&QUESTIONS[2..]).await;
 
             assert_eq!(tokens(&[said, rest.clone()].concat()), tokens(&whole), "{name}");

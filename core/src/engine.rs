@@ -13,6 +13,7 @@ use crate::media::Digest;
 use crate::media_processor::MediaProcessor;
 use crate::prompt::Unit;
 use crate::sampling::SamplingOptions;
+use crate::snapshot::StateReader;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
 
@@ -245,8 +246,9 @@ pub trait Session: Any + Send {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] for a session that cannot, [`ErrorKind::Corrupt`] for a state that is not of so many
-    /// units, [`ErrorKind::ContextOverflow`] for more units than fit, and as [`Session::forward`].
-    fn restore(&mut self, units: &[Unit], state: &[u8]) -> Result<()> {
+    /// units, [`ErrorKind::Store`] for one that cannot be read, [`ErrorKind::ContextOverflow`] for more units than fit, and as
+    /// [`Session::forward`]. What the session holds then is not said, and nobody goes on with it.
+    fn restore(&mut self, units: &[Unit], state: &mut StateReader<'_>) -> Result<()> {
         let _ = (units, state);
         Err(without_snapshots())
     }

@@ -16,7 +16,7 @@ use crate::prompt::Prompt;
 use crate::sampling::{Logprob, SampledLogprobs, Sampler};
 use crate::scoring::Scoring;
 use crate::slots::{CacheBudget, CacheStatistics};
-use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal};
+use crate::snapshot::{Reading, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};
 use crate::timing::Clock;
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
@@ -125,7 +125,7 @@ enum Work {
     Score(Scoring),
     Statistics(oneshot::Sender<CacheStatistics>),
     Snapshot(Prompt, SnapshotOrigin, oneshot::Sender<Result<Snapshot>>),
-    Restore(Snapshot, oneshot::Sender<Result<usize>>),
+    Restore(Box<Reading<SnapshotSource>>, oneshot::Sender<Result<usize, SnapshotRefusal>>),
 }
 
 #[derive(Debug)]
@@ -215,15 +215,22 @@ impl Generator {
         answered.await.map_err(|_| ended())?
     }
 
-    /// Puts back what was computed, as a session among the others, and returns how many units that are. Whether it is of
-    /// this engine's model the caller has checked ([`Snapshot::check`]).
+    /// Puts back what was computed with `origin`, as a session among the others, and returns how many units that are.
+    ///
+    /// It is read in a turn of the thread.
     ///
     /// # Errors
-    /// [`SnapshotRefusal::Unsupported`] and [`SnapshotRefusal::Engine`]; sessions stay as they are then.
-    pub async fn restore(&self, snapshot: Snapshot) -> Result<usize, SnapshotRefusal> {
+    /// Why it was refused; sessions stay as they are then.
+    pub async fn restore(
+        &self,
+        from: impl Into<SnapshotSource>,
+        origin: SnapshotOrigin,
+    ) -> Result<usize, SnapshotRefusal> {
+        let snapshot = Reading::of(from.into())?;
+        snapshot.head.check(&origin)?;
         let (answer, answered) = oneshot::channel();
-        self.work.send(Work::Restore(snapshot, answer)).map_err(|_| ended())?;
-        Ok(answered.await.map_err(|_| ended())??)
+        self.work.send(Work::Restore(Box::new(snapshot), answer)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
     }
 
     /// Says how likely the tokens of each target are behind `prompt`, in a copy of the session that has most of it.

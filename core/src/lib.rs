@@ -103,7 +103,7 @@ pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOpti
 pub use scoring::Score;
 pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
 pub use slots::{CacheBudget, CacheStatistics};
-pub use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal};
+pub use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
 pub use spending::{Spending, TokenCount};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{

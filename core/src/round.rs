@@ -17,7 +17,7 @@ use crate::prompt::Prompt;
 use crate::sampling::{Sampler, SamplingOptions};
 use crate::scoring::Score;
 use crate::slots::{CacheBudget, CacheStatistics};
-use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal};
+use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 use crate::stream::Run;
@@ -263,11 +263,9 @@ impl Round {
     ///
     /// # Errors
     /// Why it was refused; nothing has changed then, and prompts are computed.
-    pub async fn restore(&self, bytes: Vec<u8>) -> Result<usize, SnapshotRefusal> {
+    pub async fn restore(&self, from: impl Into<SnapshotSource>) -> Result<usize, SnapshotRefusal> {
         let origin = self.snapshot_origin().ok_or(SnapshotRefusal::Unsupported)?;
-        let snapshot = Snapshot::read(bytes)?;
-        snapshot.check(&origin)?;
-        self.generator.restore(snapshot).await
+        self.generator.restore(from, origin).await
     }
 
     fn snapshot_origin(&self) -> Option<SnapshotOrigin> {

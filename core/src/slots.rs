@@ -3,7 +3,9 @@
 use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
-use crate::snapshot::{Beginning, Snapshot, SnapshotOrigin};
+use crate::snapshot::{
+    Beginning, Reading, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader,
+};
 use crate::{Error, ErrorKind, Result};
 
 mod computed;
@@ -221,21 +223,24 @@ impl Slots {
     pub(crate) fn restore(
         &mut self,
         engine: &dyn Engine,
-        snapshot: &Snapshot,
+        mut snapshot: Reading<SnapshotSource>,
         held: &[&Slot],
-    ) -> Result<usize> {
-        let units = snapshot.units();
-        if self.nearest(units, held).is_none_or(|(_, shared)| shared < units.len()) {
+    ) -> Result<usize, SnapshotRefusal> {
+        let Beginning { units, went_on } = snapshot.head.beginning.clone();
+        let count = units.len();
+        if self.nearest(&units, held).is_none_or(|(_, shared)| shared < count) {
             if held.len() >= self.budget.sessions {
-                return Err(Error::new(ErrorKind::Busy, "every session is in use"));
+                return Err(Error::new(ErrorKind::Busy, "every session is in use").into());
             }
             let mut session = engine.open()?;
-            session.restore(units, snapshot.state())?;
+            let restored = session.restore(&units, &mut StateReader::new(&mut snapshot));
+            // What a session says of damaged bytes is not the reason.
+            snapshot.finish()?;
+            restored?;
             self.clock += 1;
-            let (resident, went_on) = (units.to_vec(), snapshot.went_on());
-            self.put(engine, Slot { used: self.clock, went_on, ..Slot::new(session, resident) }, held);
+            self.put(engine, Slot { used: self.clock, went_on, ..Slot::new(session, units) }, held);
         }
-        Ok(units.len())
+        Ok(count)
     }
 
     /// Copies the session that shares the longest prefix with `prompt`, cut back to it; the slots stay as they are.
@@ -426,10 +431,11 @@ mod tests {
         session.forward(&units, &Cancel::default())?;
         let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
         let snapshot = Snapshot::take(origin, &units, &*session)?;
-        let refused = slots.restore(&engine, &snapshot, &[&slot]).err().map(|error| error.kind());
-        assert_eq!(refused, Some(ErrorKind::Busy));
+        let kept = || Reading::of(snapshot.bytes().to_vec().into());
+        let refused = kept().and_then(|kept| slots.restore(&engine, kept, &[&slot]));
+        assert_eq!(refused, Err(SnapshotRefusal::Engine { message: "every session is in use".to_owned() }));
         slots.put(&engine, slot, &[]);
-        assert_eq!(slots.restore(&engine, &snapshot, &[])?, 1);
+        assert_eq!(kept().and_then(|kept| slots.restore(&engine, kept, &[])), Ok(1));
         assert_eq!(slots.statistics(&[]).sessions, 1);
         Ok(())
     }

@@ -3,7 +3,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `ALQYSNAP` |
-//! | 4 | the version of this layout, 2 |
+//! | 4 | the version of this layout, 3 |
 //! | 8 | how many bytes the units take |
 //! | 8 | how many bytes the state takes |
 //! | 32 | the model: [`Engine::identity`](crate::Engine::identity) |
@@ -15,18 +15,27 @@
 //! | 32 | BLAKE3 of everything above, which takes a third of SHA-256's time |
 //!
 //! Numbers are little-endian. Every length is checked against the bytes that are there before anything is made of it.
+//!
+//! The key vouches for all that stands before the state, so that a session may take the state while it is read; at its end
+//! the checksum says whether that session is to be kept.
 
 use crate::Result;
 use crate::engine::Session;
 use crate::media::{Digest, Media};
 use crate::prompt::Unit;
 
+mod reading;
 mod refusal;
+mod source;
+mod state_reader;
 
+pub(crate) use reading::Reading;
 pub use refusal::SnapshotRefusal;
+pub use source::SnapshotSource;
+pub use state_reader::StateReader;
 
 const MAGIC: [u8; 8] = *b"ALQYSNAP";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const DIGEST: usize = 32;
 /// Where the units begin.
 const UNITS: usize = MAGIC.len() + 4 + 8 + 8 + 4 * DIGEST;
@@ -79,12 +88,31 @@ impl SnapshotOrigin {
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    origin: SnapshotOrigin,
-    key: Digest,
-    beginning: Beginning,
+    head: Head,
     /// Where the state begins and how long it is.
     state: (usize, usize),
     bytes: Vec<u8>,
+}
+
+/// What a snapshot says before its state.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    origin: SnapshotOrigin,
+    key: Digest,
+    pub(crate) beginning: Beginning,
+}
+
+impl Head {
+    /// Says whether what was computed with `origin` can go on from this.
+    pub(crate) fn check(&self, origin: &SnapshotOrigin) -> Result<(), SnapshotRefusal> {
+        let SnapshotOrigin { model, adapter, template } = self.origin;
+        match () {
+            () if model != origin.model => Err(SnapshotRefusal::OtherModel),
+            () if adapter != origin.adapter => Err(SnapshotRefusal::OtherAdapter),
+            () if template != origin.template => Err(SnapshotRefusal::OtherTemplate),
+            () => Ok(()),
+        }
+    }
 }
 
 /// The first units that a session held.
@@ -118,7 +146,7 @@ impl Snapshot {
         // Growing by as much again would take the memory of another session.
         bytes.reserve_exact(DIGEST);
         bytes.extend_from_slice(checksum.as_bytes());
-        Ok(Self { origin, key, beginning, state: (start, length), bytes })
+        Ok(Self { head: Head { origin, key, beginning }, state: (start, length), bytes })
     }
 
     /// Reads a snapshot back. It takes as long as hashing its bytes does.
@@ -127,19 +155,10 @@ impl Snapshot {
     /// [`SnapshotRefusal::Foreign`], [`SnapshotRefusal::OtherVersion`], [`SnapshotRefusal::Cut`] and
     /// [`SnapshotRefusal::Damaged`]: whatever the bytes are, reading them is safe.
     pub fn read(bytes: Vec<u8>) -> Result<Self, SnapshotRefusal> {
-        let header = Header::read(&bytes)?;
-        let (units, state) = header.sections(bytes.len())?;
-        let (whole, found) = bytes.split_last_chunk::<DIGEST>().ok_or(SnapshotRefusal::Damaged)?;
-        if checksum(whole) != *found {
-            return Err(SnapshotRefusal::Damaged);
-        }
-        let encoded = whole.get(UNITS..UNITS + units).ok_or(SnapshotRefusal::Damaged)?;
-        if header.origin.key(encoded) != header.key {
-            return Err(SnapshotRefusal::Damaged);
-        }
-        let Header { origin, key, .. } = header;
-        let beginning = decode(encoded).ok_or(SnapshotRefusal::Damaged)?;
-        Ok(Self { origin, key, beginning, state: (UNITS + units, state), bytes })
+        let reading = Reading::open(bytes.as_slice(), bytes.len() as u64)?;
+        let (head, start) = (reading.head.clone(), UNITS + encode(&reading.head.beginning).len());
+        reading.finish()?;
+        Ok(Self { head, state: (start, bytes.len() - DIGEST - start), bytes })
     }
 
     /// Says whether what was computed with `origin` can go on from this.
@@ -147,33 +166,22 @@ impl Snapshot {
     /// # Errors
     /// [`SnapshotRefusal::OtherModel`], [`SnapshotRefusal::OtherAdapter`] and [`SnapshotRefusal::OtherTemplate`].
     pub fn check(&self, origin: &SnapshotOrigin) -> Result<(), SnapshotRefusal> {
-        let SnapshotOrigin { model, adapter, template } = self.origin;
-        match () {
-            () if model != origin.model => Err(SnapshotRefusal::OtherModel),
-            () if adapter != origin.adapter => Err(SnapshotRefusal::OtherAdapter),
-            () if template != origin.template => Err(SnapshotRefusal::OtherTemplate),
-            () => Ok(()),
-        }
+        self.head.check(origin)
     }
 
     /// Returns what it was computed with.
     pub fn origin(&self) -> &SnapshotOrigin {
-        &self.origin
+        &self.head.origin
     }
 
     /// Returns the key: of model, adapter, template and units.
     pub fn key(&self) -> Digest {
-        self.key
+        self.head.key
     }
 
     /// Returns the units that are computed.
     pub fn units(&self) -> &[Unit] {
-        &self.beginning.units
-    }
-
-    /// Says whether the session held something else behind them than the prompt has.
-    pub(crate) fn went_on(&self) -> bool {
-        self.beginning.went_on
+        &self.head.beginning.units
     }
 
     /// Returns what the session has written.
@@ -210,8 +218,8 @@ impl Header {
         [&MAGIC[..], &VERSION.to_le_bytes(), numbers.as_flattened(), digests.as_flattened()].concat()
     }
 
-    fn read(mut bytes: &[u8]) -> Result<Self, SnapshotRefusal> {
-        let found = bytes.len() as u64;
+    /// Reads the first bytes of `found`.
+    fn read(mut bytes: &[u8], found: u64) -> Result<Self, SnapshotRefusal> {
         let cut = || SnapshotRefusal::Cut { expected: (UNITS + DIGEST) as u64, found };
         if take(&mut bytes) != Some(MAGIC) {
             return Err(SnapshotRefusal::Foreign);
@@ -232,15 +240,14 @@ impl Header {
         Some(Self { units, state, origin: SnapshotOrigin { model, adapter, template }, key })
     }
 
-    /// How long units and state are, once it is certain that so many bytes are there.
-    fn sections(&self, found: usize) -> Result<(usize, usize), SnapshotRefusal> {
+    /// Makes sure that units and state are as long as they say, where there are `found` bytes in all.
+    fn expect(&self, found: u64) -> Result<(), SnapshotRefusal> {
         let rest = (UNITS + DIGEST) as u64;
         let expected = rest.checked_add(self.units).and_then(|length| length.checked_add(self.state));
         let expected = expected.ok_or(SnapshotRefusal::Damaged)?;
-        match expected == found as u64 {
-            // Both are less than `found`, which is a `usize`.
-            true => Ok((self.units as usize, self.state as usize)),
-            false => Err(SnapshotRefusal::Cut { expected, found: found as u64 }),
+        match expected == found {
+            true => Ok(()),
+            false => Err(SnapshotRefusal::Cut { expected, found }),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alloquy_core::testing::{Draws, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     ChatModel, Digest, Ending, Engine, ErrorKind, Media, Message, MissReason, ModelInfo, Preface, Reply,
-    Request, Round, Session, Snapshot, SnapshotOrigin, SnapshotRefusal, Tokenizer, Unit,
+    Request, Round, Session, Snapshot, SnapshotOrigin, SnapshotRefusal, StateReader, Tokenizer, Unit,
 };
 use pollster::block_on;
 
@@ -228,8 +228,8 @@ fn what_was_computed_otherwise_is_refused_by_name() {
     let template = SnapshotOrigin::new(origin.model, digest);
     assert_eq!(snapshot.check(&template), Err(SnapshotRefusal::OtherTemplate));
     let mut newer = bytes();
-    newer[8] = 3;
-    assert_eq!(Snapshot::read(newer), Err(SnapshotRefusal::OtherVersion { found: 3 }));
+    newer[8] = 4;
+    assert_eq!(Snapshot::read(newer), Err(SnapshotRefusal::OtherVersion { found: 4 }));
     let half = bytes().len() / 2;
     let cut = Snapshot::read(bytes()[..half].to_vec());
     assert_eq!(cut, Err(SnapshotRefusal::Cut { expected: bytes().len() as u64, found: half as u64 }));
@@ -247,7 +247,8 @@ fn pictures_are_units_like_others() {
     assert_eq!((read.units(), read.key()), (&units[..], taken.key()));
     assert_eq!(read, taken);
     let mut restored = engine().open().unwrap();
-    restored.restore(read.units(), read.state()).unwrap();
+    let mut state = read.state();
+    restored.restore(read.units(), &mut StateReader::new(&mut state)).unwrap();
     assert_eq!(restored.resident(), 3);
 }
 

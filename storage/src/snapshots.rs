@@ -5,13 +5,12 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::SystemTime;
 
-use alloquy_core::{ConversationId, Digest, Error, ErrorKind, Owner, Result, Snapshot};
+use alloquy_core::{ConversationId, Digest, Error, ErrorKind, Owner, Result, Snapshot, SnapshotSource};
 
 use crate::open::{Place, place};
 
@@ -37,8 +36,8 @@ const PART: &str = "part";
 /// let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
 /// let snapshot = Snapshot::take(origin, &[], &*engine.open()?)?;
 /// folder.write(&Owner::local(), &"tea".parse()?, &snapshot)?;
-/// let bytes = folder.read(&Owner::local(), &"tea".parse()?)?;
-/// assert_eq!(bytes.as_deref(), Some(snapshot.bytes()));
+/// let kept = folder.open(&Owner::local(), &"tea".parse()?)?;
+/// assert_eq!(kept.map(|kept| kept.length()), Some(snapshot.bytes().len() as u64));
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -98,17 +97,18 @@ impl SnapshotFolder {
         &self.path
     }
 
-    /// Reads the snapshot of a conversation, which counts as using it; `None` when there is none.
+    /// Opens the snapshot of a conversation, which counts as using it; `None` when there is none. One that takes its place
+    /// meanwhile is another file.
     ///
     /// # Errors
-    /// [`ErrorKind::Store`] when there is one that cannot be read.
-    pub fn read(&self, owner: &Owner, conversation: &ConversationId) -> Result<Option<Vec<u8>>> {
+    /// [`ErrorKind::Store`] when there is one that cannot be opened.
+    pub fn open(&self, owner: &Owner, conversation: &ConversationId) -> Result<Option<SnapshotSource>> {
         let path = self.file(owner, conversation);
-        let bytes = found(read_whole(&path)).map_err(failed("read", &path))?;
-        if bytes.is_some() {
+        let source = found(source(&path)).map_err(failed("open", &path))?;
+        if source.is_some() {
             touch(&path);
         }
-        Ok(bytes)
+        Ok(source)
     }
 
     /// Writes the snapshot of a conversation in place of the one before, and removes those that were not used for the
@@ -211,29 +211,10 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     options.open(path)?.write_all(bytes)
 }
 
-/// Reads a file of hundreds of megabytes in two threads: most of the time goes into fresh pages of memory, not into the disk.
-fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
-    let length = File::open(path)?.metadata()?.len();
-    let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
-    let half = bytes.len().div_ceil(2).max(1);
-    thread::scope(|scope| {
-        let read = |(index, part)| scope.spawn(move || read_part(path, index as u64 * half as u64, part));
-        let readers: Vec<_> = bytes.chunks_mut(half).enumerate().map(read).collect();
-        let panicked = |_| Err(io::Error::other("reading panicked"));
-        readers.into_iter().try_for_each(|reader| reader.join().unwrap_or_else(panicked))
-    })?;
-    Ok(bytes)
-}
-
-/// A file that another process has replaced by a shorter one since gives less; what is left of `part` stays zero, and
-/// nobody takes the whole for a snapshot.
-fn read_part(path: &Path, start: u64, part: &mut [u8]) -> io::Result<()> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(start))?;
-    match file.read_exact(part) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
-        outcome => outcome,
-    }
+fn source(path: &Path) -> io::Result<SnapshotSource> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    Ok(SnapshotSource::new(file, length))
 }
 
 /// Remembers that a file was used. Where that cannot be written it leaves earlier, which costs time and nothing else.

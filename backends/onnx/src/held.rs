@@ -1,6 +1,6 @@
 //! How the units of a session lie in its cache, where one takes as many positions as it likes. Knows no cache.
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::{Error, ErrorKind, Result, StateReader};
 
 /// What a session holds: units outwards, positions inwards. Tokens take one position each, so only media are remembered.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,9 +20,6 @@ struct Placed {
     /// What is added to the count of positions behind them before it is a position's number.
     shift: i64,
 }
-
-/// How many bytes of a state each of the media takes.
-const WRITTEN: usize = 16;
 
 impl Held {
     pub(crate) fn units(&self) -> usize {
@@ -76,33 +73,33 @@ impl Held {
         }
     }
 
-    /// Reads how units lie off the end of a state; `is_media` says which of them are media. Returns the rest of the state.
-    pub(crate) fn read(is_media: impl Iterator<Item = bool>, state: &[u8]) -> Result<(Self, &[u8])> {
-        let mut held = Self::default();
-        let places: Vec<_> = is_media.enumerate().collect();
-        let media = places.iter().filter(|(_, is_media)| *is_media);
-        let count = media.clone().count();
-        let rest = state.len().checked_sub(count * WRITTEN).ok_or_else(corrupt)?;
-        let (rest, written) = state.split_at_checked(rest).ok_or_else(corrupt)?;
-        for ((index, _), written) in media.zip(written.chunks_exact(WRITTEN)) {
-            held.add_tokens(index - held.units);
-            let placed = Placed::read(written, index + 1).filter(|placed| placed.positions > held.positions);
-            let placed = placed.ok_or_else(corrupt)?;
-            held.add_media(placed.positions - held.positions, placed.shift - held.shift());
+    /// Reads how units lie, which is what a state begins with; `is_media` says which of them are media.
+    pub(crate) fn read(is_media: impl Iterator<Item = bool>, state: &mut StateReader<'_>) -> Result<Self> {
+        let (mut held, mut units) = (Self::default(), 0);
+        for is_media in is_media {
+            units += 1;
+            if is_media {
+                held.add_tokens(units - 1 - held.units);
+                let placed = Placed::read(state, units)?.filter(|placed| placed.positions > held.positions);
+                let placed = placed.ok_or_else(corrupt)?;
+                held.add_media(placed.positions - held.positions, placed.shift - held.shift());
+            }
         }
-        held.add_tokens(places.len() - held.units);
-        Ok((held, rest))
+        held.add_tokens(units - held.units);
+        Ok(held)
     }
 }
 
 impl Placed {
-    fn read(written: &[u8], units: usize) -> Option<Self> {
-        let (positions, shift) = written.split_first_chunk()?;
-        let positions = usize::try_from(u64::from_le_bytes(*positions)).ok()?;
-        let shift = i64::from_le_bytes(*shift.first_chunk()?);
+    /// What is written of media behind which so many units are held; `None` where that cannot be.
+    fn read(state: &mut StateReader<'_>, units: usize) -> Result<Option<Self>> {
+        let [mut positions, mut shift] = [[0; 8]; 2];
+        state.fill(&mut positions)?;
+        state.fill(&mut shift)?;
+        let (positions, shift) = (u64::from_le_bytes(positions), i64::from_le_bytes(shift));
         // Nothing is as long as this, and sums of what is shorter fit.
-        let is_sane = positions < u32::MAX as usize && shift.unsigned_abs() < u64::from(u32::MAX);
-        is_sane.then_some(Self { units, positions, shift })
+        let is_sane = positions < u64::from(u32::MAX) && shift.unsigned_abs() < u64::from(u32::MAX);
+        Ok(is_sane.then_some(Self { units, positions: positions as usize, shift }))
     }
 }
 
@@ -143,14 +140,18 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let is_media = [false, false, true, false, true, false];
-        let mut state = b"state".to_vec();
+        let mut state = Vec::new();
         held().write(6, &mut state);
-        let (read, rest) = Held::read(is_media.into_iter(), &state).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((read, rest), (held(), b"state".as_slice()));
-        let (tokens, rest) = Held::read([false].into_iter(), b"x").unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!((tokens.positions(), rest), (1, b"x".as_slice()));
+        state.extend(b"state");
+        let read = |is_media: &[bool], mut state: &[u8]| {
+            let held = Held::read(is_media.iter().copied(), &mut StateReader::new(&mut state));
+            held.map(|held| (held, state.to_vec()))
+        };
+        assert_eq!(read(&is_media, &state).ok(), Some((held(), b"state".to_vec())));
+        let tokens = read(&[false], b"x").map(|(held, rest)| (held.positions(), rest));
+        assert_eq!(tokens.ok(), Some((1, b"x".to_vec())));
         for damaged in [state.get(..20).unwrap_or_default(), &[0xff; 40], &[0; 40]] {
-            assert!(Held::read(is_media.into_iter(), damaged).is_err(), "{damaged:?}");
+            assert!(read(&is_media, damaged).is_err(), "{damaged:?}");
         }
     }
 }

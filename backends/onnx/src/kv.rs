@@ -1,6 +1,6 @@
 //! Caches of keys and values: what a session holds of the tokens it has seen. Knows tokens, not units.
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::{Result, StateReader};
 use ort::memory::Allocator;
 use ort::session::RunOptions;
 use ort::value::DynTensor;
@@ -96,12 +96,7 @@ impl Cache {
     }
 
     /// Makes a cache of `held` positions that were written down; of either kind, whatever kind wrote them.
-    pub(crate) fn restored(decoder: &Decoder, held: usize, state: &[u8]) -> Result<Self> {
-        let expected = held.checked_mul(decoder.layout.bytes_per_position());
-        if expected != Some(state.len()) {
-            let message = format!("a state of {} bytes is not one of {held} positions", state.len());
-            return Err(Error::new(ErrorKind::Corrupt, message));
-        }
+    pub(crate) fn restored(decoder: &Decoder, held: usize, state: &mut StateReader<'_>) -> Result<Self> {
         Ok(match Self::new(decoder) {
             Self::Shared(cache) => Self::Shared(cache.restored(decoder, held, state)?),
             Self::Concat(_) => Self::Concat(ConcatCache::restored(decoder, held, state)?),
@@ -140,18 +135,16 @@ fn write_positions(slot: &Slot, held: usize, from: &[u8], into: &mut Vec<u8>) {
     }
 }
 
-/// Takes the first `held` positions of every head off the front of what was written.
-fn read_positions(slot: &Slot, held: usize, state: &mut &[u8], to: &mut [u8]) {
+/// Takes the first `held` positions of every head, which come next in what was written.
+fn read_positions(slot: &Slot, held: usize, state: &mut StateReader<'_>, to: &mut [u8]) -> Result<()> {
     let used = held * slot.width * slot.element.size();
     let room = (to.len() / slot.heads.max(1)).max(1);
-    for head in to.chunks_exact_mut(room) {
-        let (written, rest) = state.split_at_checked(used).unwrap_or_default();
-        if let Some(head) = head.get_mut(..written.len()) {
-            head.copy_from_slice(written);
-            in_little_endian(slot, head);
-        }
-        *state = rest;
-    }
+    to.chunks_exact_mut(room).try_for_each(|head| {
+        let head = head.get_mut(..used).unwrap_or_default();
+        state.fill(head)?;
+        in_little_endian(slot, head);
+        Ok(())
+    })
 }
 
 /// Turns numbers as this machine has them into those of a state, or back: states are the same on every machine.
@@ -177,9 +170,9 @@ mod tests {
             write_positions(&slot, 1, &numbers(&[1, 2, 3, 4, 5, 6, 7, 8]), &mut written);
             assert_eq!(written.get(1..).unwrap_or_default(), numbers(&[1, 2, 5, 6]));
             let (mut state, mut to) = (written.get(1..).unwrap_or_default(), numbers(&[9; 12]));
-            read_positions(&slot, 1, &mut state, &mut to);
+            let read = read_positions(&slot, 1, &mut StateReader::new(&mut state), &mut to);
+            assert!(read.is_ok() && state.is_empty());
             assert_eq!(to, numbers(&[1, 2, 9, 9, 9, 9, 5, 6, 9, 9, 9, 9]));
-            assert!(state.is_empty());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use alloquy_core::{Cancel, Error, ErrorKind, Media, Result, Session, Step, TokenId, Unit};
+use alloquy_core::{Cancel, Error, ErrorKind, Media, Result, Session, StateReader, Step, TokenId, Unit};
 use ort::session::RunOptions;
 
 use crate::decoder::Decoder;
@@ -226,26 +226,26 @@ impl Session for OnnxSession {
             let message = format!("{} units are held, not {length}", self.held.units());
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        self.cache.snapshot(&self.decoder, self.held.positions_of(length), into)?;
         self.held.write(length, into);
-        Ok(())
+        self.cache.snapshot(&self.decoder, self.held.positions_of(length), into)
     }
 
-    fn restore(&mut self, units: &[Unit], state: &[u8]) -> Result<()> {
+    fn restore(&mut self, units: &[Unit], state: &mut StateReader<'_>) -> Result<()> {
         let check = |unit: &Unit| token_id(unit).map_or(Ok(()), |token| check_token(token, &self.decoder));
         units.iter().try_for_each(check)?;
         let media = units.iter().find(|unit| matches!(unit, Unit::Media(_)));
         if let (Some(Unit::Media(media)), None) = (media, &self.media) {
             return Err(without_media(media));
         }
-        let (held, state) = Held::read(units.iter().map(|unit| token_id(unit).is_none()), state)?;
+        let held = Held::read(units.iter().map(|unit| token_id(unit).is_none()), state)?;
         let (positions, context) = (held.positions(), self.decoder.context_length);
         if positions > context {
             let message = format!("{positions} positions do not fit into a context of {context}");
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
-        self.cache = Cache::restored(&self.decoder, positions, state)?;
-        self.held = held;
+        let cache = Cache::restored(&self.decoder, positions, state)?;
+        state.end()?;
+        (self.cache, self.held) = (cache, held);
         self.logits.clear();
         Ok(())
     }

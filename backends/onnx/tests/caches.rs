@@ -8,7 +8,7 @@ mod narrow;
 
 use std::path::Path;
 
-use alloquy_core::{Cancel, Engine, ErrorKind, Piece, Session, Step, Unit, laws};
+use alloquy_core::{Cancel, Engine, ErrorKind, Piece, Session, StateReader, Step, Unit, laws};
 use alloquy_onnx::OnnxEngine;
 use common::{feed, likeliest, load, models, units};
 use narrow::{BFLOAT16, FLOAT16, narrow};
@@ -68,7 +68,9 @@ fn caches_of_16_bits_take_half_the_bytes_and_say_almost_the_same() {
             session.snapshot(40, state).unwrap();
         }
         assert_eq!(states[1].len() * 2, states[0].len(), "{name} in {kind}");
-        let error = narrow.open().unwrap().restore(&units(&prompt()), &states[0]).unwrap_err();
+        let mut wider = states[0].as_slice();
+        let refused = narrow.open().unwrap().restore(&units(&prompt()), &mut StateReader::new(&mut wider));
+        let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:#}");
         assert_ne!(wide.identity(), narrow.identity());
     }

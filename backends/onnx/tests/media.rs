@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use alloquy_core::{
     CacheReport, Cancel, Degradation, Engine, ErrorKind, Generation, Generator, Media, ModelInfo, Prompt,
-    Sampler, SamplingOptions, TokenId, Unit, laws,
+    Sampler, SamplingOptions, StateReader, TokenId, Unit, laws,
 };
 use alloquy_onnx::{ModelFiles, OnnxEngine};
 use common::{continued, models, units};
@@ -343,7 +343,7 @@ fn a_state_is_restored_without_the_bytes_of_its_media() {
         prompt[12] = Unit::Media(known);
         let reader = model.load(&models);
         let mut session = reader.open().unwrap();
-        session.restore(&prompt, &state).unwrap();
+        session.restore(&prompt, &mut StateReader::new(&mut state.as_slice())).unwrap();
         assert_eq!(session.forward(&[Unit::Token(60)], &Cancel::default()).unwrap(), wanted);
         assert_eq!(reader.media_statistics().misses, 0);
     }

@@ -79,7 +79,7 @@ impl Worker<'_> {
             }
             Work::Restore(snapshot, answer) => {
                 let held = held(&self.active);
-                let _ = answer.send(guarded(|| self.slots.restore(self.engine, &snapshot, &held)));
+                let _ = answer.send(guarded(|| self.slots.restore(self.engine, *snapshot, &held)));
             }
         }
     }
@@ -197,7 +197,7 @@ impl Worker<'_> {
         if let Some(slot) = active.leave(outcome) {
             let held = held(&self.active);
             // A tokenizer that panics loses the session.
-            let _ = guarded(|| {
+            let _: Result<()> = guarded(|| {
                 self.slots.put(self.engine, slot, &held);
                 Ok(())
             });
@@ -226,7 +226,7 @@ fn forward(engine: &dyn Engine, writing: &mut [Active]) -> Result<()> {
 }
 
 /// A panicking engine loses the sessions that it was computing in, and nothing else.
-fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+fn guarded<T, E: From<Error>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     let panicked = || Error::new(ErrorKind::Backend, "the engine panicked; its session was dropped");
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked()))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(panicked().into()))
 }

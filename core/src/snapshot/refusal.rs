@@ -32,6 +32,11 @@ pub enum SnapshotRefusal {
     },
     /// Its bytes are not those that were written.
     Damaged,
+    /// Its bytes could not be read.
+    Unreadable {
+        /// What the system said.
+        message: String,
+    },
     /// It was computed by another model, or by this one run in another way.
     OtherModel,
     /// It was computed with another adapter.
@@ -56,6 +61,7 @@ impl std::fmt::Display for SnapshotRefusal {
                 write!(formatter, "it has {found} bytes and should have {expected}")
             }
             Self::Damaged => formatter.write_str("its bytes are not those that were written"),
+            Self::Unreadable { message } => write!(formatter, "it could not be read: {message}"),
             Self::OtherModel => {
                 formatter.write_str("it is of another model, or of this one run in another way")
             }

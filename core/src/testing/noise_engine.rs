@@ -7,6 +7,7 @@ use crate::cancel::Cancel;
 use crate::engine::{Engine, ModelInfo, Session};
 use crate::media::Digest;
 use crate::prompt::Unit;
+use crate::snapshot::StateReader;
 use crate::tokenizer::{SpecialToken, Tokenizer};
 
 use super::ByteTokenizer;
@@ -115,7 +116,7 @@ impl Session for NoiseSession {
         self.held.snapshot(length, into)
     }
 
-    fn restore(&mut self, units: &[Unit], state: &[u8]) -> Result<()> {
+    fn restore(&mut self, units: &[Unit], state: &mut StateReader<'_>) -> Result<()> {
         self.held.restore(units, state)
     }
 }

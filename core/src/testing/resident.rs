@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use crate::cancel::Cancel;
 use crate::media_processor::MediaProcessor;
 use crate::prompt::Unit;
+use crate::snapshot::StateReader;
 use crate::{Error, ErrorKind, Result};
 
 use super::ScriptedMedia;
@@ -67,12 +68,16 @@ impl Resident {
     }
 
     /// Holds units that were written down.
-    pub(super) fn restore(&mut self, units: &[Unit], written: &[u8]) -> Result<()> {
+    pub(super) fn restore(&mut self, units: &[Unit], written: &mut StateReader<'_>) -> Result<()> {
         if units.len() > self.context {
             let message = format!("{} units do not fit into {}", units.len(), self.context);
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }
-        if state(units) != written {
+        let wanted = state(units);
+        let mut found = vec![0; wanted.len()];
+        written.fill(&mut found)?;
+        written.end()?;
+        if found != wanted {
             return Err(Error::new(ErrorKind::Corrupt, "the state is not of these units"));
         }
         self.units = units.to_vec();

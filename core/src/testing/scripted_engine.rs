@@ -5,6 +5,7 @@ use crate::engine::{Engine, ModelInfo, Session};
 use crate::media::Digest;
 use crate::media_processor::MediaProcessor;
 use crate::prompt::Unit;
+use crate::snapshot::StateReader;
 use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer, decode};
 use crate::{Error, ErrorKind, Result};
 
@@ -180,7 +181,7 @@ impl Session for ScriptedSession {
         self.held.snapshot(length, into)
     }
 
-    fn restore(&mut self, units: &[Unit], state: &[u8]) -> Result<()> {
+    fn restore(&mut self, units: &[Unit], state: &mut StateReader<'_>) -> Result<()> {
         self.held.restore(units, state)
     }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::{Error, ErrorKind, Result, TokenId};
+use alloquy_core::{Error, ErrorKind, Result, StateReader, TokenId};
 use ort::session::SessionOutputs;
 
 use super::buffers::{Buffers, Feed, capacity};
@@ -113,13 +113,14 @@ impl Batch {
     }
 
     /// Takes `held` positions that were written down into a row, of one of the cache's tensors.
-    pub(super) fn read(&self, row: usize, slot: (usize, &Slot), held: usize, from: &[u8]) -> Result<()> {
+    pub(super) fn read(
+        &self,
+        row: usize,
+        slot: (usize, &Slot),
+        held: usize,
+        from: &mut StateReader<'_>,
+    ) -> Result<()> {
         self.lock().buffers.read(row, slot, held, from)
-    }
-
-    /// Takes `held` positions that were written down into a row, of all of the cache's tensors.
-    pub(super) fn restore(&self, row: usize, slots: &[Slot], held: usize, state: &[u8]) -> Result<()> {
-        self.lock().buffers.restore(row, slots, held, state)
     }
 
     /// Runs the graph on the only row.

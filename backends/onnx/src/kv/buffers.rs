@@ -1,6 +1,6 @@
 //! Tensors that a graph reads as past and writes as present, with a row for each session in them.
 
-use alloquy_core::Result;
+use alloquy_core::{Result, StateReader};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
 use ort::value::DynTensor;
@@ -88,24 +88,11 @@ impl Buffers {
         row: usize,
         (number, slot): (usize, &Slot),
         held: usize,
-        mut from: &[u8],
+        from: &mut StateReader<'_>,
     ) -> Result<()> {
         let rows = self.rows;
         let Some(tensor) = self.tensors.get_mut(number) else { return Ok(()) };
-        read_positions(slot, held, &mut from, row_of(tensor, slot, (row, rows))?);
-        Ok(())
-    }
-
-    /// Takes `held` positions that were written down into a row of every tensor.
-    pub(super) fn restore(&mut self, row: usize, slots: &[Slot], held: usize, state: &[u8]) -> Result<()> {
-        let (rows, mut rest) = (self.rows, state);
-        let mut part = |slot: &Slot| rest.split_off(..held * slot.bytes()).unwrap_or_default();
-        let tensors = self.tensors.iter_mut().zip(slots);
-        let parts: Vec<_> = tensors.map(|(tensor, slot)| (tensor, slot, part(slot))).collect();
-        parts.into_par_iter().try_for_each(|(tensor, slot, mut part)| {
-            read_positions(slot, held, &mut part, row_of(tensor, slot, (row, rows))?);
-            Ok(())
-        })
+        read_positions(slot, held, from, row_of(tensor, slot, (row, rows))?)
     }
 
     /// Runs the graph; `read` takes what it wants of the outputs.

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use alloquy_core::Result;
+use alloquy_core::{Result, StateReader};
 use ort::session::{SessionInputValue, SessionOutputs};
 use ort::value::DynValue;
 
@@ -64,8 +64,8 @@ impl ConcatCache {
     }
 
     /// Makes tensors of positions that were written down.
-    pub(super) fn restored(decoder: &Decoder, held: usize, mut state: &[u8]) -> Result<Self> {
-        let restore = |slot| filled(slot, held, &mut state);
+    pub(super) fn restored(decoder: &Decoder, held: usize, state: &mut StateReader<'_>) -> Result<Self> {
+        let restore = |slot| filled(slot, held, state);
         let values = decoder.layout.slots.iter().map(restore).collect::<Result<_>>()?;
         Ok(Self { values: Arc::new(values), positions: held, copied: 0 })
     }
@@ -104,7 +104,7 @@ fn shortened(slot: &Slot, held: usize, value: Option<&DynValue>) -> Result<DynVa
     if let Some(value) = value.filter(|_| held > 0) {
         written(slot, held, value, &mut bytes)?;
     }
-    filled(slot, held, &mut bytes.as_slice())
+    filled(slot, held, &mut StateReader::new(&mut bytes.as_slice()))
 }
 
 fn written(slot: &Slot, held: usize, value: &DynValue, into: &mut Vec<u8>) -> Result<()> {
@@ -114,10 +114,10 @@ fn written(slot: &Slot, held: usize, value: &DynValue, into: &mut Vec<u8>) -> Re
 }
 
 /// Makes a tensor of `held` positions that were written down.
-fn filled(slot: &Slot, held: usize, from: &mut &[u8]) -> Result<DynValue> {
+fn filled(slot: &Slot, held: usize, from: &mut StateReader<'_>) -> Result<DynValue> {
     let mut tensor = empty_tensor(slot, 1, held)?;
     let bytes = slot.element.bytes_mut(&mut tensor).map_err(error::runtime("fill a cache"))?;
-    read_positions(slot, held, from, bytes);
+    read_positions(slot, held, from, bytes)?;
     Ok(tensor.into_dyn())
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alloquy_core::Result;
+use alloquy_core::{Result, StateReader};
 
 use super::batch::Batch;
 use crate::layout::Slot;
@@ -82,9 +82,9 @@ impl Lease {
     }
 
     /// Takes in `held` positions that were written down.
-    pub(super) fn restore(&self, held: usize, slots: &[Slot], state: &[u8]) -> Result<()> {
+    pub(super) fn restore(&self, held: usize, slots: &[Slot], state: &mut StateReader<'_>) -> Result<()> {
         let Place { batch, row } = &self.taken.place;
-        batch.restore(*row, slots, held, state)
+        slots.iter().enumerate().try_for_each(|slot| batch.read(*row, slot, held, state))
     }
 
     /// Copies the first `held` positions into another row: tensor by tensor, so that no two batches are locked at once, and
@@ -95,7 +95,7 @@ impl Lease {
         for slot in slots.iter().enumerate() {
             bytes.clear();
             from.batch.write(from.row, slot, held, &mut bytes)?;
-            to.batch.read(to.row, slot, held, &bytes)?;
+            to.batch.read(to.row, slot, held, &mut StateReader::new(&mut bytes.as_slice()))?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::Result;
+use alloquy_core::{Result, StateReader};
 use ort::session::SessionOutputs;
 
 use super::Run;
@@ -52,7 +52,12 @@ impl SharedCache {
     }
 
     /// Takes in positions that were written down.
-    pub(super) fn restored(mut self, decoder: &Decoder, held: usize, state: &[u8]) -> Result<Self> {
+    pub(super) fn restored(
+        mut self,
+        decoder: &Decoder,
+        held: usize,
+        state: &mut StateReader<'_>,
+    ) -> Result<Self> {
         // With room for what is asked next, or the first thing to do would be to copy it all again.
         let wanted = (held + FIRST_CAPACITY).min(decoder.context_length).max(held);
         let batch = Batch::new(decoder, 1, capacity(decoder, wanted, 0, self.least))?;

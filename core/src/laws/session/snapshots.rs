@@ -4,6 +4,8 @@ use super::{Laws, checked};
 use crate::ErrorKind;
 use crate::cancel::Cancel;
 use crate::engine::Session;
+use crate::prompt::Unit;
+use crate::snapshot::StateReader;
 
 impl Laws<'_> {
     /// Engines whose sessions cannot be written down say so, and are done.
@@ -17,7 +19,7 @@ impl Laws<'_> {
             assert_eq!(original.resident(), all, "a snapshot leaves the session as it is");
             checked(original.truncate(length));
             let mut restored = self.open();
-            checked(restored.restore(first, &state));
+            restore(restored.as_mut(), first, &state);
             assert_eq!(restored.resident(), length, "a restored session holds what was written down");
             let wanted = checked(original.forward(rest, &Cancel::default())).to_vec();
             let logits = checked(restored.forward(rest, &Cancel::default())).to_vec();
@@ -41,7 +43,7 @@ impl Laws<'_> {
         let units = [first, stepped].concat();
         let Some(state) = self.snapshot(&*original, units.len()) else { return };
         let mut restored = self.open();
-        checked(restored.restore(&units, &state));
+        restore(restored.as_mut(), &units, &state);
         let wanted = checked(original.forward(rest, &Cancel::default())).to_vec();
         let logits = checked(restored.forward(rest, &Cancel::default())).to_vec();
         assert!(
@@ -77,12 +79,14 @@ impl Laws<'_> {
         let shorter = first.get(1..).unwrap_or_default();
         for (units, state) in [(shorter, &*state), (first, state.get(1..).unwrap_or_default()), (first, &[])]
         {
-            let kind = self.open().restore(units, state).err().map(|error| error.kind());
+            let (mut session, mut state) = (self.open(), state);
+            let refused = session.restore(units, &mut StateReader::new(&mut state));
+            let kind = refused.err().map(|error| error.kind());
             assert_eq!(kind, Some(ErrorKind::Corrupt), "a state that is not of so many units is refused");
         }
         let mut restored = self.open();
         checked(restored.forward(rest, &Cancel::default()));
-        checked(restored.restore(first, &state));
+        restore(restored.as_mut(), first, &state);
         let logits = checked(restored.forward(rest, &Cancel::default())).to_vec();
         self.agree(
             &logits,
@@ -99,4 +103,8 @@ impl Laws<'_> {
             Err(error) => panic!("a lawful call failed: {error:#}"),
         }
     }
+}
+
+fn restore(session: &mut dyn Session, units: &[Unit], mut state: &[u8]) {
+    checked(session.restore(units, &mut StateReader::new(&mut state)));
 }

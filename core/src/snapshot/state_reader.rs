@@ -1,0 +1,64 @@
+//! What a session has written down, on its way back into one.
+
+use std::io::{ErrorKind as IoErrorKind, Read};
+
+use crate::{Error, ErrorKind, Result};
+
+/// The state of a session as it is read back, from its first byte to its last.
+///
+/// Half a gigabyte goes straight to where it is needed: nothing holds all of it a second time.
+///
+/// ```
+/// use alloquy_core::{ErrorKind, StateReader};
+///
+/// let mut written: &[u8] = &[1, 2, 3];
+/// let mut state = StateReader::new(&mut written);
+/// let mut first = [0; 2];
+/// state.fill(&mut first)?;
+/// assert_eq!(first, [1, 2]);
+/// assert_eq!(state.end().unwrap_err().kind(), ErrorKind::Corrupt, "3 is left");
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+pub struct StateReader<'a> {
+    source: &'a mut dyn Read,
+}
+
+impl<'a> StateReader<'a> {
+    /// A state that `source` holds, and nothing else.
+    pub fn new(source: &'a mut dyn Read) -> Self {
+        Self { source }
+    }
+
+    /// Takes the next bytes, as many as there is room for.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when there are fewer, [`ErrorKind::Store`] when they cannot be read.
+    pub fn fill(&mut self, into: &mut [u8]) -> Result<()> {
+        self.source.read_exact(into).map_err(|error| match error.kind() {
+            IoErrorKind::UnexpectedEof => Error::new(ErrorKind::Corrupt, "a state has too few bytes"),
+            _ => unreadable(error),
+        })
+    }
+
+    /// Makes sure that all was taken.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] when something is left, [`ErrorKind::Store`] when that cannot be found out.
+    pub fn end(&mut self) -> Result<()> {
+        match self.source.read_exact(&mut [0]) {
+            Ok(()) => Err(Error::new(ErrorKind::Corrupt, "a state has too many bytes")),
+            Err(error) if error.kind() == IoErrorKind::UnexpectedEof => Ok(()),
+            Err(error) => Err(unreadable(error)),
+        }
+    }
+}
+
+impl std::fmt::Debug for StateReader<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("StateReader").finish_non_exhaustive()
+    }
+}
+
+fn unreadable(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Store, "could not read a state").with_source(error)
+}
