@@ -7,12 +7,14 @@ from tokenizers import Tokenizer
 
 from rendering import render, spoken
 from world import TRAINING, Draw, chat
-from world.chat import EVERYTHING, TOOLS_AND_ORDERS
+from world.chat import EVERYTHING, LESSONS, TOOL_LESSONS
 
 CHATS = 2000
 LONGEST = 1280
-# From this portion on, some 104 million tokens, what is hard comes up more often.
+# From this portion on, what is hard comes up more often.
 HARDER_FROM = 289
+# And from this one on, tools do.
+TOOLS_FROM = 384
 
 
 def encoded(tokenizer, made):
@@ -27,7 +29,9 @@ def encoded(tokenizer, made):
 
 def mixture(number):
     """How often each kind of chat comes up in a portion that is trained on."""
-    return TOOLS_AND_ORDERS if number >= HARDER_FROM else EVERYTHING
+    if number >= TOOLS_FROM:
+        return TOOL_LESSONS
+    return LESSONS if number >= HARDER_FROM else EVERYTHING
 
 
 def shard(vocabulary, number, side=TRAINING, chats=CHATS, kinds=EVERYTHING):

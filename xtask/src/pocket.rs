@@ -102,9 +102,14 @@ impl Train {
         limit("--rate", self.rate.map(|part| part.to_string()));
         limit("--portion", self.portion.map(|number| number.to_string()));
         limit("--from", self.from.as_ref().map(|folder| root().join(folder).display().to_string()));
-        command::run(&mut train)
+        command::run(train.envs(MEMORY_KEPT))
     }
 }
+
+/// Has glibc keep the memory of large tensors from step to step: handed back and fetched again, its fresh pages take a quarter
+/// of the time. Other C libraries know none of these.
+const MEMORY_KEPT: [(&str, &str); 3] =
+    [("MALLOC_MMAP_MAX_", "0"), ("MALLOC_TRIM_THRESHOLD_", "17179869184"), ("MALLOC_TOP_PAD_", "268435456")];
 
 fn export(folder: &Path, out: &Path) -> Result {
     command::run(script("export.py")?.arg("--folder").arg(folder).arg("--out").arg(out))?;

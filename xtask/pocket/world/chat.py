@@ -49,9 +49,9 @@ def several(draw, skills, count):
 def ordered(draw, groups, before):
     """Both lists in one, each in its own order."""
     result, rest = [], list(groups)
-    for turns in before:
+    for exchange in before:
         take = draw.number(0, len(rest)) if draw.chance(0.5) else 0
-        result += rest[:take] + [turns]
+        result += rest[:take] + [exchange.turns]
         rest = rest[take:]
     return result + rest
 
@@ -101,6 +101,12 @@ def with_tools(draw):
     return finished(draw, [*before, *episodes], neutral(draw), offered)
 
 
+def tool_lesson(draw):
+    """Many dialogues with the same tools, which are read once."""
+    episodes, offered = tools.session(draw, [3, 4, 5, 6])
+    return finished(draw, episodes, neutral(draw), offered)
+
+
 def under_order(draw):
     """A persona or knowledge in the system prompt, with other things on the way."""
     episode = system.episode(draw)
@@ -111,7 +117,7 @@ def under_order(draw):
 def restyled(episode, style):
     """An episode whose replies are written as the system prompt wants them."""
     turns = [spoken(turn, style) for turn in episode.turns]
-    before = [[spoken(turn, style) for turn in group] for group in episode.before]
+    before = [replace(exchange, turns=[spoken(turn, style) for turn in exchange.turns]) for exchange in episode.before]
     check = dict(style.check)
     if "equals" in episode.check:
         check["equals"] = style.write(episode.check["equals"])
@@ -137,25 +143,31 @@ def styled(draw):
 
 def shortened(episode):
     """An episode whose replies are one word."""
-    before = [[group[0], *group[1:-1], assistant("Noted.")] for group in episode.before]
+    before = [replace(exchange, turns=[*exchange.turns[:-1], assistant(exchange.short)]) for exchange in episode.before if exchange.short]
     turns = [*episode.turns[:-1], assistant(episode.short)]
     return replace(episode, skill="system", turns=turns, before=before, check={"equals": episode.short})
 
 
-def one_word(draw):
+def one_word(draw, skills=SHORT, counts=(1, 2, 2, 3)):
     """Replies of one word."""
     style = system.one_word(draw)
-    found = [episode for episode in several(draw, SHORT, draw.any([1, 2, 2, 3])) if episode.short]
-    return finished(draw, [shortened(episode) for episode in found], style.system) if found else one_word(draw)
+    found = [episode for episode in several(draw, skills, draw.any(counts)) if episode.short]
+    return finished(draw, [shortened(episode) for episode in found], style.system) if found else one_word(draw, skills, counts)
 
 
-# How often each kind of chat comes up: plain, sums, with tools, under an order, in a style, in one word.
-EVERYTHING = [25, 20, 35, 11, 9, 10]
-# Facts and memory are learnt first; tools, sums and answers of one word take far longer.
-TOOLS_AND_ORDERS = [12, 22, 42, 12, 8, 16]
+def one_word_lesson(draw):
+    """Many replies of one word, most of them numbers that nothing written down leads to."""
+    return one_word(draw, [(arithmetic.episode, 6), (facts.episode, 1), (memory.story, 3)], (3, 4, 5, 6))
 
 
-def chat(draw, mixture=EVERYTHING):
+# Kinds of chats, and how often they come up where everything is learnt, and measured.
+EVERYTHING = {plain: 25, sums: 20, with_tools: 35, under_order: 11, styled: 9, one_word: 10}
+# Facts and memory are learnt first; tools, sums and answers of one word take far longer, and a long chat of one kind has more of them to learn.
+LESSONS = {plain: 14, sums: 20, with_tools: 16, tool_lesson: 10, under_order: 12, styled: 10, one_word: 12, one_word_lesson: 24}
+# What is learnt last of all is to copy names and codes into calls.
+TOOL_LESSONS = {plain: 12, sums: 14, with_tools: 24, tool_lesson: 30, under_order: 10, styled: 6, one_word: 6, one_word_lesson: 10}
+
+
+def chat(draw, kinds=EVERYTHING):
     """Any chat."""
-    makers = [plain, sums, with_tools, under_order, styled, one_word]
-    return draw.random.choices(makers, mixture)[0](draw)
+    return draw.random.choices(list(kinds), list(kinds.values()))[0](draw)

@@ -24,13 +24,22 @@ def tool(text):
 
 
 @dataclass
+class Exchange:
+    """What is said once and answered, before an episode's last question."""
+
+    turns: list
+    # The reply where replies are one word; none where no word would do.
+    short: str | None = "Noted."
+
+
+@dataclass
 class Episode:
     """Turns that belong together; the last is a reply, and `check` says what must hold of it."""
 
     skill: str
     turns: list
     check: dict
-    # What must already have been said: turns that other episodes may stand behind.
+    # What must already have been said: exchanges that other episodes may stand behind.
     before: list = field(default_factory=list)
     system: str | None = None
     # The thought that the last reply has where thinking is on.

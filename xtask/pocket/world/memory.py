@@ -5,7 +5,7 @@ from typing import Callable
 
 from . import names
 from .asking import indirect
-from .dialogue import Episode, assistant, user
+from .dialogue import Episode, Exchange, assistant, user
 
 DRINKS = "tea coffee milk water cocoa lemonade cider juice".split()
 SEASONS = "spring summer autumn winter".split()
@@ -161,13 +161,23 @@ NOT_TOLD = "You have not told me your {noun}."
 def tell(draw, trait, value):
     """The user says it."""
     text = draw.say(trait.tells, value=value)
-    return [user(text[0].upper() + text[1:]), assistant(NOTED.replace("{noun}", trait.noun).replace("{value}", str(value)))]
+    return Exchange([user(text[0].upper() + text[1:]), assistant(NOTED.replace("{noun}", trait.noun).replace("{value}", str(value)))])
 
 
 def correct(draw, trait, value):
     """The user says it otherwise."""
     reply = CORRECTED.replace("{noun}", trait.noun).replace("{value}", str(value))
-    return [user(draw.say(trait.corrections, value=value)), assistant(reply)]
+    return Exchange([user(draw.say(trait.corrections, value=value)), assistant(reply)])
+
+
+def ask(draw, trait, value):
+    """The user asks for it."""
+    return Exchange([user(draw.say(trait.asks)), assistant(trait.known(value))], one_word(value))
+
+
+def one_word(value):
+    """The value where it is one word."""
+    return str(value) if " " not in str(value) else None
 
 
 def different(draw, trait, old):
@@ -191,15 +201,14 @@ def story(draw):
     asked = draw.any(list(traits.values()))
     for trait in traits.values():
         if draw.chance(0.3):
-            before.append([user(draw.say(trait.asks)), assistant(trait.known(values[trait.noun]))])
+            before.append(ask(draw, trait, values[trait.noun]))
     return question(draw, asked, values[asked.noun], before)
 
 
 def question(draw, trait, value, before):
     """Asks for a trait after what was told of it."""
-    turns = [user(draw.say(trait.asks)), assistant(trait.known(value))]
-    short = str(value) if " " not in str(value) else None
-    return Episode("recall", turns, {"contains": [str(value)]}, before=before, short=short)
+    last = ask(draw, trait, value)
+    return Episode("recall", last.turns, {"contains": [str(value)]}, before=before, short=last.short)
 
 
 def not_told(draw):

@@ -30,10 +30,12 @@ class Tool:
     result: Callable
     # How a request is chosen: of a made-up tool, any is new.
     choose: Callable = Draw.reply
+    # How often its parameters are described: always when the name of one tells nothing.
+    described: float = 0.8
 
     def spec(self, draw):
         """The tool as it is offered. Schemas differ in how much they say."""
-        described = draw.chance(0.8)
+        described = draw.chance(self.described)
         properties = {p.name: self.schema(p, described) for p in self.parameters}
         parameters = {"type": "object", "properties": properties}
         if properties and draw.chance(0.9):
@@ -137,9 +139,9 @@ EVERYDAY = [
     (["send_message", "text_message", "message"], "Sends a message to a person", [lambda name="to": PERSON(name), TEXT],
      ["tell {0} to {1}", "send {0} a message to {1}", "[text|message] {0} to {1}", "write to {0} to {1}", "[message|text] {0}: {1}", "[send|write] a message to {0} saying {1}", "let {0} know: {1}", "ask {0} to {1}", "[send|write] {0} a message saying {1}", "[send|write] a message to {0}: {1}", "[a |]message to {0}: {1}", "[say|write] to {0}: {1}", "I want to [tell|ask] {0} to {1}"], DONE),
     (["call_person", "phone", "make_call", "dial"], "Calls a person by phone", [PERSON],
-     ["[call|phone|dial|ring] {0}[ now|]", "make a [phone |]call to {0}", "I [want|need|have] to [talk|speak] to {0} on the phone", "start a [phone |]call with {0}", "get [me |]{0} on the phone", "put me through to {0}", "I [need|want|have] to [call|phone|ring] {0}", "[a |]phone call with {0}", "let me [call|talk to] {0} on the phone", "[ring|call] {0} up[ now|]"], DONE),
+     ["[call|phone|dial|ring] {0}[ now|]", "make a [phone |]call to {0}", "I [want|need|have] to [talk|speak] to {0} on the phone", "start a [phone |]call with {0}", "get [me |]{0} on the phone", "put me through to {0}", "I [need|want|have] to [call|phone|ring] {0}", "[a |]phone call with {0}", "let me [call|talk to] {0} on the phone", "[ring|call|phone] {0} up[ now| again| for me|]"], DONE),
     (["translate", "translate_text", "translator"], "Translates a text", [lambda name="text": Parameter(name, "string", "the text", phrase), LANGUAGE],
-     ["translate {0} [into|to] {1}", "how do [you|I|they] say {0} in {1}", "what [is|does one say for] {0} in {1}", "say {0} in {1}", "I need {0} in {1}", "what is the {1} [word|translation] [for|of] {0}", "[put|turn] {0} into {1}", "translate {0} for me [to|into] {1}", "translate from English [to|into] {1}: {0}", "what [does|will] {0} become in {1}[ then|]", "{0} in {1}", "give me the {1} [word|translation] for {0}", "translate to {1}: {0}"],
+     ["translate {0} [into|to] {1}", "how do [you|I|they] say {0} in {1}", "what [is|does one say for] {0} in {1}", "say {0} in {1}", "I need {0} in {1}", "what is the {1} [word|translation] [for|of] {0}", "[put|turn] {0} into {1}", "translate {0} for me [to|into] {1}", "translate from English [to|into] {1}: {0}", "what [does|will|would|did|may] {0} become in {1}[ then| now|]", "what do {0} become in {1}[ then| now|]", "{0} in {1}", "give me the {1} [word|translation] for {0}", "translate to {1}: {0}"],
      lambda draw: {"translation": names.invented(draw, 2)}),
     (["play_music", "play", "play_song", "start_music"], "Plays a song", [lambda name="title": Parameter(name, "string", "the title", phrase)],
      ["play [the song |me |]{0}", "I [want|would like] to hear [the song |]{0}", "put on [the song |]{0}", "[start|turn on] [the song |]{0}", "let me hear [the song |]{0}", "play [some music|a song|the music]: {0}", "put [the song |]{0} on", "can I hear [the song |]{0}", "turn [the song |]{0} on", "music: {0}"], DONE),
@@ -231,14 +233,15 @@ def made_up(draw):
     if draw.chance(0.15):
         noun = f"{draw.one(names.NOUNS)} {noun}"
     places = draw.random.sample(PLACES, draw.any([0, 1, 1, 1, 2, 2]))
-    parameters = [place[2](draw.any(place[1]) if draw.chance(0.8) else names.invented(draw, 1)) for place in places]
+    telling = draw.chance(0.7)
+    parameters = [place[2](draw.any(place[1]) if telling or draw.chance(0.5) else names.invented(draw, 1)) for place in places]
     slots = [place[0].replace("{}", "{" + p.name + "}") for place, p in zip(places, parameters)]
     if len({p.name for p in parameters}) < len(parameters):
         return made_up(draw)
     object_ = noun.replace(" ", "_")
     name = f"{draw.any(verbs)}_{object_}" if draw.chance(0.6) else f"{object_}_{draw.any(verbs)}"
     requests = [" ".join([verb, f"the {noun}", *order]) for verb in said for order in (slots, slots[::-1])]
-    return Tool(name, f"{describes} the {noun}", parameters, requests, result_of(draw, noun))
+    return Tool(name, f"{describes} the {noun}", parameters, requests, result_of(draw, noun), described=0.8 if telling else 1.0)
 
 
 def result_of(draw, noun):
