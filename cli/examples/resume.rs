@@ -26,6 +26,10 @@ const COMPARED: usize = 16;
 const SENTENCE: &str = "Every morning the ferry crosses the bay with letters, bread and whoever has business in town, \
                         and in the evening it brings back what was not sold and those who are tired.";
 
+/// As long, and with nothing in common that was computed already.
+const OTHER: &str = "Whoever has business in town crosses the bay with letters and bread on the ferry, every morning, \
+                     and in the evening those who are tired are brought back with what was not sold.";
+
 fn main() -> Result<()> {
     let asked = std::env::args().nth(2).and_then(|tokens| tokens.parse().ok());
     pollster::block_on(measure(asked.unwrap_or(TOKENS)))
@@ -43,8 +47,10 @@ async fn measure(tokens: usize) -> Result<()> {
     let cold = round()?;
     let (computed, _) = answer(&cold, &path, Instant::now()).await?;
     report("to the first token, computing the prompt", computed);
-    let (next, alone) = (first_token(&cold, &path).await?, first_token(&round()?, &[]).await?);
-    report("to the first token of the next question, with all before it held", next);
+    let grown = first_token(&cold, &path, SENTENCE).await?;
+    report("to the first token of the next question, with all before it held, in a cache that grows", grown);
+    let (next, alone) = (first_token(&cold, &path, OTHER).await?, first_token(&round()?, &[], OTHER).await?);
+    report("to the first token of another question, in a cache with room", next);
     report("to the first token of that question alone", alone);
     println!("{:>9.2} times as long", next.as_secs_f64() / alone.as_secs_f64());
     drop(cold);
@@ -105,9 +111,9 @@ fn conversation(round: &Round, tokens: usize) -> Result<Vec<Message>> {
 }
 
 /// Asks something else, and says how long the first token took.
-async fn first_token(round: &Round, path: &[Message]) -> Result<Duration> {
+async fn first_token(round: &Round, path: &[Message], question: &str) -> Result<Duration> {
     let started = Instant::now();
-    let path = path.iter().cloned().chain([Message::user(SENTENCE)]).collect();
+    let path = path.iter().cloned().chain([Message::user(question)]).collect();
     let one = SamplingOptions { max_tokens: Some(1), ..SamplingOptions::default() };
     round.reply(Request::new(Preface::default(), path).sampling(one)).await?.finish().await?;
     Ok(started.elapsed())

@@ -70,11 +70,11 @@ def agreement(reference, other):
 def main():
     """Prints the share of tokens and dialogues in which each export agrees with PyTorch."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, required=True, help="the run")
+    checkpoint.offer(parser)
     parser.add_argument("--out", type=Path, required=True, help="the exports, with evaluation.jsonl in int8")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    model = checkpoint.averaged(given.folder / "checkpoint.pt")
+    model = checkpoint.chosen(given)
     tokenizer = Tokenizer.from_file(str(given.folder / "model" / "tokenizer.json"))
     exports = {name: Exported(given.out / name, model.shape) for name in ("fp32", "int8")}
     counted = {name: np.zeros(3, int) for name in exports}

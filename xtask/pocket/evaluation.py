@@ -11,10 +11,10 @@ from pathlib import Path
 from rendering import render
 from world import EVALUATION, Draw, chat
 
-# How many dialogues of each skill there are.
+# How many dialogues of each skill there are. Of 450 calls a share of 97 % is known to 0.8 points, of 1350 to 0.5.
 WANTED = {
-    "tool_call": 300, "two_calls": 150, "tool_result": 150, "no_tool": 150, "recall": 300, "arithmetic": 250, "arithmetic_thinking": 150, "comparison": 80, "comparison_thinking": 40,
-    "facts": 300, "unknown": 100, "system": 300, "extraction": 120, "spelling": 40, "counting": 80, "reversing": 60, "sorting": 60, "smalltalk": 80, "itself": 80, "beyond": 60,
+    "tool_call": 900, "two_calls": 450, "tool_result": 150, "no_tool": 150, "recall": 300, "arithmetic": 250, "arithmetic_thinking": 150, "comparison": 80, "comparison_thinking": 40,
+    "facts": 300, "unknown": 100, "system": 600, "extraction": 120, "spelling": 40, "counting": 80, "reversing": 60, "sorting": 60, "smalltalk": 80, "itself": 80, "beyond": 60,
 }  # fmt: skip
 
 # Of so many, one is compared with the trained model token by token.

@@ -61,9 +61,8 @@ def write_descriptions(folder, shape, tokenizer):
     write_json(folder / "generation_config.json", generation_config())
 
 
-def export(run, out):
-    """Writes the three folders from a run's averaged weights."""
-    model = checkpoint.averaged(run / "checkpoint.pt")
+def export(model, run, out):
+    """Writes the three folders."""
     state = model.state_dict()
     for weights in (Quantised(), Weights()):
         folder = out / weights.suffix
@@ -79,10 +78,10 @@ def export(run, out):
 def main():
     """Exports as the command line says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, required=True, help="the run")
+    checkpoint.offer(parser)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    export(given.folder, given.out)
+    export(checkpoint.chosen(given), given.folder, given.out)
 
 
 if __name__ == "__main__":

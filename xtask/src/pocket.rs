@@ -25,8 +25,7 @@ pub struct Pocket {
 #[derive(Debug, clap::Subcommand)]
 enum Step {
     Train(Train),
-    /// Writes the model as ONNX, and the held-out dialogues beside it; compares it with the trained weights.
-    Export,
+    Export(Export),
     /// Puts the exported model into the crate that embeds it, and what it is measured with into its fixtures.
     Embed,
     Eval(Eval),
@@ -58,6 +57,14 @@ struct Train {
     portion: Option<u64>,
 }
 
+/// Writes the model as ONNX, and the held-out dialogues beside it; compares it with the trained weights.
+#[derive(Debug, clap::Args)]
+struct Export {
+    /// Another checkpoint, of an earlier end of the run, whose weights are averaged with the last ones; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    mean: Vec<PathBuf>,
+}
+
 /// Prints how many held-out dialogues a model gets right, through this workspace's own stack.
 #[derive(Debug, clap::Args)]
 struct Eval {
@@ -76,7 +83,7 @@ impl Pocket {
         let out = root().join(&self.out);
         match &self.step {
             Step::Train(train) => train.run(&folder),
-            Step::Export => export(&folder, &out),
+            Step::Export(export) => export.run(&folder, &out),
             Step::Embed => embed(&out),
             Step::Eval(eval) => eval.run(),
         }
@@ -111,10 +118,20 @@ impl Train {
 const MEMORY_KEPT: [(&str, &str); 3] =
     [("MALLOC_MMAP_MAX_", "0"), ("MALLOC_TRIM_THRESHOLD_", "17179869184"), ("MALLOC_TOP_PAD_", "268435456")];
 
-fn export(folder: &Path, out: &Path) -> Result {
-    command::run(script("export.py")?.arg("--folder").arg(folder).arg("--out").arg(out))?;
-    command::run(script("evaluation.py")?.arg(out.join("int8").join(DIALOGUES)))?;
-    command::run(script("agree.py")?.arg("--folder").arg(folder).arg("--out").arg(out))
+impl Export {
+    fn run(&self, folder: &Path, out: &Path) -> Result {
+        let trained = |name| -> Result<Command> {
+            let mut script = script(name)?;
+            script.arg("--folder").arg(folder).arg("--out").arg(out);
+            for file in &self.mean {
+                script.arg("--mean").arg(root().join(file));
+            }
+            Ok(script)
+        };
+        command::run(&mut trained("export.py")?)?;
+        command::run(script("evaluation.py")?.arg(out.join("int8").join(DIALOGUES)))?;
+        command::run(&mut trained("agree.py")?)
+    }
 }
 
 /// What a model is measured with, which nobody needs to run it.

@@ -79,8 +79,9 @@ def spliced(draw):
     """A word of the beginning of one listed word and the end of another, of this side: it has pieces that listed ones have."""
     def make():
         # Often the whole of a word, which is one token: it is copied here, if nowhere else.
-        first = draw.any(LOWER)
-        word = (first if draw.chance(0.4) else first[: draw.number(2, 5)]) + draw.any(LOWER)[-draw.number(2, 4) :]
+        first, last = draw.any(LOWER), draw.any(LOWER)
+        whole = draw.any(["first", "first", "last", "neither", "neither"])
+        word = (first if whole == "first" else first[: draw.number(2, 5)]) + (last if whole == "last" else last[-draw.number(2, 4) :])
         return make() if len(word) > 12 or word in LISTED else word
     return draw.made(make)
 

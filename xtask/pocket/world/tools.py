@@ -7,7 +7,7 @@ from .dialogue import Episode, assistant, tool, user
 
 OPENERS = ["", "", "", "", "please ", "can you ", "could you ", "I want you to ", "would you "]
 ENDS = ["", ".", ", please", ", please.", " now.", "!", " for me."]
-QUESTION_WORDS = ("what", "how", "is", "do", "which", "where", "does")
+QUESTION_WORDS = ("what", "what's", "how", "is", "do", "which", "where", "does", "did", "will", "would", "may", "can")
 # A request that begins so is a statement; "please" does not go before it.
 STATEMENT_WORDS = set("i we at on a the it any note: note shopping alarm weather table message definition price directions light".split())
 NO_TOOL = "I have no tool for that."
