@@ -118,6 +118,15 @@ impl Patching {
         fitted(size, self.unit(), (self.least, self.most))
     }
 
+    /// The same under a cap, which holds for small pictures too: growing to the least rounds up, and may step over it.
+    fn size_under(&self, size: Size, cap: Option<usize>) -> Result<Size> {
+        let capped = self.capped(cap);
+        let near = capped.size(size)?;
+        let too_large =
+            size.pixels() < near.pixels() && near.pixels() > capped.most && capped.most < self.most;
+        Ok(if too_large { fitting::within(size, self.unit(), capped.most) } else { near })
+    }
+
     /// How the positions of a picture of this size lie.
     pub(crate) fn grid(&self, size: Size, time: usize, time_step: f64) -> MediaGrid {
         let unit = self.unit();
@@ -179,7 +188,7 @@ pub(super) fn look(model: &Description<'_>, options: &MediaOptions, generation: 
 
 impl Rules for Qwen {
     fn plan(&self, size: Size) -> Result<ImagePlan> {
-        let (wanted, taken) = (self.patching.size(size)?, self.patching.capped(self.cap).size(size)?);
+        let (wanted, taken) = (self.patching.size(size)?, self.patching.size_under(size, self.cap)?);
         let mut plan = ImagePlan::of(ImageView::stretched(size.whole(), taken));
         plan.uncapped = (wanted != taken).then_some(wanted.pixels());
         Ok(plan)
