@@ -89,8 +89,8 @@ impl SnapshotOrigin {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
     head: Head,
-    /// Where the state begins and how long it is.
-    state: (usize, usize),
+    /// Where the state begins, which goes on up to the checksum.
+    state: usize,
     bytes: Vec<u8>,
 }
 
@@ -134,19 +134,18 @@ impl Snapshot {
 
     pub(crate) fn of(origin: SnapshotOrigin, beginning: Beginning, session: &dyn Session) -> Result<Self> {
         let encoded = encode(&beginning);
-        let start = UNITS + encoded.len();
+        let state = UNITS + encoded.len();
         let mut bytes = vec![0; UNITS];
         bytes.extend_from_slice(&encoded);
         session.snapshot(beginning.units.len(), &mut bytes)?;
-        let length = bytes.len() - start;
         let key = origin.key(&encoded);
-        let header = Header { units: encoded.len() as u64, state: length as u64, origin, key };
+        let header = Header { units: encoded.len() as u64, state: (bytes.len() - state) as u64, origin, key };
         bytes.splice(..UNITS, header.bytes());
         let checksum = checksum(&bytes);
         // Growing by as much again would take the memory of another session.
         bytes.reserve_exact(DIGEST);
         bytes.extend_from_slice(checksum.as_bytes());
-        Ok(Self { head: Head { origin, key, beginning }, state: (start, length), bytes })
+        Ok(Self { head: Head { origin, key, beginning }, state, bytes })
     }
 
     /// Reads a snapshot back. It takes as long as hashing its bytes does.
@@ -156,9 +155,9 @@ impl Snapshot {
     /// [`SnapshotRefusal::Damaged`]: whatever the bytes are, reading them is safe.
     pub fn read(bytes: Vec<u8>) -> Result<Self, SnapshotRefusal> {
         let reading = Reading::open(bytes.as_slice(), bytes.len() as u64)?;
-        let (head, start) = (reading.head.clone(), UNITS + encode(&reading.head.beginning).len());
+        let (head, length) = (reading.head.clone(), reading.left as usize);
         reading.finish()?;
-        Ok(Self { head, state: (start, bytes.len() - DIGEST - start), bytes })
+        Ok(Self { head, state: bytes.len() - DIGEST - length, bytes })
     }
 
     /// Says whether what was computed with `origin` can go on from this.
@@ -186,8 +185,7 @@ impl Snapshot {
 
     /// Returns what the session has written.
     pub fn state(&self) -> &[u8] {
-        let (start, length) = self.state;
-        self.bytes.get(start..start + length).unwrap_or_default()
+        self.bytes.get(self.state..self.bytes.len() - DIGEST).unwrap_or_default()
     }
 
     /// Returns the bytes that [`Snapshot::read`] reads.
@@ -241,7 +239,7 @@ impl Header {
     }
 
     /// Makes sure that units and state are as long as they say, where there are `found` bytes in all.
-    fn expect(&self, found: u64) -> Result<(), SnapshotRefusal> {
+    fn check_length(&self, found: u64) -> Result<(), SnapshotRefusal> {
         let rest = (UNITS + DIGEST) as u64;
         let expected = rest.checked_add(self.units).and_then(|length| length.checked_add(self.state));
         let expected = expected.ok_or(SnapshotRefusal::Damaged)?;

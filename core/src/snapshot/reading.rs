@@ -15,7 +15,7 @@ pub(crate) struct Reading<R> {
     pub(crate) head: Head,
     hashed: Hashed<R>,
     /// How many bytes of the state are still to come.
-    left: u64,
+    pub(super) left: u64,
 }
 
 impl Reading<SnapshotSource> {
@@ -31,7 +31,7 @@ impl<R: Read> Reading<R> {
     pub(super) fn open(source: R, length: u64) -> Result<Self, SnapshotRefusal> {
         let mut hashed = Hashed { source, hasher: blake3::Hasher::new() };
         let header = Header::read(&hashed.first(UNITS as u64)?, length)?;
-        header.expect(length)?;
+        header.check_length(length)?;
         let encoded = hashed.first(header.units)?;
         if header.origin.key(&encoded) != header.key {
             return Err(SnapshotRefusal::Damaged);
