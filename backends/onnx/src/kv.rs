@@ -14,6 +14,7 @@ mod batch;
 mod buffers;
 mod concat;
 mod lease;
+mod room;
 mod shared;
 
 pub(crate) use batch::{Share, Token, step};
@@ -91,8 +92,9 @@ impl Cache {
         into.reserve(held * decoder.layout.bytes_per_position());
         match self {
             Self::Shared(cache) => cache.snapshot(held, &decoder.layout.slots, into),
-            Self::Concat(cache) => cache.snapshot(held, &decoder.layout.slots, into),
+            Self::Concat(cache) => cache.snapshot(held, &decoder.layout.slots, into)?,
         }
+        Ok(())
     }
 
     /// Makes a cache of `held` positions that were written down; of either kind, whatever kind wrote them.

@@ -134,7 +134,10 @@ fn room_that_was_asked_for_is_made_once() {
         (0..8).for_each(|_| drop(feed(session.as_mut(), &prompt(), 40)));
     }
     assert_eq!((asked.copied(), asked.bytes()), (0, room * position(&*asked)));
-    assert!(plain.copied() > 0, "the first room has no place for so many");
+    assert_eq!(plain.bytes(), asked.bytes(), "room that is not used costs nothing");
+    if cfg!(debug_assertions) {
+        assert!(plain.copied() > 0, "the first room has no place for so many");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use alloquy_core::{Error, ErrorKind, Result, StateReader, TokenId};
 use ort::session::SessionOutputs;
 
-use super::buffers::{Buffers, Feed, capacity};
+use super::buffers::{AMPLE, Buffers, FIRST_CAPACITY, Feed, Wish};
 use super::lease::Place;
 use super::shared::SharedCache;
 use crate::decoder::{Decoder, row_logits};
@@ -66,8 +66,12 @@ impl<'a> Share<'a> {
 }
 
 impl Batch {
-    pub(super) fn new(decoder: &Decoder, rows: usize, capacity: usize) -> Result<Arc<Self>> {
-        let buffers = Buffers::new(decoder, rows, capacity)?;
+    /// Makes a batch with so many rows, none of which is taken: with ample room, or with what will do where the system does not
+    /// give that.
+    pub(super) fn new(decoder: &Decoder, rows: usize, wish: Wish) -> Result<Arc<Self>> {
+        let with_at_least = |first| Buffers::new(decoder, rows, wish.capacity(decoder.context_length, first));
+        let ample = AMPLE / (decoder.layout.bytes_per_position() * rows).max(1);
+        let buffers = with_at_least(ample.max(FIRST_CAPACITY)).or_else(|_| with_at_least(FIRST_CAPACITY))?;
         Ok(Arc::new(Self(Mutex::new(State { buffers, rows: vec![None; rows] }))))
     }
 
@@ -97,19 +101,18 @@ impl Batch {
         self.lock().buffers.capacity
     }
 
+    /// Returns how many positions of a row were written to, at most.
+    pub(super) fn written(&self) -> usize {
+        self.lock().buffers.written
+    }
+
     pub(super) fn has_one_row(&self) -> bool {
         self.lock().rows.len() == 1
     }
 
     /// Appends the first `held` positions of a row, of one of the cache's tensors.
-    pub(super) fn write(
-        &self,
-        row: usize,
-        slot: (usize, &Slot),
-        held: usize,
-        into: &mut Vec<u8>,
-    ) -> Result<()> {
-        self.lock().buffers.write(row, slot, held, into)
+    pub(super) fn write(&self, row: usize, slot: (usize, &Slot), held: usize, into: &mut Vec<u8>) {
+        self.lock().buffers.write(row, slot, held, into);
     }
 
     /// Takes `held` positions that were written down into a row, of one of the cache's tensors.
@@ -141,8 +144,8 @@ impl Batch {
         let needed = shares.iter().map(|share| share.token.held + 1).max().unwrap_or(0);
         let before = shares.iter().filter(|share| share.token.held > 0).map(|share| share.cache.capacity());
         let least = shares.iter().map(|share| share.cache.least).max().unwrap_or(0);
-        let room = capacity(decoder, needed, before.filter(|&room| room < needed).max().unwrap_or(0), least);
-        Self::new(decoder, shares.len(), room)
+        let before = before.filter(|&room| room < needed).max().unwrap_or(0);
+        Self::new(decoder, shares.len(), Wish { needed, before, least })
     }
 
     /// Says whether the sessions can step here, once those that are not here yet have come: there is room for each, and

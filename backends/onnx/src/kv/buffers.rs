@@ -4,16 +4,22 @@ use alloquy_core::{Result, StateReader};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
 use ort::value::DynTensor;
-use rayon::prelude::*;
 
-use super::{empty_tensor, read_positions, write_positions};
+use super::room::Room;
+use super::{read_positions, write_positions};
 use crate::decoder::Decoder;
 use crate::error;
 use crate::feeds::{Row, feeds};
 use crate::layout::Slot;
 
-/// How many positions a cache has room for at first.
+/// How many positions a cache has room for at least.
 pub(super) const FIRST_CAPACITY: usize = 256;
+
+/// How many bytes of addresses a cache takes, for a conversation that then never has to be copied because it grows. They cost nothing
+/// where there are plenty, and where memory comes when it is written to: on Windows all of it has to be there. Where mistakes are
+/// looked for, caches have to grow.
+pub(super) const AMPLE: usize =
+    if cfg!(all(unix, target_pointer_width = "64", not(debug_assertions))) { 2 << 30 } else { 0 };
 
 /// What a graph is run on.
 pub(super) struct Feed<'a> {
@@ -27,33 +33,46 @@ pub(super) struct Feed<'a> {
 /// Tensors with room for so many positions in each of so many rows.
 #[derive(Debug)]
 pub(super) struct Buffers {
-    tensors: Vec<DynTensor>,
+    /// Holds on to every tensor as past and as present, and to the logits while steps follow each other. Before the room: it
+    /// goes first.
+    binding: IoBinding,
+    room: Room,
     rows: usize,
     pub(super) capacity: usize,
+    /// How many positions of a row were written to, at most: so much of the room there is memory for.
+    pub(super) written: usize,
     /// Where the logits of a step go, the token of each row.
     logits: DynTensor,
-    /// Holds on to every tensor as past and as present, and to the logits while steps follow each other.
-    binding: IoBinding,
     /// Whether the last run was a step.
     stepped: bool,
 }
 
-/// How much room `needed` positions get, where there was room for `before`.
-///
-/// Doubling makes the copies of a growing cache cost no more than the cache itself.
-pub(super) fn capacity(decoder: &Decoder, needed: usize, before: usize, least: usize) -> usize {
-    let wanted = needed.max(before * 2).max(FIRST_CAPACITY).min(decoder.context_length);
-    wanted.max(needed).max(least)
+/// For how many positions there has to be room in each row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wish {
+    pub(super) needed: usize,
+    /// For how many there was, where it no longer suffices.
+    pub(super) before: usize,
+    /// For how many the graph or somebody who knows what comes wants it.
+    pub(super) least: usize,
+}
+
+impl Wish {
+    /// Returns how much room there is to be in a context of that length, if it is not to be less than `first`.
+    ///
+    /// Doubling makes the copies of a growing cache cost no more than the cache itself.
+    pub(super) fn capacity(self, context: usize, first: usize) -> usize {
+        let wanted = self.needed.max(self.before * 2).max(first).min(context);
+        wanted.max(self.needed).max(self.least)
+    }
 }
 
 impl Buffers {
     pub(super) fn new(decoder: &Decoder, rows: usize, capacity: usize) -> Result<Self> {
-        // Clearing half a gigabyte is mostly the system's work on fresh pages, which every core can do.
-        let slots = decoder.layout.slots.par_iter();
-        let mut tensors = slots.map(|slot| empty_tensor(slot, rows, capacity)).collect::<Result<Vec<_>>>()?;
+        let mut room = Room::new(&decoder.layout.slots, rows, capacity)?;
         let mut bind = || -> ort::Result<IoBinding> {
             let mut binding = decoder.lock().create_binding()?;
-            for (slot, tensor) in decoder.layout.slots.iter().zip(&mut tensors) {
+            for (slot, tensor) in decoder.layout.slots.iter().zip(room.tensors()) {
                 binding.bind_input(&slot.past, tensor)?;
                 binding.bind_output(&slot.present, tensor)?;
             }
@@ -64,22 +83,14 @@ impl Buffers {
         };
         let binding = bind().map_err(error::runtime("bind a cache"))?;
         let logits = step_logits(decoder, rows).map_err(error::runtime("make room for logits"))?;
-        Ok(Self { tensors, rows, capacity, logits, binding, stepped: false })
+        Ok(Self { binding, room, rows, capacity, written: 0, logits, stepped: false })
     }
 
     /// Appends the first `held` positions of a row in one of the tensors.
-    pub(super) fn write(
-        &self,
-        row: usize,
-        (number, slot): (usize, &Slot),
-        held: usize,
-        into: &mut Vec<u8>,
-    ) -> Result<()> {
-        let Some(tensor) = self.tensors.get(number) else { return Ok(()) };
-        let bytes = slot.element.bytes(tensor).map_err(error::runtime("read a cache"))?;
+    pub(super) fn write(&self, row: usize, (number, slot): (usize, &Slot), held: usize, into: &mut Vec<u8>) {
+        let bytes = self.room.bytes(number);
         let size = (bytes.len() / self.rows.max(1)).max(1);
         write_positions(slot, held, bytes.chunks_exact(size).nth(row).unwrap_or_default(), into);
-        Ok(())
     }
 
     /// Takes `held` positions that were written down into a row of one of the tensors.
@@ -90,9 +101,10 @@ impl Buffers {
         held: usize,
         from: &mut StateReader<'_>,
     ) -> Result<()> {
-        let rows = self.rows;
-        let Some(tensor) = self.tensors.get_mut(number) else { return Ok(()) };
-        read_positions(slot, held, from, row_of(tensor, slot, (row, rows))?)
+        self.written = self.written.max(held);
+        let bytes = self.room.bytes_mut(number);
+        let size = (bytes.len() / self.rows.max(1)).max(1);
+        read_positions(slot, held, from, bytes.chunks_exact_mut(size).nth(row).unwrap_or_default())
     }
 
     /// Runs the graph; `read` takes what it wants of the outputs.
@@ -106,6 +118,8 @@ impl Buffers {
             self.binding.bind_input(name, &value)?;
         }
         self.bind_logits(decoder, feed)?;
+        let ends = feed.rows.iter().map(|row| row.held + row.tokens.len());
+        self.written = ends.fold(self.written, usize::max);
         let mut session = decoder.lock();
         let outputs = decoder.counted(|| match feed.options {
             Some(options) => session.run_binding_with_options(&self.binding, options),
@@ -130,15 +144,26 @@ impl Buffers {
     }
 }
 
-/// The bytes of one of so many rows of a tensor.
-fn row_of<'a>(tensor: &'a mut DynTensor, slot: &Slot, (row, rows): (usize, usize)) -> Result<&'a mut [u8]> {
-    let bytes = slot.element.bytes_mut(tensor).map_err(error::runtime("fill a cache"))?;
-    let size = (bytes.len() / rows.max(1)).max(1);
-    Ok(bytes.chunks_exact_mut(size).nth(row).unwrap_or_default())
-}
-
 /// Makes a tensor for the logits of one token in each row.
 fn step_logits(decoder: &Decoder, rows: usize) -> ort::Result<DynTensor> {
     let shape = [rows as i64, 1, decoder.layout.vocabulary as i64];
     DynTensor::new(&Allocator::default(), decoder.layout.logits_element.kind(), shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_doubles_and_ends_with_the_context() {
+        let wish = |needed, before| Wish { needed, before, least: 0 };
+        assert_eq!(wish(40, 0).capacity(2048, FIRST_CAPACITY), 256);
+        assert_eq!(wish(257, 256).capacity(2048, FIRST_CAPACITY), 512);
+        assert_eq!(wish(900, 256).capacity(2048, FIRST_CAPACITY), 900);
+        assert_eq!(wish(1100, 1024).capacity(2048, 9000), 2048);
+        assert_eq!(wish(40, 0).capacity(40_960, 9000), 9000);
+        assert_eq!(Wish { least: 4096, ..wish(40, 0) }.capacity(2048, FIRST_CAPACITY), 4096);
+        // What does not fit is refused before, by who knows why.
+        assert_eq!(wish(3000, 2048).capacity(2048, FIRST_CAPACITY), 3000);
+    }
 }

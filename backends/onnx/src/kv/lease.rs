@@ -71,14 +71,19 @@ impl Lease {
         Arc::strong_count(&self.taken)
     }
 
+    /// Returns how many positions of its row were written to, at most.
+    pub(super) fn written(&self) -> usize {
+        self.taken.place.batch.written()
+    }
+
     pub(super) fn capacity(&self) -> usize {
         self.taken.place.batch.capacity()
     }
 
     /// Writes down the first `held` positions.
-    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) {
         let Place { batch, row } = &self.taken.place;
-        slots.iter().enumerate().try_for_each(|slot| batch.write(*row, slot, held, into))
+        slots.iter().enumerate().for_each(|slot| batch.write(*row, slot, held, into));
     }
 
     /// Takes in `held` positions that were written down.
@@ -94,7 +99,7 @@ impl Lease {
         let mut bytes = Vec::new();
         for slot in slots.iter().enumerate() {
             bytes.clear();
-            from.batch.write(from.row, slot, held, &mut bytes)?;
+            from.batch.write(from.row, slot, held, &mut bytes);
             to.batch.read(to.row, slot, held, &mut StateReader::new(&mut bytes.as_slice()))?;
         }
         Ok(())

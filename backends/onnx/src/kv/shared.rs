@@ -11,7 +11,7 @@ use ort::session::SessionOutputs;
 
 use super::Run;
 use super::batch::Batch;
-use super::buffers::{FIRST_CAPACITY, Feed, capacity};
+use super::buffers::{FIRST_CAPACITY, Feed, Wish};
 use super::lease::{Lease, Place};
 use crate::decoder::{Decoder, last_rows};
 use crate::layout::Slot;
@@ -47,8 +47,10 @@ impl SharedCache {
         Self { lease: lease.map(|lease| lease.reading(held)), ..Self::new(self.least) }
     }
 
-    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) -> Result<()> {
-        self.lease.as_ref().map_or(Ok(()), |lease| lease.snapshot(held, slots, into))
+    pub(super) fn snapshot(&self, held: usize, slots: &[Slot], into: &mut Vec<u8>) {
+        if let Some(lease) = &self.lease {
+            lease.snapshot(held, slots, into);
+        }
     }
 
     /// Takes in positions that were written down.
@@ -59,8 +61,8 @@ impl SharedCache {
         state: &mut StateReader<'_>,
     ) -> Result<Self> {
         // With room for what is asked next, or the first thing to do would be to copy it all again.
-        let wanted = (held + FIRST_CAPACITY).min(decoder.context_length).max(held);
-        let batch = Batch::new(decoder, 1, capacity(decoder, wanted, 0, self.least))?;
+        let needed = (held + FIRST_CAPACITY).min(decoder.context_length).max(held);
+        let batch = Batch::new(decoder, 1, Wish { needed, before: 0, least: self.least })?;
         let lease = Lease::take(&batch, held)?;
         lease.restore(held, &decoder.layout.slots, state)?;
         self.lease = Some(lease);
@@ -81,7 +83,7 @@ impl SharedCache {
             Some(place) => place.batch.capacity(),
             None => held,
         };
-        let batch = Batch::new(decoder, 1, capacity(decoder, needed, before, self.least))?;
+        let batch = Batch::new(decoder, 1, Wish { needed, before, least: self.least })?;
         self.move_into(decoder, &batch, held)?;
         Ok(batch)
     }
@@ -103,8 +105,8 @@ impl SharedCache {
 
     /// Returns its part of the memory of its row, which all that hold on to it share.
     pub(super) fn bytes(&self, decoder: &Decoder) -> usize {
-        let row = self.capacity() * decoder.layout.bytes_per_position();
-        row / self.lease.as_ref().map_or(1, Lease::holders)
+        let share = |lease: &Lease| lease.written() * decoder.layout.bytes_per_position() / lease.holders();
+        self.lease.as_ref().map_or(0, share)
     }
 
     pub(super) fn copied(&self) -> usize {
