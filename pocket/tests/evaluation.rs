@@ -12,6 +12,8 @@ mod score;
 mod verdict;
 
 use std::collections::HashMap;
+use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,6 +34,9 @@ const PART: usize = 30;
 /// The share of a part that must be right: it is there to find a broken model, not a weak one.
 const FLOOR: f64 = 85.0;
 
+/// The share of greedy tokens that must be as trained.
+const ALIKE: f64 = 99.0;
+
 /// The model to measure, and the folder of its dialogues.
 struct Measured {
     round: Round,
@@ -45,6 +50,13 @@ impl Measured {
             None => (OnnxEngine::of_files(alloquy_pocket::files()), fixtures()),
         };
         Self { round: round(builder.threads(1).load().unwrap()), folder }
+    }
+
+    /// The embedded model with the weights that it was trained to, in 32 bits.
+    fn in_32_bits() -> Self {
+        let weights = fs::read(fixtures().join("fp32/model.onnx")).unwrap();
+        let files = alloquy_pocket::files().file("model.onnx", weights);
+        Self { round: round(OnnxEngine::of_files(files).threads(1).load().unwrap()), folder: fixtures() }
     }
 
     fn dialogues(&self) -> Vec<Dialogue> {
@@ -66,6 +78,21 @@ impl Measured {
         (reply, started.elapsed().as_secs_f64())
     }
 
+    /// How far it says what the trained model said, in one dialogue of so many.
+    fn agreement(&self, part: usize) -> Agreement {
+        let goldens = self.goldens();
+        let mut agreement = Agreement::default();
+        for dialogue in self.dialogues().iter().step_by(part) {
+            let Some(golden) = goldens.get(&dialogue.id) else { continue };
+            let reply = self.answer(dialogue.free_request()).0;
+            let stop = self.round.model().stop_tokens.first().filter(|_| well_formed(&reply));
+            let said: Vec<_> = reply.tokens.iter().chain(stop).collect();
+            let same = golden.iter().zip(said).take_while(|(golden, said)| golden == said).count();
+            agreement.add(same, golden);
+        }
+        agreement
+    }
+
     /// How many replies are right when dialogues are asked in a way.
     fn scores<'a>(
         &self,
@@ -78,6 +105,38 @@ impl Measured {
             scores.add(dialogue, &reply, seconds);
         }
         scores
+    }
+}
+
+/// The tokens of the trained model, the ending one too, that come before another one goes its own way.
+#[derive(Default)]
+struct Agreement {
+    same: usize,
+    all: usize,
+    whole: usize,
+    dialogues: usize,
+}
+
+impl Agreement {
+    fn add(&mut self, same: usize, golden: &[TokenId]) {
+        (self.same, self.all) = (self.same + same, self.all + golden.len());
+        self.whole += usize::from(same == golden.len());
+        self.dialogues += 1;
+    }
+
+    fn share(&self) -> f64 {
+        100.0 * self.same as f64 / self.all as f64
+    }
+}
+
+impl fmt::Display for Agreement {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { same, all, whole, dialogues } = self;
+        let share = self.share();
+        write!(
+            out,
+            "greedy tokens as trained: {same} of {all} ({share:.2} %), {whole} of {dialogues} dialogues whole"
+        )
     }
 }
 
@@ -135,24 +194,16 @@ fn calls_that_nothing_holds() {
     );
 }
 
-/// Counts the tokens of the trained model, the ending one too, that come before the embedded one goes its own way.
 #[test]
 #[ignore = "minutes: cargo xtask pocket eval"]
 fn agreement_with_the_trained_model() {
-    let measured = Measured::load();
-    let goldens = measured.goldens();
-    let (mut same, mut all, mut whole) = (0, 0, 0);
-    for dialogue in measured.dialogues() {
-        let Some(golden) = goldens.get(&dialogue.id) else { continue };
-        let reply = measured.answer(dialogue.free_request()).0;
-        let stop = measured.round.model().stop_tokens.first().filter(|_| well_formed(&reply));
-        let said: Vec<_> = reply.tokens.iter().chain(stop).collect();
-        let agreed = golden.iter().zip(said).take_while(|(golden, said)| golden == said).count();
-        (same, all, whole) = (same + agreed, all + golden.len(), whole + usize::from(agreed == golden.len()));
+    println!("{}", Measured::load().agreement(1));
+}
+
+#[test]
+fn a_part_of_what_the_trained_model_says() {
+    for measured in [Measured::load(), Measured::in_32_bits()] {
+        let agreement = measured.agreement(PART);
+        assert!(agreement.dialogues > 0 && agreement.share() >= ALIKE, "{agreement}");
     }
-    let share = 100.0 * same as f64 / all as f64;
-    println!(
-        "greedy tokens as trained: {same} of {all} ({share:.2} %), {whole} of {} dialogues whole",
-        goldens.len()
-    );
 }

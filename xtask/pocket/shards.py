@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from rendering import render, spoken
 from world import TRAINING, Draw, chat
-from world.chat import EVERYTHING, LESSONS, TOOL_LESSONS
+from world.chat import EVERYTHING, LESSONS, TOOL_DRILLS, TOOL_LESSONS
 
 CHATS = 2000
 LONGEST = 1280
@@ -15,6 +15,8 @@ LONGEST = 1280
 HARDER_FROM = 289
 # And from this one on, tools do.
 TOOLS_FROM = 384
+# And from this one on, those that are hard to call.
+DRILLS_FROM = 440
 
 
 def encoded(tokenizer, made):
@@ -29,9 +31,8 @@ def encoded(tokenizer, made):
 
 def mixture(number):
     """How often each kind of chat comes up in a portion that is trained on."""
-    if number >= TOOLS_FROM:
-        return TOOL_LESSONS
-    return LESSONS if number >= HARDER_FROM else EVERYTHING
+    mixtures = [(DRILLS_FROM, TOOL_DRILLS), (TOOLS_FROM, TOOL_LESSONS), (HARDER_FROM, LESSONS), (0, EVERYTHING)]
+    return next(kinds for first, kinds in mixtures if number >= first)
 
 
 def shard(vocabulary, number, side=TRAINING, chats=CHATS, kinds=EVERYTHING):

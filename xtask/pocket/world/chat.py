@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from . import arithmetic, beyond, extraction, facts, memory, smalltalk, system, tools, words
+from . import arithmetic, beyond, extraction, facts, memory, smalltalk, system, toolbox, tools, words
 from .dialogue import assistant
 
 NEUTRAL = ["You are a helpful assistant.", "You are a friendly assistant.", "You are the pocket model of Alloquy.", "Help the user.", "You are a chat assistant. Be kind.", "Answer the user's questions.", "You are helpful and honest.", "Be helpful.",
@@ -107,6 +107,12 @@ def tool_lesson(draw):
     return finished(draw, episodes, neutral(draw), offered)
 
 
+def tool_drill(draw):
+    """Many dialogues with the same tools, which are hard to tell apart and to call."""
+    episodes, offered = tools.session(draw, [3, 4, 5, 6], toolbox.drilled_tool)
+    return finished(draw, episodes, neutral(draw), offered)
+
+
 def under_order(draw):
     """A persona or knowledge in the system prompt, with other things on the way."""
     episode = system.episode(draw)
@@ -166,6 +172,8 @@ EVERYTHING = {plain: 25, sums: 20, with_tools: 35, under_order: 11, styled: 9, o
 LESSONS = {plain: 14, sums: 20, with_tools: 16, tool_lesson: 10, under_order: 12, styled: 10, one_word: 12, one_word_lesson: 24}
 # What is learnt last of all is to copy names and codes into calls.
 TOOL_LESSONS = {plain: 12, sums: 14, with_tools: 24, tool_lesson: 30, under_order: 10, styled: 6, one_word: 6, one_word_lesson: 10}
+# And of those, the ones of which nothing but their description says what they are.
+TOOL_DRILLS = {plain: 10, sums: 13, with_tools: 18, tool_lesson: 14, tool_drill: 24, under_order: 9, styled: 5, one_word: 5, one_word_lesson: 12}
 
 
 def chat(draw, kinds=EVERYTHING):

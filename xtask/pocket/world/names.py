@@ -86,6 +86,11 @@ def spliced(draw):
     return draw.made(make)
 
 
+def numbered(draw):
+    """A listed word with a number behind it, of this side: any word, so that each that is one token is copied somewhere."""
+    return draw.made(lambda: f"{draw.any(LOWER)}{draw.any(['', '', '-', '_'])}{draw.number(1, draw.any([9, 99, 999]))}")
+
+
 def invented(draw, syllables=None):
     """A word that is in no list: of sounds, or of pieces of listed words."""
     return spliced(draw) if draw.chance(0.35) else made_up(draw, syllables or draw.number(1, 2))

@@ -57,6 +57,16 @@ class Tool:
         return self.choose(draw, self.requests, **{name: spelled(value) for name, value in arguments.items()})
 
 
+@dataclass
+class Habits:
+    """What made-up tools are like: how their noun is chosen, what they depend on and on how much of it, and how often a parameter's name tells what it is."""
+
+    noun: Callable
+    places: list
+    counts: list
+    telling: float
+
+
 # What descriptions go on with, which changes nothing.
 ENDINGS = ["", "", "", "", "", "", ".", ". Use it when the user asks for it.", " for the user", ". Call it at most once."]
 
@@ -226,18 +236,53 @@ def numbered(requests, parameters):
     return requests
 
 
-def made_up(draw):
+def usual_noun(draw):
+    """What a tool is for: a listed word or an invented one, perhaps with another before it."""
+    noun = draw.one(names.NOUNS if draw.chance(0.6) else names.LOWER) if draw.chance(0.6) else names.invented(draw, 2)
+    return f"{draw.one(names.NOUNS)} {noun}" if draw.chance(0.15) else noun
+
+
+def drilled_noun(draw):
+    """What a tool is for, in words that are seldom copied elsewhere."""
+    noun = drilled_word(draw)
+    return f"{draw.any([names.spliced, names.numbered])(draw)} {noun}" if draw.chance(0.2) else noun
+
+
+def drilled_word(draw):
+    """A word to copy: mostly one that has a whole listed word in it."""
+    return draw.any([names.numbered, names.numbered, names.spliced, names.invented, names.word])(draw)
+
+
+def drilled_phrase(draw):
+    """A few such words; one may come twice."""
+    words = [drilled_word(draw) for _ in range(draw.number(1, 4))]
+    return " ".join([*words, draw.any(words)] if draw.chance(0.1) else words)
+
+
+USUAL = Habits(usual_noun, PLACES, [0, 1, 1, 1, 2, 2], 0.7)
+# Here only the description tells one argument from the other, and every word has to be read.
+DRILLED = Habits(
+    drilled_noun,
+    [
+        *PLACES,
+        ("called {}", ["title", "label", "word", "tag", "topic"], lambda name="word": Parameter(name, "string", "the word", drilled_word)),
+        ("about {}", ["subject", "text", "query", "note"], lambda name="text": Parameter(name, "string", "the text", drilled_phrase)),
+    ],
+    [1, 2, 2, 2],
+    0.35,
+)
+
+
+def made_up(draw, habits=USUAL):
     """A tool that nobody has offered before: a verb, a noun, and what it depends on."""
     verbs, said, describes = draw.any(ACTIONS)
-    noun = draw.one(names.NOUNS if draw.chance(0.6) else names.LOWER) if draw.chance(0.6) else names.invented(draw, 2)
-    if draw.chance(0.15):
-        noun = f"{draw.one(names.NOUNS)} {noun}"
-    places = draw.random.sample(PLACES, draw.any([0, 1, 1, 1, 2, 2]))
-    telling = draw.chance(0.7)
+    noun = habits.noun(draw)
+    places = draw.random.sample(habits.places, draw.any(habits.counts))
+    telling = draw.chance(habits.telling)
     parameters = [place[2](draw.any(place[1]) if telling or draw.chance(0.5) else names.invented(draw, 1)) for place in places]
     slots = [place[0].replace("{}", "{" + p.name + "}") for place, p in zip(places, parameters)]
     if len({p.name for p in parameters}) < len(parameters):
-        return made_up(draw)
+        return made_up(draw, habits)
     object_ = noun.replace(" ", "_")
     name = f"{draw.any(verbs)}_{object_}" if draw.chance(0.6) else f"{object_}_{draw.any(verbs)}"
     requests = [" ".join([verb, f"the {noun}", *order]) for verb in said for order in (slots, slots[::-1])]
@@ -255,11 +300,16 @@ def any_tool(draw):
     return everyday(draw) if draw.chance(0.45) else made_up(draw)
 
 
-def offered(draw, count):
+def drilled_tool(draw):
+    """A tool that is hard to call: most are made up."""
+    return everyday(draw) if draw.chance(0.2) else made_up(draw, DRILLED)
+
+
+def offered(draw, count, make=any_tool):
     """Different tools, which do not do the same."""
     tools = []
     while len(tools) < count:
-        tool = any_tool(draw)
+        tool = make(draw)
         if all(tool.name != other.name and tool.description != other.description for other in tools):
             tools.append(tool)
     return tools

@@ -157,9 +157,9 @@ LAST = [one_call] * 6 + [one_result] * 2 + [two_calls] * 6 + [two_results] + [no
 WHOLE = [one_result] * 5 + [two_results] * 3 + [none_needed] + [none_fits] * 3
 
 
-def session(draw, before=(0, 0, 1, 1, 2, 3)):
+def session(draw, before=(0, 0, 1, 1, 2, 3), make=toolbox.any_tool):
     """Dialogues with the same tools, so many before the last, and the tools as they are offered: in some order."""
-    tools = toolbox.offered(draw, draw.any([1, 2, 2, 3, 3, 4]))
+    tools = toolbox.offered(draw, draw.any([1, 2, 2, 3, 3, 4]), make)
     whole = [draw.any(WHOLE)(draw, tools) for _ in range(draw.any(before))]
     episodes = [*whole, draw.any(LAST)(draw, tools)]
     return episodes, [tool.spec(draw) for tool in draw.shuffled(tools)]
