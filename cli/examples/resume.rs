@@ -40,6 +40,11 @@ async fn measure(tokens: usize) -> Result<()> {
     let (owner, id) = (Owner::local(), ConversationId::new());
     let before = round()?;
     let path = write(&before, tokens, |snapshot| snapshots.write(&owner, &id, snapshot).map(drop)).await?;
+    let (next, alone) =
+        (first_token(&before, &path, OTHER).await?, first_token(&round()?, &[], OTHER).await?);
+    report("to the first token of the next question, with all before it held", next);
+    report("to the first token of that question alone", alone);
+    println!("{:>9.2} times as long", next.as_secs_f64() / alone.as_secs_f64());
     // Computed anew, a prompt is cut into other chunks, and rounding alone may choose between two tokens that are as likely.
     let (_, wanted) = answer(&before, &path, Instant::now()).await?;
     drop(before);
@@ -47,12 +52,6 @@ async fn measure(tokens: usize) -> Result<()> {
     let cold = round()?;
     let (computed, _) = answer(&cold, &path, Instant::now()).await?;
     report("to the first token, computing the prompt", computed);
-    let grown = first_token(&cold, &path, SENTENCE).await?;
-    report("to the first token of the next question, with all before it held, in a cache that grows", grown);
-    let (next, alone) = (first_token(&cold, &path, OTHER).await?, first_token(&round()?, &[], OTHER).await?);
-    report("to the first token of another question, in a cache with room", next);
-    report("to the first token of that question alone", alone);
-    println!("{:>9.2} times as long", next.as_secs_f64() / alone.as_secs_f64());
     drop(cold);
 
     let resumed = round()?;

@@ -115,6 +115,22 @@ impl Batch {
         self.lock().buffers.write(row, slot, held, into);
     }
 
+    /// Expects `held` positions in a row at once.
+    pub(super) fn expect(&self, row: usize, slots: &[Slot], held: usize) {
+        self.lock().buffers.expect(row, slots, held);
+    }
+
+    /// Takes `held` positions that were written down into a row.
+    pub(super) fn restore(
+        &self,
+        row: usize,
+        slots: &[Slot],
+        held: usize,
+        from: &mut StateReader<'_>,
+    ) -> Result<()> {
+        self.lock().buffers.restore(row, slots, held, from)
+    }
+
     /// Takes `held` positions that were written down into a row, of one of the cache's tensors.
     pub(super) fn read(
         &self,

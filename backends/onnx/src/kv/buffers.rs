@@ -37,7 +37,6 @@ pub(super) struct Buffers {
     /// goes first.
     binding: IoBinding,
     room: Room,
-    rows: usize,
     pub(super) capacity: usize,
     /// How many positions of a row were written to, at most: so much of the room there is memory for.
     pub(super) written: usize,
@@ -83,14 +82,29 @@ impl Buffers {
         };
         let binding = bind().map_err(error::runtime("bind a cache"))?;
         let logits = step_logits(decoder, rows).map_err(error::runtime("make room for logits"))?;
-        Ok(Self { binding, room, rows, capacity, written: 0, logits, stepped: false })
+        Ok(Self { binding, room, capacity, written: 0, logits, stepped: false })
     }
 
     /// Appends the first `held` positions of a row in one of the tensors.
     pub(super) fn write(&self, row: usize, (number, slot): (usize, &Slot), held: usize, into: &mut Vec<u8>) {
-        let bytes = self.room.bytes(number);
-        let size = (bytes.len() / self.rows.max(1)).max(1);
-        write_positions(slot, held, bytes.chunks_exact(size).nth(row).unwrap_or_default(), into);
+        write_positions(slot, held, self.room.row(row, number), into);
+    }
+
+    /// Expects `held` positions in a row at once.
+    pub(super) fn expect(&self, row: usize, slots: &[Slot], held: usize) {
+        self.room.fetch(slots, row, held);
+    }
+
+    /// Takes `held` positions that were written down into a row.
+    pub(super) fn restore(
+        &mut self,
+        row: usize,
+        slots: &[Slot],
+        held: usize,
+        from: &mut StateReader<'_>,
+    ) -> Result<()> {
+        self.written = self.written.max(held);
+        self.room.fill(slots, row, held, |slot, bytes| read_positions(slot, held, from, bytes))
     }
 
     /// Takes `held` positions that were written down into a row of one of the tensors.
@@ -102,9 +116,7 @@ impl Buffers {
         from: &mut StateReader<'_>,
     ) -> Result<()> {
         self.written = self.written.max(held);
-        let bytes = self.room.bytes_mut(number);
-        let size = (bytes.len() / self.rows.max(1)).max(1);
-        read_positions(slot, held, from, bytes.chunks_exact_mut(size).nth(row).unwrap_or_default())
+        read_positions(slot, held, from, self.room.row_mut(row, number))
     }
 
     /// Runs the graph; `read` takes what it wants of the outputs.

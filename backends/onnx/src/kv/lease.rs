@@ -89,13 +89,14 @@ impl Lease {
     /// Takes in `held` positions that were written down.
     pub(super) fn restore(&self, held: usize, slots: &[Slot], state: &mut StateReader<'_>) -> Result<()> {
         let Place { batch, row } = &self.taken.place;
-        slots.iter().enumerate().try_for_each(|slot| batch.read(*row, slot, held, state))
+        batch.restore(*row, slots, held, state)
     }
 
     /// Copies the first `held` positions into another row: tensor by tensor, so that no two batches are locked at once, and
     /// both rows may be of the same one.
     pub(super) fn copy_to(&self, other: &Self, held: usize, slots: &[Slot]) -> Result<()> {
         let (from, to) = (&self.taken.place, &other.taken.place);
+        to.batch.expect(to.row, slots, held);
         let mut bytes = Vec::new();
         for slot in slots.iter().enumerate() {
             bytes.clear();

@@ -1,8 +1,9 @@
 //! Memory for a cache, as the system gives it. It is zero without being cleared, and a page of it is not there before something is
 //! written to it, so room that is kept for later costs nothing yet.
 
-use std::ops::Range;
-use std::ptr;
+use std::num::NonZero;
+use std::sync::mpsc;
+use std::{ptr, thread};
 
 use alloquy_core::{Error, ErrorKind, Result};
 use memmap2::{MmapMut, MmapOptions};
@@ -13,29 +14,28 @@ use ort::{AsPointer, ortsys};
 use crate::error;
 use crate::layout::Slot;
 
-/// Where tensors begin: kernels want their numbers aligned, pages more than any of them.
-const ALIGNMENT: usize = 4096;
+/// For fewer bytes no thread is started.
+const WORTH_SHARING: usize = 8 << 20;
 
-/// Tensors with room for so many positions in each of so many rows, one behind the other.
+/// Tensors with room for so many positions in each of so many rows, each in memory of its own.
 #[derive(Debug)]
 pub(super) struct Room {
     // Before the memory, so that none of them is there without it.
     tensors: Vec<DynValue>,
-    places: Vec<Range<usize>>,
-    memory: MmapMut,
+    memory: Vec<MmapMut>,
+    rows: usize,
 }
 
 impl Room {
     pub(super) fn new(slots: &[Slot], rows: usize, positions: usize) -> Result<Self> {
-        let places = places(slots, rows * positions);
-        let mut memory = pages(places.last().map_or(0, |last| last.end))?;
-        let tensors = slots.iter().zip(&places).map(|(slot, place)| {
+        let pages = slots.iter().map(|slot| pages(rows * positions * slot.bytes()));
+        let mut memory = pages.collect::<Result<Vec<_>>>()?;
+        let tensors = slots.iter().zip(&mut memory).map(|(slot, bytes)| {
             let shape = [rows as i64, slot.heads as i64, positions as i64, slot.width as i64];
-            let bytes = memory.get_mut(place.clone()).unwrap_or_default();
             over(bytes, slot, &shape).map_err(error::runtime("make room for the cache"))
         });
         let tensors = tensors.collect::<Result<_>>()?;
-        Ok(Self { tensors, places, memory })
+        Ok(Self { tensors, memory, rows })
     }
 
     /// Returns the tensors, in the order of the slots.
@@ -43,27 +43,79 @@ impl Room {
         &mut self.tensors
     }
 
-    /// Returns what is in one of the tensors.
-    pub(super) fn bytes(&self, number: usize) -> &[u8] {
-        let place = self.places.get(number).cloned().unwrap_or_default();
-        self.memory.get(place).unwrap_or_default()
+    /// Returns what is in a row of one of the tensors.
+    pub(super) fn row(&self, row: usize, number: usize) -> &[u8] {
+        let bytes = self.memory.get(number).map(|memory| &**memory).unwrap_or_default();
+        bytes.chunks_exact(row_size(bytes, self.rows)).nth(row).unwrap_or_default()
     }
 
-    /// Returns what is in one of the tensors, to change it.
-    pub(super) fn bytes_mut(&mut self, number: usize) -> &mut [u8] {
-        let place = self.places.get(number).cloned().unwrap_or_default();
-        self.memory.get_mut(place).unwrap_or_default()
+    /// Returns what is in a row of one of the tensors, to change it.
+    pub(super) fn row_mut(&mut self, row: usize, number: usize) -> &mut [u8] {
+        let bytes = self.memory.get_mut(number).map(|memory| &mut **memory).unwrap_or_default();
+        row_of(bytes, row, self.rows)
+    }
+
+    /// Has the system give the memory for the first `held` positions of a row, on every core. Page by page, as they are written to,
+    /// takes it several times as long; it does that all the same where this is not to be had.
+    pub(super) fn fetch(&self, slots: &[Slot], row: usize, held: usize) {
+        if held * slots.iter().map(Slot::bytes).sum::<usize>() < WORTH_SHARING {
+            return;
+        }
+        let tensors: Vec<_> = slots.iter().zip(&self.memory).collect();
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        thread::scope(|scope| {
+            for part in tensors.chunks(tensors.len().div_ceil(cores)) {
+                let fetch =
+                    |(slot, memory): &(&Slot, &MmapMut)| populate(memory, slot, (row, self.rows), held);
+                scope.spawn(move || part.iter().for_each(fetch));
+            }
+        });
+    }
+
+    /// Has a row of each tensor filled with `held` positions, while the system gives the memory for the next.
+    pub(super) fn fill(
+        &mut self,
+        slots: &[Slot],
+        row: usize,
+        held: usize,
+        mut read: impl FnMut(&Slot, &mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let rows = self.rows;
+        let mut tensors = slots.iter().zip(&mut self.memory);
+        thread::scope(|scope| {
+            let (fetched, ready) = mpsc::channel();
+            scope.spawn(move || {
+                tensors.try_for_each(|(slot, memory)| {
+                    populate(memory, slot, (row, rows), held);
+                    fetched.send((slot, memory))
+                })
+            });
+            ready.iter().try_for_each(|(slot, memory)| read(slot, row_of(memory, row, rows)))
+        })
     }
 }
 
-/// Says which bytes each slot has.
-fn places(slots: &[Slot], positions: usize) -> Vec<Range<usize>> {
-    let next = |start: &mut usize, slot: &Slot| {
-        let place = *start..*start + positions * slot.bytes();
-        *start = place.end.next_multiple_of(ALIGNMENT);
-        Some(place)
-    };
-    slots.iter().scan(0, next).collect()
+fn row_size(bytes: &[u8], rows: usize) -> usize {
+    (bytes.len() / rows.max(1)).max(1)
+}
+
+fn row_of(bytes: &mut [u8], row: usize, rows: usize) -> &mut [u8] {
+    let size = row_size(bytes, rows);
+    bytes.chunks_exact_mut(size).nth(row).unwrap_or_default()
+}
+
+/// Has the system give memory for the first `held` positions of a row of a tensor, where it can be asked to.
+fn populate(memory: &MmapMut, slot: &Slot, (row, rows): (usize, usize), held: usize) {
+    let head = memory.len() / (rows * slot.heads).max(1);
+    let used = (held * slot.bytes() / slot.heads.max(1)).min(head);
+    #[cfg(target_os = "linux")]
+    for number in row * slot.heads..(row + 1) * slot.heads {
+        if let Err(error) = memory.advise_range(memmap2::Advice::PopulateWrite, number * head, used) {
+            tracing::trace!(%error, "pages come one by one");
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (row, used);
 }
 
 /// Asks the system for memory. Nobody reads what was not written; where mistakes are looked for, all of it is NaN.
