@@ -56,7 +56,7 @@ impl Room {
     }
 
     /// Has the system give the memory for the first `held` positions of a row, on every core. Page by page, as they are written to,
-    /// takes it several times as long; it does that all the same where this is not to be had.
+    /// takes it half as long again and one core; it does that all the same where this is not to be had.
     pub(super) fn fetch(&self, slots: &[Slot], row: usize, held: usize) {
         if held * slots.iter().map(Slot::bytes).sum::<usize>() < WORTH_SHARING {
             return;
