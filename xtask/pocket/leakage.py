@@ -1,11 +1,11 @@
-"""Counts how many held-out questions training has word for word: `leakage.py evaluation.jsonl [portions]`."""
+"""Counts how many held-out questions training has word for word: `leakage.py evaluation.jsonl [portion...]`."""
 
 import json
 import sys
 from collections import Counter
 from pathlib import Path
 
-from shards import CHATS
+from shards import CHATS, mixture
 from world import Draw, chat
 
 
@@ -15,14 +15,14 @@ def said(messages):
 
 
 def trained_on(portions):
-    """All that users say in the first portions of the corpus."""
-    draws = (Draw(f"shard {number}") for number in range(portions))
-    return {text for draw in draws for _ in range(CHATS) for text in said(chat(draw).messages)}
+    """All that users say in these portions of the corpus."""
+    draws = ((Draw(f"shard {number}"), mixture(number)) for number in portions)
+    return {text for draw, kinds in draws for _ in range(CHATS) for text in said(chat(draw, kinds).messages)}
 
 
-def main(path, portions="12"):
+def main(path, *portions):
     """Prints the counts of each skill, of which there should be next to none."""
-    seen, found, all_ = trained_on(int(portions)), Counter(), Counter()
+    seen, found, all_ = trained_on(map(int, portions or range(12))), Counter(), Counter()
     for line in Path(path).read_text().splitlines():
         dialogue = json.loads(line)
         all_[dialogue["skill"]] += 1

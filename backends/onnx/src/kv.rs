@@ -1,12 +1,9 @@
 //! Caches of keys and values: what a session holds of the tokens it has seen. Knows tokens, not units.
 
 use alloquy_core::{Result, StateReader};
-use ort::memory::Allocator;
 use ort::session::RunOptions;
-use ort::value::DynTensor;
 
 use crate::decoder::Decoder;
-use crate::error;
 use crate::feeds::Row;
 use crate::layout::{CacheKind, Slot};
 
@@ -112,18 +109,6 @@ impl Cache {
             Self::Concat(cache) => Self::Concat(cache.fork()),
         }
     }
-}
-
-/// Makes a tensor for `positions` in each of `rows`. `ort` clears it, and nobody reads what was not written since; where
-/// mistakes are looked for, all of it is NaN.
-fn empty_tensor(slot: &Slot, rows: usize, positions: usize) -> Result<DynTensor> {
-    let shape = [rows as i64, slot.heads as i64, positions as i64, slot.width as i64];
-    let tensor = DynTensor::new(&Allocator::default(), slot.element.kind(), shape);
-    let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;
-    if cfg!(debug_assertions) {
-        slot.element.bytes_mut(&mut tensor).map_err(error::runtime("clear a cache"))?.fill(u8::MAX);
-    }
-    Ok(tensor)
 }
 
 /// Appends the first `held` positions of every head.

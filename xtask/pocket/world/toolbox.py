@@ -264,7 +264,7 @@ USUAL = Habits(usual_noun, PLACES, [0, 1, 1, 1, 2, 2], 0.7)
 DRILLED = Habits(
     drilled_noun,
     [
-        *PLACES,
+        *(place for place in PLACES if place[0] != "called {}"),
         ("called {}", ["title", "label", "word", "tag", "topic"], lambda name="word": Parameter(name, "string", "the word", drilled_word)),
         ("about {}", ["subject", "text", "query", "note"], lambda name="text": Parameter(name, "string", "the text", drilled_phrase)),
     ],

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use alloquy_core::{Error, ErrorKind, Result, StateReader, TokenId};
 use ort::session::SessionOutputs;
 
-use super::buffers::{AMPLE, Buffers, FIRST_CAPACITY, Feed, Wish};
+use super::buffers::{Buffers, Feed, Wish};
 use super::lease::Place;
 use super::shared::SharedCache;
 use crate::decoder::{Decoder, row_logits};
@@ -66,12 +66,9 @@ impl<'a> Share<'a> {
 }
 
 impl Batch {
-    /// Makes a batch with so many rows, none of which is taken: with ample room, or with what will do where the system does not
-    /// give that.
+    /// Makes a batch with so many rows, none of which is taken.
     pub(super) fn new(decoder: &Decoder, rows: usize, wish: Wish) -> Result<Arc<Self>> {
-        let with_at_least = |first| Buffers::new(decoder, rows, wish.capacity(decoder.context_length, first));
-        let ample = AMPLE / (decoder.layout.bytes_per_position() * rows).max(1);
-        let buffers = with_at_least(ample.max(FIRST_CAPACITY)).or_else(|_| with_at_least(FIRST_CAPACITY))?;
+        let buffers = Buffers::new(decoder, rows, wish)?;
         Ok(Arc::new(Self(Mutex::new(State { buffers, rows: vec![None; rows] }))))
     }
 
@@ -115,9 +112,9 @@ impl Batch {
         self.lock().buffers.write(row, slot, held, into);
     }
 
-    /// Expects `held` positions in a row at once.
-    pub(super) fn expect(&self, row: usize, slots: &[Slot], held: usize) {
-        self.lock().buffers.expect(row, slots, held);
+    /// Has memory brought for the first `held` positions of a row, which are about to be written.
+    pub(super) fn fetch(&self, row: usize, slots: &[Slot], held: usize) {
+        self.lock().buffers.fetch(row, slots, held);
     }
 
     /// Takes `held` positions that were written down into a row.

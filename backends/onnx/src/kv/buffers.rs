@@ -1,6 +1,6 @@
 //! Tensors that a graph reads as past and writes as present, with a row for each session in them.
 
-use alloquy_core::{Result, StateReader};
+use alloquy_core::{Error, Result, StateReader};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
 use ort::value::DynTensor;
@@ -18,7 +18,7 @@ pub(super) const FIRST_CAPACITY: usize = 256;
 /// How many bytes of addresses a cache takes, for a conversation that then never has to be copied because it grows. They cost nothing
 /// where there are plenty, and where memory comes when it is written to: on Windows all of it has to be there. Where mistakes are
 /// looked for, caches have to grow.
-pub(super) const AMPLE: usize =
+const AMPLE: usize =
     if cfg!(all(unix, target_pointer_width = "64", not(debug_assertions))) { 2 << 30 } else { 0 };
 
 /// What a graph is run on.
@@ -60,15 +60,15 @@ impl Wish {
     /// Returns how much room there is to be in a context of that length, if it is not to be less than `first`.
     ///
     /// Doubling makes the copies of a growing cache cost no more than the cache itself.
-    pub(super) fn capacity(self, context: usize, first: usize) -> usize {
+    fn capacity(self, context: usize, first: usize) -> usize {
         let wanted = self.needed.max(self.before * 2).max(first).min(context);
         wanted.max(self.needed).max(self.least)
     }
 }
 
 impl Buffers {
-    pub(super) fn new(decoder: &Decoder, rows: usize, capacity: usize) -> Result<Self> {
-        let mut room = Room::new(&decoder.layout.slots, rows, capacity)?;
+    pub(super) fn new(decoder: &Decoder, rows: usize, wish: Wish) -> Result<Self> {
+        let (capacity, mut room) = ample_room(decoder, rows, wish)?;
         let mut bind = || -> ort::Result<IoBinding> {
             let mut binding = decoder.lock().create_binding()?;
             for (slot, tensor) in decoder.layout.slots.iter().zip(room.tensors()) {
@@ -90,8 +90,8 @@ impl Buffers {
         write_positions(slot, held, self.room.row(row, number), into);
     }
 
-    /// Expects `held` positions in a row at once.
-    pub(super) fn expect(&self, row: usize, slots: &[Slot], held: usize) {
+    /// Has memory brought for the first `held` positions of a row, which are about to be written.
+    pub(super) fn fetch(&self, row: usize, slots: &[Slot], held: usize) {
         self.room.fetch(slots, row, held);
     }
 
@@ -154,6 +154,19 @@ impl Buffers {
         self.stepped = steps;
         Ok(())
     }
+}
+
+/// Makes ample room, or as much as will do where the system does not give that; returns for how many positions.
+fn ample_room(decoder: &Decoder, rows: usize, wish: Wish) -> Result<(usize, Room)> {
+    let of_at_least = |first| {
+        let capacity = wish.capacity(decoder.context_length, first);
+        Ok((capacity, Room::new(&decoder.layout.slots, rows, capacity)?))
+    };
+    let ample = AMPLE / (decoder.layout.bytes_per_position() * rows).max(1);
+    of_at_least(ample.max(FIRST_CAPACITY)).or_else(|error: Error| {
+        tracing::debug!(%error, "a cache gets less room, and will be copied when it grows");
+        of_at_least(FIRST_CAPACITY)
+    })
 }
 
 /// Makes a tensor for the logits of one token in each row.

@@ -7,10 +7,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use alloquy_core::{Result, StateReader};
+use ort::memory::Allocator;
 use ort::session::{SessionInputValue, SessionOutputs};
-use ort::value::DynValue;
+use ort::value::{DynTensor, DynValue};
 
-use super::{Run, empty_tensor, read_positions, write_positions};
+use super::{Run, read_positions, write_positions};
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::feeds;
@@ -115,7 +116,9 @@ fn written(slot: &Slot, held: usize, value: &DynValue, into: &mut Vec<u8>) -> Re
 
 /// Makes a tensor of `held` positions that were written down.
 fn filled(slot: &Slot, held: usize, from: &mut StateReader<'_>) -> Result<DynValue> {
-    let mut tensor = empty_tensor(slot, 1, held)?;
+    let shape = [1, slot.heads as i64, held as i64, slot.width as i64];
+    let tensor = DynTensor::new(&Allocator::default(), slot.element.kind(), shape);
+    let mut tensor = tensor.map_err(error::runtime("make room for the cache"))?;
     let bytes = slot.element.bytes_mut(&mut tensor).map_err(error::runtime("fill a cache"))?;
     read_positions(slot, held, from, bytes)?;
     Ok(tensor.into_dyn())

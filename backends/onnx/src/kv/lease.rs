@@ -96,7 +96,7 @@ impl Lease {
     /// both rows may be of the same one.
     pub(super) fn copy_to(&self, other: &Self, held: usize, slots: &[Slot]) -> Result<()> {
         let (from, to) = (&self.taken.place, &other.taken.place);
-        to.batch.expect(to.row, slots, held);
+        to.batch.fetch(to.row, slots, held);
         let mut bytes = Vec::new();
         for slot in slots.iter().enumerate() {
             bytes.clear();

@@ -1,21 +1,18 @@
 //! Memory for a cache, as the system gives it. It is zero without being cleared, and a page of it is not there before something is
 //! written to it, so room that is kept for later costs nothing yet.
 
-use std::num::NonZero;
 use std::sync::mpsc;
-use std::{ptr, thread};
+use std::{io, ptr, thread};
 
 use alloquy_core::{Error, ErrorKind, Result};
 use memmap2::{MmapMut, MmapOptions};
 use ort::memory::{Allocator, MemoryInfo};
 use ort::value::DynValue;
 use ort::{AsPointer, ortsys};
+use rayon::prelude::*;
 
 use crate::error;
 use crate::layout::Slot;
-
-/// For fewer bytes no thread is started.
-const WORTH_SHARING: usize = 8 << 20;
 
 /// Tensors with room for so many positions in each of so many rows, each in memory of its own.
 #[derive(Debug)]
@@ -58,18 +55,8 @@ impl Room {
     /// Has the system give the memory for the first `held` positions of a row, on every core. Page by page, as they are written to,
     /// takes it half as long again and one core; it does that all the same where this is not to be had.
     pub(super) fn fetch(&self, slots: &[Slot], row: usize, held: usize) {
-        if held * slots.iter().map(Slot::bytes).sum::<usize>() < WORTH_SHARING {
-            return;
-        }
-        let tensors: Vec<_> = slots.iter().zip(&self.memory).collect();
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        thread::scope(|scope| {
-            for part in tensors.chunks(tensors.len().div_ceil(cores)) {
-                let fetch =
-                    |(slot, memory): &(&Slot, &MmapMut)| populate(memory, slot, (row, self.rows), held);
-                scope.spawn(move || part.iter().for_each(fetch));
-            }
-        });
+        let tensors = slots.par_iter().zip(&self.memory);
+        tensors.for_each(|(slot, memory)| populate(memory, slot, (row, self.rows), held));
     }
 
     /// Has a row of each tensor filled with `held` positions, while the system gives the memory for the next.
@@ -84,12 +71,14 @@ impl Room {
         let mut tensors = slots.iter().zip(&mut self.memory);
         thread::scope(|scope| {
             let (fetched, ready) = mpsc::channel();
-            scope.spawn(move || {
+            // Not one of rayon's, which may be the one that waits here.
+            let fetching = thread::Builder::new().spawn_scoped(scope, move || {
                 tensors.try_for_each(|(slot, memory)| {
                     populate(memory, slot, (row, rows), held);
                     fetched.send((slot, memory))
                 })
             });
+            fetching.map_err(|source| refused("no thread to bring memory for a cache", source))?;
             ready.iter().try_for_each(|(slot, memory)| read(slot, row_of(memory, row, rows)))
         })
     }
@@ -120,15 +109,18 @@ fn populate(memory: &MmapMut, slot: &Slot, (row, rows): (usize, usize), held: us
 
 /// Asks the system for memory. Nobody reads what was not written; where mistakes are looked for, all of it is NaN.
 fn pages(bytes: usize) -> Result<MmapMut> {
-    let refused = |source| {
-        Error::new(ErrorKind::Backend, format!("no room for a cache of {bytes} bytes")).with_source(source)
-    };
     // Most of it may never be written, so no swap needs to be there for it.
-    let mut memory = MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon().map_err(refused)?;
+    let memory = MmapOptions::new().len(bytes.max(1)).no_reserve_swap().map_anon();
+    let mut memory =
+        memory.map_err(|source| refused(format!("no room for {bytes} bytes of a cache"), source))?;
     if cfg!(debug_assertions) {
         memory.fill(u8::MAX);
     }
     Ok(memory)
+}
+
+fn refused(message: impl Into<String>, source: io::Error) -> Error {
+    Error::new(ErrorKind::Backend, message).with_source(source)
 }
 
 /// Makes a tensor of memory that stays where it is. `ort` has tensors over borrowed memory as well, but copies them when they are
