@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 pub enum LocateError {
     /// None was found and none may be fetched.
     #[error(
-        "no onnx runtime library was found and {reason}; run `{command}`, or set ORT_DYLIB_PATH=/path/to/the/library \
-         (looked at: {})",
+        "no onnx runtime library was found and {reason}; run `{command}` in a checkout of Alloquy, or set \
+         ORT_DYLIB_PATH=/path/to/the/library (looked at: {})",
         .looked_at.join(", ")
     )]
     NotFound {
@@ -28,6 +28,42 @@ pub enum LocateError {
         named_by: &'static str,
         /// The path, made absolute.
         path: PathBuf,
+    },
+    /// Somebody else may change the library, or put another one in its place.
+    #[error(
+        "library {library:?} is not loaded: {path:?} {reason}; run `chmod go-w` on it, or remove it if it is not yours (what \
+         was fetched is fetched again), or name a library that you trust with ORT_DYLIB_PATH"
+    )]
+    Exposed {
+        /// The file or folder that others may change.
+        path: PathBuf,
+        /// Who may change it.
+        reason: String,
+        /// The library in it.
+        library: PathBuf,
+    },
+    /// A library in the cache is not what was installed there.
+    #[error(
+        "{path:?} is not what was installed: {reason}; remove the folder {:?}, and the next start fetches it again",
+        .path.parent().unwrap_or(.path)
+    )]
+    Altered {
+        /// The file.
+        path: PathBuf,
+        /// How it differs.
+        reason: String,
+    },
+    /// A library is shorter than it says of itself.
+    #[error(
+        "{path:?} is not a whole library: it has {bytes} bytes of at least {needed}; copy or install it again"
+    )]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+        /// How long it says that it is.
+        needed: u64,
     },
     /// No wheel is pinned for this machine.
     #[error("no onnx runtime wheel{} is known for {machine:?}, only for {}", for_gpu(*.gpu), .known.join(", "))]

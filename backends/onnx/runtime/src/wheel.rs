@@ -35,10 +35,22 @@ pub struct Wheel {
     pub sha256: &'static str,
     /// Its size in bytes.
     pub bytes: u64,
-    /// The library, a file of the wheel's `onnxruntime/capi`.
-    pub library: &'static str,
+    /// The library.
+    pub library: WheelFile,
     /// What must lie beside the library.
-    pub companions: &'static [&'static str],
+    pub companions: &'static [WheelFile],
+}
+
+/// A file of a wheel's `onnxruntime/capi`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WheelFile {
+    /// Its name.
+    pub name: &'static str,
+    /// SHA-256 of the file, 64 hexadecimal digits, as the wheel's own list of files has it.
+    pub sha256: &'static str,
+    /// Its size in bytes.
+    pub bytes: u64,
 }
 
 impl Wheel {
@@ -69,6 +81,11 @@ impl Wheel {
                 .map(|wheel| format!("{} {}", wheel.os, wheel.arch))
                 .collect(),
         })
+    }
+
+    /// Returns the library and what must lie beside it.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &WheelFile> {
+        std::iter::once(&self.library).chain(self.companions)
     }
 
     /// Returns the name of its folder in the cache, such as `1.31.1` or `1.31.1-cuda`.
@@ -107,7 +124,11 @@ pub static PINNED: &[Wheel] = &[
         platform: "manylinux_2_28_x86_64",
         sha256: "5752bd508126ae7c49894d3b9d2e83f0c3d487319246d04c444b393308d7ad7f",
         bytes: 23_750_000,
-        library: "libonnxruntime.so.1.31.1",
+        library: WheelFile {
+            name: "libonnxruntime.so.1.31.1",
+            sha256: "fc44112fbe06d7d689c57e11d3862031f64711007e4ee020f8eed5185fd2c1d3",
+            bytes: 29_352_200,
+        },
         companions: &[],
     },
     Wheel {
@@ -119,7 +140,11 @@ pub static PINNED: &[Wheel] = &[
         platform: "manylinux_2_28_aarch64",
         sha256: "da05378364c44d4407e463982d2bf8d5e4cfea873283757e48beeb41df97b7f3",
         bytes: 21_410_000,
-        library: "libonnxruntime.so.1.31.1",
+        library: WheelFile {
+            name: "libonnxruntime.so.1.31.1",
+            sha256: "8aa3b76b28c778a2b1dd660d34161adb1d508c9ccd04ff9dc80e26eca5df8467",
+            bytes: 25_265_040,
+        },
         companions: &[],
     },
     Wheel {
@@ -131,7 +156,11 @@ pub static PINNED: &[Wheel] = &[
         platform: "macosx_14_0_arm64",
         sha256: "60b6b69bfe580eab576cacc5d132a0e9cf2a37fcfd18d46dd191042b1d1ed0d7",
         bytes: 20_870_000,
-        library: "libonnxruntime.1.31.1.dylib",
+        library: WheelFile {
+            name: "libonnxruntime.1.31.1.dylib",
+            sha256: "f8b06155feece624e55e49124340eea279da812529ae6fbc46a9f2be9c9cad2e",
+            bytes: 33_037_336,
+        },
         companions: &[],
     },
     Wheel {
@@ -143,7 +172,11 @@ pub static PINNED: &[Wheel] = &[
         platform: "macosx_13_0_x86_64",
         sha256: "87d8b6eaf0fbeb6835a60a4265fde7a3b60157cf1b2764773ac47237b4d48612",
         bytes: 19_150_000,
-        library: "libonnxruntime.1.23.2.dylib",
+        library: WheelFile {
+            name: "libonnxruntime.1.23.2.dylib",
+            sha256: "8330f6d9d53f81d564c88de6520113b25db9537872e70a0fb7942fea202f08b1",
+            bytes: 30_819_512,
+        },
         companions: &[],
     },
     Wheel {
@@ -155,7 +188,11 @@ pub static PINNED: &[Wheel] = &[
         platform: "win_amd64",
         sha256: "c3d91b5de31e2fc82d71bd65b2b22bddee8b49057a3a36338e9a868e0ea90c05",
         bytes: 14_890_000,
-        library: "onnxruntime.dll",
+        library: WheelFile {
+            name: "onnxruntime.dll",
+            sha256: "8482d2ee174e28504f99730fb01d6861575870283de4ed3a897ad39170d9a9b9",
+            bytes: 19_288_888,
+        },
         companions: &[],
     },
     Wheel {
@@ -167,7 +204,11 @@ pub static PINNED: &[Wheel] = &[
         platform: "win_arm64",
         sha256: "93800007a7023b3ab26ad72e6463d0d57d84ead49a2f6341954d91438e046bc0",
         bytes: 14_740_000,
-        library: "onnxruntime.dll",
+        library: WheelFile {
+            name: "onnxruntime.dll",
+            sha256: "f4f7729bf4aa0c78b6ab5253747f3593bb9a28b4c4275a0a9f59f04ea580d61f",
+            bytes: 19_171_640,
+        },
         companions: &[],
     },
     Wheel {
@@ -179,8 +220,23 @@ pub static PINNED: &[Wheel] = &[
         platform: "manylinux_2_28_x86_64",
         sha256: "e26c475fe361b2015f45b4b824bd13f0bb20204e59b62814e6f0acd5f3d491a6",
         bytes: 255_600_000,
-        library: "libonnxruntime.so.1.31.1",
-        companions: &["libonnxruntime_providers_shared.so", "libonnxruntime_providers_cuda.so"],
+        library: WheelFile {
+            name: "libonnxruntime.so.1.31.1",
+            sha256: "5104254339ecadae808da771bd0b63b240f0dbd466514234905e54372435c303",
+            bytes: 29_421_832,
+        },
+        companions: &[
+            WheelFile {
+                name: "libonnxruntime_providers_shared.so",
+                sha256: "086ec1d5388f64153d9c63470d126693db9a182c8ce236d3a1119068471b8a0d",
+                bytes: 14_632,
+            },
+            WheelFile {
+                name: "libonnxruntime_providers_cuda.so",
+                sha256: "d5290158115fa5569a3fe8f1f4037ee9b0e86658a96e52f852bbb7039aa88137",
+                bytes: 284_014_752,
+            },
+        ],
     },
     Wheel {
         os: "linux",
@@ -191,8 +247,23 @@ pub static PINNED: &[Wheel] = &[
         platform: "manylinux_2_34_aarch64",
         sha256: "dc878916611b8a816000ffedacc5f5988f77bb93bf9655ad20144ee3acb08e55",
         bytes: 212_300_000,
-        library: "libonnxruntime.so.1.31.1",
-        companions: &["libonnxruntime_providers_shared.so", "libonnxruntime_providers_cuda.so"],
+        library: WheelFile {
+            name: "libonnxruntime.so.1.31.1",
+            sha256: "25430c15445a74ea480116a0da41533d83e59bceb1a18004c97e4873334afc90",
+            bytes: 25_002_552,
+        },
+        companions: &[
+            WheelFile {
+                name: "libonnxruntime_providers_shared.so",
+                sha256: "1fc9a38c51a15164ae7d126f4e89447e718e47bd0a934eaa1a86bb60a6ec4955",
+                bytes: 198_792,
+            },
+            WheelFile {
+                name: "libonnxruntime_providers_cuda.so",
+                sha256: "c515e5d79bb863595e2892048bc82441ebd23c67f09059f9c7b966e7d7b953f8",
+                bytes: 237_922_800,
+            },
+        ],
     },
     Wheel {
         os: "windows",
@@ -203,8 +274,23 @@ pub static PINNED: &[Wheel] = &[
         platform: "win_amd64",
         sha256: "fd98341ba71c093153f0dcfc53eb69d57f706866fb45e94e5b0cde5d97a50dbf",
         bytes: 168_100_000,
-        library: "onnxruntime.dll",
-        companions: &["onnxruntime_providers_shared.dll", "onnxruntime_providers_cuda.dll"],
+        library: WheelFile {
+            name: "onnxruntime.dll",
+            sha256: "e07ca50bd2abf864ea5d6f9501d611c99508583d3f75f56348f36e2a67a04d16",
+            bytes: 18_881_336,
+        },
+        companions: &[
+            WheelFile {
+                name: "onnxruntime_providers_shared.dll",
+                sha256: "573c69a95204dc0fa6227b84412f99257305eab1f03493945b7bcb744bc0b3a4",
+                bytes: 21_816,
+            },
+            WheelFile {
+                name: "onnxruntime_providers_cuda.dll",
+                sha256: "b40447663dfedfd13d9a1f243d68e15184d06c81b59aff677d505982b00f7aa1",
+                bytes: 194_397_496,
+            },
+        ],
     },
 ];
 
@@ -219,7 +305,12 @@ mod tests {
                 .iter()
                 .filter(|other| (other.os, other.arch, other.gpu) == (wheel.os, wheel.arch, wheel.gpu));
             assert_eq!(same.count(), 1, "{wheel:?}");
-            assert!(wheel.sha256.len() == 64 && wheel.sha256.bytes().all(|byte| byte.is_ascii_hexdigit()));
+            for digest in wheel.files().map(|file| file.sha256).chain([wheel.sha256]) {
+                assert!(
+                    digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()),
+                    "{wheel:?}"
+                );
+            }
         }
     }
 

@@ -15,9 +15,9 @@ use zip::write::SimpleFileOptions;
 fn wheel_bytes(gpu: Gpu, leave_out: &str) -> Vec<u8> {
     let wheel = Wheel::pinned(gpu).unwrap();
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    let capi = |name: &&str| format!("onnxruntime/capi/{name}");
+    let files = wheel.companions.iter().chain([&wheel.library]).map(|file| file.name);
     let mut names: Vec<_> =
-        wheel.companions.iter().chain([&wheel.library, &"not_wanted.so"]).map(capi).collect();
+        files.chain(["not_wanted.so"]).map(|name| format!("onnxruntime/capi/{name}")).collect();
     names
         .extend(["onnxruntime/LICENSE", "onnxruntime/ThirdPartyNotices.txt", "../outside"].map(String::from));
     for name in names.iter().filter(|name| !name.ends_with(leave_out) || leave_out.is_empty()) {
@@ -25,6 +25,14 @@ fn wheel_bytes(gpu: Gpu, leave_out: &str) -> Vec<u8> {
         writer.write_all(name.as_bytes()).unwrap();
     }
     writer.finish().unwrap().into_inner()
+}
+
+/// A folder that nobody else may change, whatever the umask says: what is in another is not loaded.
+fn private_folder() -> tempfile::TempDir {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir().unwrap()
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -50,7 +58,7 @@ fn files(folder: &Path) -> Vec<String> {
 fn a_wheel_becomes_a_folder_with_library_and_licences() {
     for gpu in [Gpu::None, Gpu::Cuda] {
         let Ok(wheel) = Wheel::pinned(gpu) else { continue };
-        let root = tempfile::tempdir().unwrap();
+        let root = private_folder();
         let bytes = wheel_bytes(gpu, "");
         let locator = Locator::new().cache(root.path()).gpu(gpu);
         let locator = locator.wheel(put(root.path(), &bytes)).digest(digest(&bytes));
@@ -58,9 +66,9 @@ fn a_wheel_becomes_a_folder_with_library_and_licences() {
         let library = locator.locate(|event| events.push(event)).unwrap();
         assert_eq!(library.origin, Origin::Fetched);
         let written = std::fs::read_to_string(&library.path).unwrap();
-        assert_eq!(written, format!("onnxruntime/capi/{}", wheel.library));
-        let mut wanted = vec!["LICENSE", "ThirdPartyNotices.txt", wheel.library];
-        wanted.extend(wheel.companions);
+        assert_eq!(written, format!("onnxruntime/capi/{}", wheel.library.name));
+        let mut wanted = vec!["LICENSE", "ThirdPartyNotices.txt", "installed.txt", wheel.library.name];
+        wanted.extend(wheel.companions.iter().map(|file| file.name));
         wanted.sort_unstable();
         assert_eq!(files(library.path.parent().unwrap()), wanted);
         assert!(matches!((&events[0], events.last()), (Event::Verified, Some(Event::Installed { .. }))));
@@ -70,7 +78,7 @@ fn a_wheel_becomes_a_folder_with_library_and_licences() {
 
 #[test]
 fn a_wrong_digest_is_refused_and_leaves_nothing() {
-    let root = tempfile::tempdir().unwrap();
+    let root = private_folder();
     let locator = Locator::new().cache(root.path()).wheel(put(root.path(), &wheel_bytes(Gpu::None, "")));
     let error = locator.locate(|_| {}).unwrap_err();
     assert!(matches!(error, LocateError::Digest { .. }), "{error}");
@@ -84,7 +92,7 @@ fn a_truncated_or_incomplete_archive_leaves_nothing() {
     let cases =
         [whole[..whole.len() / 2].to_vec(), wheel_bytes(Gpu::None, "ThirdPartyNotices.txt"), Vec::new()];
     for bytes in cases {
-        let root = tempfile::tempdir().unwrap();
+        let root = private_folder();
         let locator = Locator::new().cache(root.path());
         let locator = locator.wheel(put(root.path(), &bytes)).digest(digest(&bytes));
         let error = locator.locate(|_| {}).unwrap_err();
@@ -95,7 +103,7 @@ fn a_truncated_or_incomplete_archive_leaves_nothing() {
 
 #[test]
 fn what_a_killed_process_left_is_no_obstacle() {
-    let root = tempfile::tempdir().unwrap();
+    let root = private_folder();
     let wheel = Wheel::pinned(Gpu::None).unwrap();
     let cache = root.path().join("onnxruntime");
     std::fs::create_dir_all(cache.join(format!(".{}.partial/download", wheel.version))).unwrap();
@@ -121,7 +129,7 @@ fn racer() {
 
 #[test]
 fn processes_that_race_all_succeed_and_one_of_them_installs() {
-    let root = tempfile::tempdir().unwrap();
+    let root = private_folder();
     put(root.path(), &wheel_bytes(Gpu::None, ""));
     let start = |_| {
         let mut racer = Command::new(std::env::current_exe().unwrap());
@@ -148,8 +156,11 @@ fn the_pinned_wheel_is_fetched() {
         eprintln!("skipping: set ALLOQUY_TEST_FETCH=1 to download the pinned wheel");
         return;
     }
-    let root = tempfile::tempdir().unwrap();
+    let root = private_folder();
     let library = Locator::new().cache(root.path()).locate(|event| eprintln!("{event}")).unwrap();
     assert_eq!(library.origin, Origin::Fetched);
-    assert!(std::fs::metadata(library.path).unwrap().len() > 10_000_000);
+    // What programs before installed without a list is compared with what is pinned, so that has to be right.
+    std::fs::remove_file(library.path.parent().unwrap().join("installed.txt")).unwrap();
+    let again = Locator::new().cache(root.path()).locate(|event| panic!("{event}")).unwrap();
+    assert_eq!(again.origin, Origin::Cache);
 }

@@ -74,10 +74,20 @@ fn put(folder: &Path, name: &str) -> PathBuf {
 
 #[test]
 fn the_places_are_searched_in_order() {
-    let root = tempfile::tempdir().unwrap();
+    let mut root = tempfile::Builder::new();
+    // What others may change is not loaded, and a umask may let them.
+    #[cfg(unix)]
+    root.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    let root = root.tempdir().unwrap();
     let root = root.path().canonicalize().unwrap();
     let wheel = Wheel::pinned(alloquy_onnx_runtime::Gpu::None).unwrap();
-    let cached = put(&root.join("cache/onnxruntime").join(wheel.version), wheel.library);
+    let folder = root.join("cache/onnxruntime").join(wheel.version);
+    let cached = put(&folder, wheel.library.name);
+    // The digest of nothing.
+    let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    std::fs::write(folder.join("installed.txt"), format!("{digest} 0 {}\n", wheel.library.name)).unwrap();
+    // In the cache the pinned file counts, whatever lies beside it.
+    put(&folder, LIBRARY);
     assert_eq!(search(&root, "never", &[]), format!("found: Cache {}", cached.display()));
     let library = put(&root.join("lib"), LIBRARY);
     let found = search(&root, "never", &[]);
@@ -111,7 +121,7 @@ fn without_a_library_the_one_command_is_named() {
     let root = tempfile::tempdir().unwrap();
     let offline = search(root.path(), "fetch", &[("ALLOQUY_OFFLINE", Path::new("1"))]);
     let wanted = "error: no onnx runtime library was found and none may be fetched: ALLOQUY_OFFLINE is set; \
-                  run `cargo xtask setup`, or set ORT_DYLIB_PATH=/path/to/the/library (looked at: ORT_DYLIB_PATH, ";
+                  run `cargo xtask setup` in a checkout of Alloquy, or set ORT_DYLIB_PATH=/path/to/the/library (looked at: ORT_DYLIB_PATH, ";
     assert!(offline.starts_with(wanted), "{offline}");
     let never = search(root.path(), "never", &[]);
     assert!(
