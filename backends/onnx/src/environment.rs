@@ -9,6 +9,7 @@ use ort::environment::Environment;
 use ort::logging::LogLevel;
 
 use crate::error;
+use crate::telemetry;
 
 /// Made by the first engine and kept until the process ends: ONNX Runtime can be loaded only once.
 static LOADED: Mutex<Option<Loaded>> = Mutex::new(None);
@@ -62,8 +63,10 @@ fn load(library: &Path) -> Result<Environment> {
             format!("{library:?} cannot be used as onnx runtime, of which at least version 1.23 is needed");
         Error::new(ErrorKind::Backend, message).with_source(source)
     };
+    telemetry::require_off()?;
     // The path is absolute: Windows has an onnxruntime.dll of its own, and it is an old one.
     let builder = ort::init_from(library).map_err(|error| unusable(error::Cause(error.to_string())))?;
+    // On Windows events go to the system's own tracing, which this call ends; elsewhere nothing is left for it to end.
     let builder = builder.with_telemetry(false).with_name("alloquy").with_logger(Arc::new(log));
     let environment = builder.build().map_err(error::runtime("make its environment"))?;
     environment.set_log_level(LogLevel::Warning);

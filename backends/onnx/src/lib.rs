@@ -44,6 +44,7 @@ mod runtime;
 mod session;
 mod source;
 mod summary;
+mod telemetry;
 mod tokenizer;
 
 pub use alloquy_onnx_runtime::{Event, Gpu, Library, LocateError, Locator, Origin, Policy, cache_folder};
