@@ -20,6 +20,7 @@ mod calls;
 mod cancel;
 mod chat;
 mod chat_model;
+mod clock;
 mod constraint;
 mod conversation;
 mod drawing;

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::address::{Address, Position};
 use crate::chat_model::Usage;
+use crate::clock::new_id;
 use crate::media::{Digest, Media};
 use crate::message::Message;
 use crate::tokenizer::TokenId;
@@ -46,10 +47,10 @@ pub(crate) const LABEL: &str = "label";
 pub struct NodeId(Uuid);
 
 impl NodeId {
-    /// Makes a new id, above every id made before in this process.
+    /// Makes a new id, above every id made before in this process. A clock that is before 1970 counts as 1970.
     #[allow(clippy::new_without_default)] // every call gives another value
     pub fn new() -> Self {
-        Self(Uuid::now_v7())
+        Self(new_id())
     }
 
     /// Returns the id of a node that was made elsewhere `milliseconds` after 1970, as the `place`th of its siblings.

@@ -34,7 +34,7 @@ impl Draws {
 
 /// The low half of a random UUID: the process's own randomness, without another dependency.
 fn fresh_seed() -> u64 {
-    uuid::Uuid::now_v7().as_u64_pair().1
+    crate::clock::new_id().as_u64_pair().1
 }
 
 /// Returns e to the power of `x`, which is at most 0, to within 2 units in the last place.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::name::ConversationId;
+use crate::clock;
 use crate::media::Digest;
 use crate::message::Message;
 use crate::preface::Preface;
@@ -43,7 +44,7 @@ pub struct ConversationRecord {
 impl ConversationRecord {
     /// Describes a new conversation, created now.
     pub fn new(id: ConversationId, preface: Preface) -> Self {
-        let created = milliseconds::whole(SystemTime::now());
+        let created = milliseconds::whole(clock::now());
         let sampling = SamplingOptions::default();
         Self { id, created, preface, sampling, head: None, metadata: Map::new(), revision: 0 }
     }
