@@ -2,6 +2,7 @@
 //! Knows messages; not tools, not stores.
 
 use crate::message::{Message, Role, ToolCall, ToolResult};
+use crate::tool::must_be_shallow;
 use crate::{Error, ErrorKind, Result};
 
 /// The calls at the end of a row of messages that nothing has answered yet.
@@ -27,11 +28,14 @@ impl OpenCalls {
     /// answered them.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a result of a call that is not open.
+    /// [`ErrorKind::Invalid`] for a result of a call that is not open, and for one that nests too deep to be kept.
     pub(crate) fn followed_by(&mut self, messages: &[Message]) -> Result<Vec<Message>> {
         let mut row = Vec::with_capacity(messages.len());
         for message in messages {
-            message.tool_results().try_for_each(|result| self.take(result))?;
+            for result in message.tool_results() {
+                must_be_shallow(result)?;
+                self.take(result)?;
+            }
             if message.role != Role::Tool && !self.0.is_empty() {
                 row.push(unanswered(&std::mem::take(&mut self.0)));
             }

@@ -12,10 +12,10 @@ use crate::address::Address;
 use crate::arguments::ProcessorArguments;
 use crate::chat_model::{CacheReport, Request};
 use crate::scoring::Score;
-use crate::store::{ConversationId, ConversationRecord};
+use crate::store::{ConversationId, ConversationRecord, HeadMove};
 use crate::template::Ending;
 use crate::tree::NodeId;
-use crate::turn::{self, HeadMove, Parts, Place, Start, Turn};
+use crate::turn::{self, Parts, Place, Start, Turn};
 
 pub(crate) use annotating::must_be_free;
 pub use ask::Ask;
@@ -116,7 +116,7 @@ impl Chat {
     /// Those of the store, the middleware and the model.
     pub async fn warm(&self) -> Result<Option<CacheReport>> {
         let request = self.request().await?;
-        self.parts.next().warm(request).await
+        self.parts.warm(request).await
     }
 
     /// Returns what the model would be asked at the head, before middleware.
@@ -143,6 +143,6 @@ impl Chat {
     /// Those of the store and the middleware, and as [`ChatModel::score`](crate::ChatModel::score).
     pub async fn score(&self, targets: &[String]) -> Result<Vec<Score>> {
         let request = self.request().await?.ending(Ending::Answer);
-        self.parts.next().score(request, targets).await
+        self.parts.score(request, targets).await
     }
 }

@@ -37,6 +37,7 @@ mod media;
 mod media_processor;
 mod message;
 mod middleware;
+mod panics;
 mod preface;
 mod prices;
 mod processor;
@@ -109,7 +110,8 @@ pub use spending::{Spending, TokenCount};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{
     BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
-    ConversationStoreExt, ConversationSummary, DamagedConversation, MemoryStore, Owner, PartialDeletion,
+    ConversationStoreExt, ConversationSummary, DamagedConversation, HeadMove, MemoryStore, Owner,
+    PartialDeletion,
 };
 pub use stream::{Emit, Run};
 pub use task_group::{Task, TaskGroup};
@@ -118,8 +120,8 @@ pub use timing::ReplyTiming;
 pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 #[cfg(feature = "schemars")]
 pub use tool::TypedTool;
-pub use tool::{Approval, Timer, Tool, ToolSource, Toolbox, Tools, Verdict};
+pub use tool::{Approval, RESULT_DEPTH, Timer, Tool, ToolSource, Toolbox, Tools, Verdict};
 pub use tree::{Node, NodeId, NodeStatus, Tree};
-pub use turn::{HeadMove, PartialReplies, Turn, TurnEnd, TurnEvent, TurnReply};
+pub use turn::{PartialReplies, Turn, TurnEnd, TurnEvent, TurnReply};
 pub use turn_data::TurnData;
 pub use vocabulary::{Vocabulary, VocabularyToken};

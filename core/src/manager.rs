@@ -16,11 +16,11 @@ use crate::query::Query;
 use crate::round::{Round, RoundBuilder};
 use crate::sampling::SamplingOptions;
 use crate::store::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, MemoryStore, Owner,
+    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner,
 };
 use crate::template::PromptTemplate;
 use crate::tool::{Tool, Toolbox};
-use crate::turn::{PartialReplies, Parts, Unfinished};
+use crate::turn::{PartialReplies, Parts};
 use crate::{Error, ErrorKind, Result};
 
 /// How often a model may ask for tools in one turn unless told otherwise.
@@ -157,6 +157,28 @@ impl Manager {
     /// Returns whose conversations these are.
     pub fn owner(&self) -> &Owner {
         &self.parts.owner
+    }
+
+    /// Returns a manager of the conversations of another owner, with the model, the tools and the store of this one: what a
+    /// host makes for each request, at no cost worth counting. What dropped turns have left is waited for by both.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_core::testing::EchoModel;
+    /// use alloquy_core::{Manager, Preface};
+    ///
+    /// # pollster::block_on(async {
+    /// let manager = Manager::over(Arc::new(EchoModel)).build()?;
+    /// let (ann, bob) = (manager.for_owner("ann".parse()?), manager.for_owner("bob".parse()?));
+    /// ann.create(Preface::default()).await?;
+    /// assert_eq!(bob.store().count(bob.owner(), &Default::default()).await?, 0);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn for_owner(&self, owner: Owner) -> Self {
+        Self { parts: Arc::new(Parts { owner, ..(*self.parts).clone() }) }
     }
 
     /// Waits until what dropped turns have left is stored. Every call of a [`Chat`] does so first; a host that drops a
@@ -338,16 +360,17 @@ impl ManagerBuilder {
                 return Err(Error::new(ErrorKind::Invalid, message));
             }
         };
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::default()));
         let parts = Parts {
             model,
             middleware: self.middleware,
             toolbox: self.toolbox,
-            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::default())),
+            store: Arc::new(Guarded(store)),
             owner: self.owner,
             sampling: self.sampling,
             tool_rounds: self.tool_rounds,
             partial_replies: self.partial_replies,
-            unfinished: Unfinished::default(),
+            unfinished: Arc::default(),
         };
         Ok(Manager { parts: Arc::new(parts) })
     }

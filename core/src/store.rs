@@ -1,6 +1,8 @@
 //! Where conversations are kept: append-only nodes, a head moved by compare-and-set, blobs, and questions about them.
 
 mod deletion;
+mod guarded;
+mod head;
 mod memory;
 mod name;
 mod record;
@@ -21,6 +23,8 @@ use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
 pub use deletion::PartialDeletion;
+pub(crate) use guarded::Guarded;
+pub use head::HeadMove;
 pub use memory::MemoryStore;
 pub use name::{ConversationId, Owner};
 pub(crate) use record::milliseconds;
@@ -86,6 +90,39 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
         from: Option<NodeId>,
         to: Option<NodeId>,
     ) -> Result<()>;
+
+    /// Appends nodes as [`append`](Self::append) does and moves the head from `from` to `to`, in one step: what a turn does
+    /// with a reply. `to` is one of the nodes, or was there before; without nodes the head alone moves.
+    ///
+    /// Where another writer has moved the head meanwhile, the nodes are appended all the same and the head stays where it
+    /// is. A head that is at `to` already counts as moved, so that the same call again changes nothing.
+    ///
+    /// **A store that works on a thread of its own takes the call over at the first poll of the future, and ends it whether
+    /// or not anybody polls again.** So a host that drops everything, such as the handler of a request whose client has
+    /// gone, keeps the reply. `laws::store::dropped_turns_are_kept` checks it. The provided method appends, then moves the
+    /// head, and ends where nobody polls it any more: nodes may then be there without the head.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); [`ErrorKind::NotFound`] for a `to` that is not there. Nothing was changed then.
+    async fn append_and_move(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        nodes: &[Node],
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<HeadMove> {
+        if !nodes.is_empty() {
+            self.append(owner, id, nodes).await?;
+        }
+        match self.set_head(owner, id, from, to).await {
+            Ok(()) => Ok(HeadMove::Moved),
+            Err(error) if error.is_conflict() => {
+                Ok(HeadMove::of(self.record(owner, id).await?.head, from, to))
+            }
+            Err(error) => Err(error),
+        }
+    }
 
     /// Replaces the metadata that stood at `revision`, and returns the new revision, which is one higher.
     ///

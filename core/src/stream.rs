@@ -8,12 +8,14 @@ use futures::channel::mpsc;
 use futures::future::BoxFuture;
 use futures::{FutureExt, SinkExt, Stream, StreamExt};
 
+use crate::panics::caught_now;
 use crate::{Error, ErrorKind, Result};
 
 /// A future that emits events while it runs, and ends in a result.
 ///
 /// Polling the stream is what runs it, so it works under any runtime or none. Dropping it drops the work at its
-/// next await point, and nothing else breaks. [`Run::finish`] runs it to the end.
+/// next await point, and nothing else breaks. Work that panics ends in an error that says so. [`Run::finish`] runs it to
+/// the end.
 ///
 /// ```
 /// use alloquy_core::Run;
@@ -88,7 +90,9 @@ impl<E, R> Stream for Run<E, R> {
             return Poll::Ready(Some(event));
         }
         let Some(work) = self.work.as_mut() else { return Poll::Ready(None) };
-        if let Poll::Ready(result) = work.poll_unpin(context) {
+        // A panic is the end of the work like any other: it is dropped, and never polled again.
+        let polled = caught_now(ErrorKind::Backend, "what was being run", || Ok(work.poll_unpin(context)));
+        if let Poll::Ready(result) = polled.unwrap_or_else(|panicked| Poll::Ready(Err(panicked))) {
             self.result = Some(result);
             // Dropping the work drops its sender, so the events end after those still waiting.
             self.work = None;

@@ -1,6 +1,7 @@
 //! Tools: what a model may ask the host to do.
 
 mod approval;
+mod depth;
 mod timer;
 mod toolbox;
 #[cfg(feature = "schemars")]
@@ -17,6 +18,8 @@ use crate::preface::ToolSpec;
 use crate::turn_data::TurnData;
 
 pub use approval::{Approval, Verdict};
+pub use depth::RESULT_DEPTH;
+pub(crate) use depth::must_be_shallow;
 pub use timer::Timer;
 pub use toolbox::{Toolbox, Tools};
 #[cfg(feature = "schemars")]

@@ -8,127 +8,42 @@ use futures::{Stream, StreamExt};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use crate::address::Address;
 use crate::calls::OpenCalls;
 use crate::chat::{Added, Ask};
-use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request, Usage};
+use crate::chat_model::{Degradation, FinishReason, Reply};
 use crate::media::Digest;
-use crate::message::{Message, Role, ToolCall, ToolResult};
-use crate::middleware::{Middleware, Next};
-use crate::preface::Preface;
-use crate::sampling::SamplingOptions;
+use crate::message::{Message, ToolCall, ToolResult};
 use crate::stop::StopSignal;
-use crate::store::{ConversationId, ConversationRecord, ConversationStore, Owner};
+use crate::store::{ConversationId, ConversationRecord, HeadMove};
 use crate::stream::{Emit, Run};
 use crate::task_group::{Task, TaskGroup};
-use crate::tool::{Toolbox, Tools};
-use crate::tree::{FINISH, MODEL, Node, NodeId, NodeStatus, TEMPLATE, USAGE};
+use crate::tool::Tools;
+use crate::tree::{Node, NodeId, NodeStatus};
 use crate::{Error, ErrorKind, Result};
 
+mod asking;
+mod facts;
 mod media;
 mod outcome;
+mod parts;
+mod results;
+mod start;
 mod unfinished;
 
-pub use outcome::{HeadMove, TurnEnd, TurnEvent, TurnReply};
+use facts::facts;
+pub use outcome::{TurnEnd, TurnEvent, TurnReply};
+pub(crate) use parts::Parts;
+use results::{Replaced, too_much_for_the_store};
+use start::open_path;
+pub(crate) use start::{Place, Start};
 use unfinished::Abandoned;
 pub use unfinished::PartialReplies;
 pub(crate) use unfinished::Unfinished;
 
-/// Everything that turns of one manager share.
-#[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) model: Arc<dyn ChatModel>,
-    pub(crate) middleware: Vec<Arc<dyn Middleware>>,
-    pub(crate) toolbox: Toolbox,
-    pub(crate) store: Arc<dyn ConversationStore>,
-    pub(crate) owner: Owner,
-    pub(crate) sampling: SamplingOptions,
-    pub(crate) tool_rounds: usize,
-    pub(crate) partial_replies: PartialReplies,
-    pub(crate) unfinished: Unfinished,
-}
-
-impl Parts {
-    /// Asks for an answer to `path`, offering `tools` beside those of the preface.
-    pub(crate) fn request(&self, tools: &Tools, preface: &Preface, path: &[Node]) -> Request {
-        let mut preface = preface.clone();
-        let offered = preface.tools.len();
-        for spec in tools.specs() {
-            if preface.tools.iter().take(offered).all(|known| known.name != spec.name) {
-                preface.tools.push(spec.clone());
-            }
-        }
-        let replies = path.iter().filter(|node| !node.tokens.is_empty()).map(|node| node.tokens.clone());
-        let replies = replies.collect();
-        let path = path.iter().map(|node| node.message.clone()).collect();
-        Request::new(preface, path).replies(replies).sampling(self.sampling.clone())
-    }
-
-    /// The store, once what dropped turns have left is in it.
-    pub(crate) async fn settled(&self) -> &dyn ConversationStore {
-        self.unfinished.settle().await;
-        &*self.store
-    }
-
-    /// Looks an address up; only a position takes reading the tree.
-    pub(crate) async fn node_at(
-        &self,
-        conversation: &ConversationId,
-        address: &Address,
-    ) -> Result<Option<NodeId>> {
-        match address {
-            Address::Node(id) => Ok(Some(*id)),
-            Address::Position(position) if position.places().is_empty() => Ok(None),
-            Address::Position(_) => self.settled().await.load(&self.owner, conversation).await?.1.at(address),
-        }
-    }
-
-    /// Moves the head from where it was when `record` was read.
-    pub(crate) async fn move_head(
-        &self,
-        record: &ConversationRecord,
-        to: Option<NodeId>,
-    ) -> Result<HeadMove> {
-        match self.store.set_head(&self.owner, &record.id, record.head, to).await {
-            Ok(()) => Ok(HeadMove::Moved),
-            Err(error) if error.is_conflict() => {
-                tracing::debug!("another writer moved the head first: what was added is a branch");
-                let head = self.store.record(&self.owner, &record.id).await?.head;
-                Ok(HeadMove::Branched { head })
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The way to the model.
-    pub(crate) fn next(&self) -> Next<'_> {
-        Next::new(&self.middleware, &*self.model)
-    }
-}
-
-/// Where a turn starts and what is said there.
-#[derive(Clone, Debug)]
-pub(crate) struct Start {
-    pub(crate) conversation: ConversationId,
-    pub(crate) place: Place,
-    pub(crate) ask: Ask,
-}
-
-/// Below which node a turn goes on.
-#[derive(Clone, Debug)]
-pub(crate) enum Place {
-    /// Where the question says, else the head, wherever it is when the turn starts.
-    Head,
-    /// The message that is answered there: its next answer is a sibling.
-    Question,
-    /// Beside a node, as its sibling.
-    Beside(Address),
-}
-
 /// A turn that is being taken.
 ///
 /// It is bound to the node it answers: of several turns from one node each adds a reply of its own, side by side,
-/// and the head follows the first that is done.
+/// and the head follows the first of which a reply is stored.
 ///
 /// It advances while it is polled. Dropping it ends the reply that was being written, and what was said until then is
 /// kept as [`PartialReplies`] says; everything goes on working. [`Turn::stop`] ends it gracefully instead.
@@ -170,7 +85,9 @@ impl Turn {
     /// # Errors
     /// Those of the store, the template, the model and the middleware, [`ErrorKind::Tool`] for tools whose names clash,
     /// and [`ErrorKind::Invalid`] where there is nothing to answer, for a result without its call, and for a call that
-    /// only the host can answer and has not. What was stored before stays stored.
+    /// only the host can answer and has not; [`ErrorKind::Store`], [`ErrorKind::Backend`] or [`ErrorKind::Tool`] for a store, a
+    /// model, a middleware or an approval that panics. What was stored before stays stored: nothing of a question that was
+    /// refused, and once a tool may have run all of it, on the path of the head.
     pub async fn finish(self) -> Result<TurnReply> {
         self.run.finish().await
     }
@@ -213,46 +130,31 @@ pub(crate) async fn add(parts: &Arc<Parts>, conversation: &ConversationId, ask: 
         last.metadata.extend(ask.facts());
     }
     let to = nodes.last().map_or(from, |node| Some(node.id));
-    parts.store(conversation, &nodes).await?;
-    Ok(Added { node: to, head: parts.move_head(&record, to).await? })
-}
-
-/// Reads a conversation, and the path to the node below which a turn goes on.
-async fn open_path(
-    parts: &Parts,
-    conversation: &ConversationId,
-    place: &Place,
-    ask: &Ask,
-) -> Result<(ConversationRecord, Vec<Node>)> {
-    let record = parts.settled().await.record(&parts.owner, conversation).await?;
-    let from = match (place, &ask.at) {
-        (Place::Beside(node), _) | (_, Some(node)) => parts.node_at(conversation, node).await?,
-        (Place::Head | Place::Question, None) => record.head,
-    };
-    let mut path = match from {
-        Some(node) => parts.path(conversation, node).await?,
-        None => Vec::new(),
-    };
-    match place {
-        Place::Head => {}
-        Place::Question => path.truncate(question_length(&path)),
-        Place::Beside(_) => drop(path.pop().ok_or_else(nothing_beside)?),
-    }
-    Ok((record, path))
-}
-
-fn nothing_beside() -> Error {
-    Error::new(ErrorKind::Invalid, "nothing stands before the first message that could be edited")
+    parts.store_media(&nodes).await?;
+    let (store, owner) = (&parts.store, &parts.owner);
+    let head = store.append_and_move(owner, conversation, &nodes, record.head, to).await?;
+    Ok(Added { node: to, head })
 }
 
 /// The line of nodes that a turn makes longer.
+///
+/// A question is stored once the model has begun to answer it, so that one that is refused leaves nothing. The head moves
+/// with each reply and with all that follows it: a tool may run then, and what has happened is on the path of the head,
+/// however the turn ends.
 struct Line {
     parts: Arc<Parts>,
     tools: Tools,
     stop: StopSignal,
     record: ConversationRecord,
     path: Vec<Node>,
-    tip: Option<NodeId>,
+    /// What is said, at the end of the path, and is not stored yet.
+    unsaid: Vec<Node>,
+    /// The node that is answered.
+    answers: Option<NodeId>,
+    /// Where this turn has seen the head, or put it.
+    from: Option<NodeId>,
+    /// What came of moving the head last.
+    head: HeadMove,
     /// What the last reply before this turn was rendered with, of those of which it is known.
     template: Option<Digest>,
     /// What is left when the turn is dropped.
@@ -263,15 +165,22 @@ impl Line {
     async fn open(parts: Arc<Parts>, start: &Start, stop: StopSignal) -> Result<Self> {
         let tools = parts.toolbox.now()?.with_data(start.ask.turn_data.clone());
         let (record, path) = open_path(&parts, &start.conversation, &start.place, &start.ask).await?;
-        let tip = path.last().map(|node| node.id);
         let template = path.iter().rev().find_map(Node::template);
-        let abandoned = Abandoned::new(Arc::clone(&parts), &record, start.ask.facts());
-        Ok(Self { parts, tools, stop, record, path, tip, template, abandoned })
+        let tip = path.last().map(|node| node.id);
+        let abandoned = Abandoned::new(Arc::clone(&parts), &record, tip, start.ask.facts());
+        let (from, head) = (record.head, HeadMove::Moved);
+        let (unsaid, answers) = (Vec::new(), None);
+        Ok(Self { parts, tools, stop, record, path, unsaid, answers, from, head, template, abandoned })
+    }
+
+    /// The last node, stored or not.
+    fn tip(&self) -> Option<NodeId> {
+        self.path.last().map(|node| node.id)
     }
 
     async fn take(&mut self, ask: &Ask, emit: &mut Emit<TurnEvent>) -> Result<TurnReply> {
-        let open = self.say(ask, emit).await?;
-        let answers = self.question()?;
+        let open = self.say(ask).await?;
+        self.answers = self.question()?;
         self.resume(open, emit).await?;
         let (mut last, mut rounds, mut timings) = (None, 0, Vec::new());
         let end = loop {
@@ -291,18 +200,25 @@ impl Line {
         };
         let nothing = || Error::new(ErrorKind::Cancelled, "the reply was stopped before its first word");
         let (reply, node) = last.ok_or_else(nothing)?;
-        let head = self.parts.move_head(&self.record, self.tip).await?;
-        let (last, pending) = (self.tip.unwrap_or(node), self.open_calls().into_calls());
+        let (last, pending) = (self.tip().unwrap_or(node), self.open_calls().into_calls());
+        let (answers, head) = (self.answers, self.head);
         Ok(TurnReply { end, reply, node, last, answers, head, pending, rounds, timings })
     }
 
-    /// Adds what is said, and returns the calls that it leaves open.
-    async fn say(&mut self, ask: &Ask, emit: &mut Emit<TurnEvent>) -> Result<OpenCalls> {
+    /// Puts what is said at the end of the path, and returns the calls that it leaves open. The bytes of what it shows are
+    /// stored already, so that the nodes are one call away.
+    async fn say(&mut self, ask: &Ask) -> Result<OpenCalls> {
         let mut open = self.open_calls();
+        let mut unsaid = Vec::new();
         for message in open.followed_by(&ask.messages)? {
+            let tip = unsaid.last().map_or(self.tip(), |node: &Node| Some(node.id));
             let metadata = ask.facts_of(&message);
-            self.append(Node { metadata, ..Node::new(self.tip, message) }, emit).await?;
+            unsaid.push(Node { metadata, ..Node::new(tip, message) });
         }
+        self.parts.store_media(&unsaid).await?;
+        self.path.extend_from_slice(&unsaid);
+        self.abandoned.say(&unsaid);
+        self.unsaid = unsaid;
         Ok(open)
     }
 
@@ -315,7 +231,7 @@ impl Line {
             let message = format!("conversation {:?} has no message to answer", self.record.id.as_str());
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        Ok(self.tip)
+        Ok(self.tip())
     }
 
     /// Answers the calls that an earlier turn left open, all of them: a model never sees a call without its result.
@@ -325,37 +241,38 @@ impl Line {
             let message = format!("the call {:?} of {:?} waits for the host's result", call.id, call.name);
             return Err(Error::new(ErrorKind::Invalid, message));
         }
+        if !calls.is_empty() {
+            self.store_said(emit).await?;
+        }
         self.run(&calls, emit).await
     }
 
-    async fn reply(&mut self, ask: &Ask, rounds: usize, emit: &mut Emit<TurnEvent>) -> Result<Reply> {
-        let mut request = self.request(ask);
-        if rounds > 0 {
-            request.guidance.after_calls();
+    /// Puts other results in the place of those at `index` of the path: beside them where they are stored, since a node never
+    /// changes. They are stored with what is said behind them.
+    async fn replace(&mut self, index: usize, by: Replaced, emit: &mut Emit<TurnEvent>) {
+        let stored = self.path.len() - self.unsaid.len();
+        let behind = self.path.split_off(index);
+        let mut behind = behind.into_iter();
+        let Some(whole) = behind.next() else { return };
+        let node = if index < stored {
+            Node::new(whole.parent, by.message)
+        } else {
+            Node { message: by.message, ..whole.clone() }
+        };
+        if self.answers == Some(whole.id) {
+            self.answers = Some(node.id);
         }
-        self.abandoned.begin(self.tip);
-        let mut stream = self.parts.next().call(request).await?;
-        while let Some(delta) = stream.next().await {
-            self.abandoned.said(&delta);
-            emit.send(TurnEvent::Delta(delta)).await;
+        let mut parent = node.id;
+        self.path.push(node);
+        for next in behind {
+            self.path.push(Node { parent: Some(parent), ..next });
+            parent = self.path.last().map_or(parent, |node| node.id);
         }
-        let outcome = stream.finish().await;
-        match (self.parts.partial_replies, outcome) {
-            (PartialReplies::Keep, Err(error)) => failed(self.abandoned.message(), error),
-            (PartialReplies::Discard, Ok(reply)) => reply.complete(),
-            (_, outcome) => outcome,
+        self.unsaid = self.path.get(stored.min(index)..).unwrap_or_default().to_vec();
+        self.abandoned.say(&self.unsaid);
+        for result in by.results {
+            emit.send(TurnEvent::ToolResult(result)).await;
         }
-    }
-
-    fn request(&self, ask: &Ask) -> Request {
-        let mut request = self.parts.request(&self.tools, &self.record.preface, &self.path);
-        request.sampling = ask.sampling.clone().or(&self.record.sampling).or(&request.sampling);
-        request.arguments = ask.arguments.clone();
-        request.turn_data = ask.turn_data.clone();
-        if let Some(text) = &ask.system_prompt {
-            request.replace_system_prompt(text);
-        }
-        request.guidance(ask.guidance.clone()).stop(self.stop.clone())
     }
 
     /// Runs what `reply` calls for; `None` says that the model is to be asked again.
@@ -398,8 +315,10 @@ impl Line {
     /// Runs calls and stores their results as one node. Each gets one: a call that was stopped says so.
     async fn run(&mut self, calls: &[ToolCall], emit: &mut Emit<TurnEvent>) -> Result<()> {
         let mut results = Vec::with_capacity(calls.len());
-        let mut answers = self.stop.cut(Box::pin(self.tools.answer(calls, &self.record.preface.tools)));
+        let mut answers =
+            self.stop.cut(Box::pin(self.tools.results(calls.to_vec(), &self.record.preface.tools)));
         while let Some(result) = answers.next().await {
+            let result = result?;
             emit.send(TurnEvent::ToolResult(result.clone())).await;
             results.push(result);
         }
@@ -409,10 +328,32 @@ impl Line {
             emit.send(TurnEvent::ToolResult(result.clone())).await;
             results.push(result);
         }
-        if !results.is_empty() {
-            self.append(Node::new(self.tip, Message::tool(results)), emit).await?;
+        if results.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.append_results(Message::tool(results), emit).await
+    }
+
+    /// Stores results, of which those become errors that the store cannot keep.
+    async fn append_results(&mut self, message: Message, emit: &mut Emit<TurnEvent>) -> Result<()> {
+        let mut outcome = self.append(Node::new(self.tip(), message.clone()), emit).await.map(drop);
+        let Some(refusal) = outcome.as_ref().err().filter(|error| is_refusal(error)) else {
+            return outcome;
+        };
+        for kept in too_much_for_the_store(&message, refusal) {
+            outcome = self.append(Node::new(self.tip(), kept.message), emit).await.map(drop);
+            match &outcome {
+                Err(error) if is_refusal(error) => {}
+                Err(_) => return outcome,
+                Ok(()) => {
+                    for result in kept.results {
+                        emit.send(TurnEvent::ToolResult(result)).await;
+                    }
+                    return outcome;
+                }
+            }
+        }
+        outcome
     }
 
     /// Every reply of the turn says so, for the caller gets the last one.
@@ -422,7 +363,7 @@ impl Line {
     }
 
     fn reply_node(&self, reply: &Reply, ask: &Ask) -> Node {
-        let mut node = Node::new(self.tip, reply.message.clone());
+        let mut node = Node::new(self.tip(), reply.message.clone());
         if reply.finish.is_interrupted() {
             node.status = NodeStatus::Interrupted;
         }
@@ -432,25 +373,41 @@ impl Line {
         node
     }
 
+    /// Stores what was said, and leaves the head: it moves when there is an answer.
+    async fn store_said(&mut self, emit: &mut Emit<TurnEvent>) -> Result<()> {
+        if self.unsaid.is_empty() {
+            return Ok(());
+        }
+        self.parts.store.append(&self.parts.owner, &self.record.id, &self.unsaid).await?;
+        self.abandoned.stored(self.from);
+        for node in std::mem::take(&mut self.unsaid) {
+            emit.send(TurnEvent::Node(node)).await;
+        }
+        Ok(())
+    }
+
+    /// Stores a reply, or what follows one, and moves the head there.
     async fn append(&mut self, node: Node, emit: &mut Emit<TurnEvent>) -> Result<NodeId> {
-        self.abandoned.storing(&node);
-        self.parts.store(&self.record.id, std::slice::from_ref(&node)).await?;
-        self.tip = Some(node.id);
-        self.path.push(node.clone());
-        self.abandoned.stored();
         let id = node.id;
+        self.parts.store_media(std::slice::from_ref(&node)).await?;
+        self.abandoned.storing(&node);
+        let (store, owner) = (&self.parts.store, &self.parts.owner);
+        let nodes = std::slice::from_ref(&node);
+        let stored = store.append_and_move(owner, &self.record.id, nodes, self.from, Some(id)).await;
+        self.head = stored.inspect_err(|_| self.abandoned.refused())?;
+        if self.head == HeadMove::Moved {
+            self.from = Some(id);
+        }
+        self.abandoned.stored(self.from);
+        self.path.push(node.clone());
         emit.send(TurnEvent::Node(node)).await;
         Ok(id)
     }
 }
 
-/// Keeps what a model had said when it failed; before the first word there is nothing to keep.
-fn failed(said: Message, error: Error) -> Result<Reply> {
-    if said.is_empty() {
-        return Err(error);
-    }
-    let finish = if error.is_cancelled() { FinishReason::Cancelled } else { FinishReason::Error };
-    Ok(Reply { finish, error: Some(format!("{error:#}")), ..Reply::new(said) })
+/// Whether a store says that it will never keep this, other than that it cannot keep it now.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported)
 }
 
 /// A node of a reply that nobody waited for.
@@ -459,33 +416,4 @@ pub(crate) fn abandoned_node(parent: Option<NodeId>, said: Message, facts: Map<S
     node.status = NodeStatus::Interrupted;
     node.metadata = facts;
     node
-}
-
-/// How much of a path is left when the last answer, with its tool calls and results, is taken off.
-fn question_length(path: &[Node]) -> usize {
-    let asked = |node: &Node| matches!(node.message.role, Role::User | Role::System);
-    path.iter().rposition(asked).map_or(0, |last| last + 1)
-}
-
-/// What a node remembers of its reply, for people and statistics.
-fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
-    let mut facts = Map::new();
-    facts.insert(MODEL.to_owned(), model.into());
-    let mut remember = |name: &str, value: serde_json::Result<Value>| {
-        // These types are plain structs of numbers and names, which always serialise.
-        facts.extend(value.ok().filter(|value| !value.is_null()).map(|value| (name.to_owned(), value)));
-    };
-    remember(FINISH, serde_json::to_value(reply.finish));
-    remember("stop_string", serde_json::to_value(&reply.stop_string));
-    remember("error", serde_json::to_value(&reply.error));
-    // No reply takes nothing at all: what is zero throughout is not known, and must not count as free.
-    let usage = (reply.usage != Usage::default()).then_some(reply.usage);
-    remember(USAGE, serde_json::to_value(usage));
-    remember("cache", serde_json::to_value(reply.cache));
-    remember("seed", serde_json::to_value(reply.seed));
-    remember(TEMPLATE, serde_json::to_value(reply.template));
-    if !reply.degradations.is_empty() {
-        remember("degradations", serde_json::to_value(&reply.degradations));
-    }
-    facts
 }

@@ -131,10 +131,11 @@ fn what_a_model_said_before_it_failed_is_kept() {
             ("word word ", Some("the line is dead"))
         );
         assert_eq!(kept.history().await.unwrap()[1].status, NodeStatus::Interrupted);
-        for (words, policy) in [(0, PartialReplies::Keep), (2, PartialReplies::Discard)] {
+        // A question that is refused before the first word was never asked.
+        for (words, policy, left) in [(0, PartialReplies::Keep, 0), (2, PartialReplies::Discard, 1)] {
             let chat = chat(words, policy).await;
             assert_eq!(chat.send("Hi").finish().await.unwrap_err().kind(), ErrorKind::Backend);
-            assert_eq!((chat.head().await.unwrap(), chat.tree().await.unwrap().len()), (None, 1));
+            assert_eq!((chat.head().await.unwrap(), chat.tree().await.unwrap().len()), (None, left));
         }
     });
 }
@@ -150,7 +151,13 @@ async fn both(chat: &Chat, store: &MemoryStore) {
 
 #[test]
 fn whichever_save_fails_what_is_shown_is_what_is_stored() {
-    let changes = [StoreCall::Append, StoreCall::SetHead, StoreCall::UpdateMetadata, StoreCall::Prune];
+    let changes = [
+        StoreCall::Append,
+        StoreCall::AppendAndMove,
+        StoreCall::SetHead,
+        StoreCall::UpdateMetadata,
+        StoreCall::Prune,
+    ];
     let (mut failures, mut rounds) = (0, 0);
     for call in changes {
         for successes in 0..6 {
@@ -178,6 +185,7 @@ fn whichever_save_fails_what_is_shown_is_what_is_stored() {
                 failures += failed;
                 rounds += 1;
                 // Once the store works again, so does the conversation.
+                store.recover();
                 chat.reset().await.unwrap();
                 assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
                 both(&chat, store.inner()).await;

@@ -6,6 +6,7 @@ use alloquy_core::{MemoryStore, laws};
 #[test]
 fn memory() {
     pollster::block_on(laws::store::all(async || MemoryStore::default()));
+    pollster::block_on(laws::store::dropped_turns_are_kept(async || MemoryStore::default()));
     laws::store::threads_lose_nothing(&MemoryStore::default());
 }
 

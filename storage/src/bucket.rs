@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use alloquy_core::{
     BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error,
-    ErrorKind, Node, NodeId, Owner, PartialDeletion, Query, Result, SearchPage, Tree,
+    ErrorKind, HeadMove, Node, NodeId, Owner, PartialDeletion, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use object_store::ObjectStore;
@@ -106,10 +106,15 @@ impl BucketStore {
         call: impl AsyncFnOnce(&Bucket) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
         let done = self.tasks.run(async move |bucket| call(&bucket).await).await;
-        done.map_err(|error| match error.kind() {
+        done.map_err(|error| self.placed(error))
+    }
+
+    /// Says which object store, where the error is about it.
+    fn placed(&self, error: Error) -> Error {
+        match error.kind() {
             ErrorKind::Store | ErrorKind::Corrupt => error.context(&self.name),
             _ => error,
-        })
+        }
     }
 }
 
@@ -161,6 +166,37 @@ async fn set_head(
                 true => Ok(Step::Write(Box::new(moved(log, |record| record.head = to)), Change::Head, ())),
                 false => Err(Failure::HeadMoved(id.clone())),
             }
+        })
+        .await
+}
+
+async fn append_and_move(
+    bucket: &Bucket,
+    owner: &Owner,
+    id: &ConversationId,
+    nodes: &[Node],
+    from: Option<NodeId>,
+    to: Option<NodeId>,
+) -> Result<HeadMove, Failure> {
+    bucket
+        .change(owner, id, |log| {
+            let head = log.record(id)?.head;
+            if let Some(node) = to.filter(|&to| nodes.iter().all(|node| node.id != to)) {
+                log.tree.node(node)?;
+            }
+            let new = log.new_among(nodes)?;
+            let moved = HeadMove::of(head, from, to);
+            let moves = moved == HeadMove::Moved && head != to;
+            if new.is_empty() && !moves {
+                return Ok(Step::Done(moved));
+            }
+            let mut state = log.with(&new);
+            if let Some(record) = state.record.as_mut().filter(|_| moves) {
+                record.head = to;
+            }
+            // One entry says both: it has the nodes, and its state the head.
+            let change = if new.is_empty() { Change::Head } else { Change::Nodes(new) };
+            Ok(Step::Write(Box::new(state), change, moved))
         })
         .await
 }
@@ -227,6 +263,20 @@ impl ConversationStore for BucketStore {
     ) -> Result<()> {
         let (owner, id) = (owner.clone(), id.clone());
         self.run(async move |bucket: &Bucket| set_head(bucket, &owner, &id, from, to).await).await
+    }
+
+    async fn append_and_move(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        nodes: &[Node],
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<HeadMove> {
+        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        let call = async move |bucket: &Bucket| append_and_move(bucket, &owner, &id, &nodes, from, to).await;
+        let done = self.tasks.complete(async move |bucket| call(&bucket).await).await;
+        done.map_err(|error| self.placed(error))
     }
 
     async fn update_metadata(

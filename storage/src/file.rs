@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Node, NodeId, Owner,
-    Query, Result, SearchPage, Tree,
+    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, HeadMove, Node, NodeId,
+    Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -163,6 +163,19 @@ impl ConversationStore for FileStore {
     ) -> Result<()> {
         let (owner, id) = (owner.clone(), id.clone());
         self.run(move |folder| folder.set_head(&owner, &id, from, to)).await
+    }
+
+    async fn append_and_move(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        nodes: &[Node],
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<HeadMove> {
+        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        let job = move |folder: &mut Folder| folder.append_and_move(&owner, &id, &nodes, from, to);
+        self.worker.complete(job).await
     }
 
     async fn update_metadata(

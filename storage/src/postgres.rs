@@ -2,6 +2,7 @@
 
 mod blobs;
 mod conversations;
+mod endings;
 mod nodes;
 mod place;
 mod questions;
@@ -14,13 +15,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind, Node,
-    NodeId, Owner, Query, Result, SearchPage, Tree,
+    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind,
+    HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use deadpool_postgres::{Pool, Transaction};
 use serde_json::{Map, Value};
 
+use self::endings::Endings;
 use self::place::Place;
 use crate::failure::Failure;
 use crate::tasks::Tasks;
@@ -45,6 +47,7 @@ use crate::tasks::Tasks;
 #[derive(Debug)]
 pub struct PostgresStore {
     tasks: Tasks<Pool>,
+    endings: Endings,
     name: String,
 }
 
@@ -68,7 +71,7 @@ impl PostgresStore {
             Ok(pool)
         };
         match Tasks::start(open).await {
-            Ok(tasks) => Ok(Self { tasks, name }),
+            Ok(tasks) => Ok(Self { tasks, endings: Endings::default(), name }),
             Err(error) => Err(error.context(name)),
         }
     }
@@ -125,6 +128,26 @@ impl ConversationStore for PostgresStore {
         .await
     }
 
+    async fn append_and_move(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        nodes: &[Node],
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<HeadMove> {
+        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        let ending = self.endings.begin(&owner, &id);
+        let change = async move |unit: &Transaction<'_>| {
+            conversations::append_and_move(unit, &owner, &id, &nodes, from, to).await
+        };
+        let done = self.tasks.complete(async move |pool| {
+            let _ending = ending;
+            unit::write(&pool, &change).await
+        });
+        done.await.map_err(|error| self.placed(error))
+    }
+
     async fn update_metadata(
         &self,
         owner: &Owner,
@@ -150,6 +173,7 @@ impl ConversationStore for PostgresStore {
     }
 
     async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+        self.endings.wait(owner, id).await;
         let (owner, id) = (owner.clone(), id.clone());
         self.read(async move |unit: &Transaction<'_>| {
             Ok(conversations::summary(unit, &owner, &id).await?.record)
@@ -158,11 +182,13 @@ impl ConversationStore for PostgresStore {
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {
+        self.endings.wait(owner, id).await;
         let (owner, id) = (owner.clone(), id.clone());
         self.read(async move |unit: &Transaction<'_>| nodes::load(unit, &owner, &id).await).await
     }
 
     async fn load_path(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<Vec<Node>> {
+        self.endings.wait(owner, id).await;
         let (owner, id) = (owner.clone(), id.clone());
         self.read(async move |unit: &Transaction<'_>| nodes::path(unit, &owner, &id, node).await).await
     }

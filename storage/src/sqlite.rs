@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind, Node,
-    NodeId, Owner, Query, Result, SearchPage, Tree,
+    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind,
+    HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -133,12 +133,7 @@ impl SqliteStore {
         behavior: TransactionBehavior,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
-        let job = move |connection: &mut Connection| {
-            let transaction = connection.transaction_with_behavior(behavior)?;
-            let outcome = work(&transaction)?;
-            transaction.commit()?;
-            Ok(outcome)
-        };
+        let job = in_transaction(behavior, work);
         self.worker.run(job).await.map_err(|error| self.placed(error))
     }
 
@@ -148,6 +143,19 @@ impl SqliteStore {
             ErrorKind::Store | ErrorKind::Corrupt => error.context(&self.name),
             _ => error,
         }
+    }
+}
+
+/// Makes work in a transaction a job.
+fn in_transaction<T>(
+    behavior: TransactionBehavior,
+    work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+) -> impl FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static {
+    move |connection| {
+        let transaction = connection.transaction_with_behavior(behavior)?;
+        let outcome = work(&transaction)?;
+        transaction.commit()?;
+        Ok(outcome)
     }
 }
 
@@ -172,6 +180,21 @@ impl ConversationStore for SqliteStore {
     ) -> Result<()> {
         let (owner, id) = (owner.clone(), id.clone());
         self.write(move |transaction| conversations::set_head(transaction, &owner, &id, from, to)).await
+    }
+
+    async fn append_and_move(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        nodes: &[Node],
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<HeadMove> {
+        let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
+        let job = in_transaction(TransactionBehavior::Immediate, move |transaction: &Transaction<'_>| {
+            conversations::append_and_move(transaction, &owner, &id, &nodes, from, to)
+        });
+        self.worker.complete(job).await.map_err(|error| self.placed(error))
     }
 
     async fn update_metadata(

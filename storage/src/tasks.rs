@@ -15,10 +15,17 @@ use crate::failure::Failure;
 
 type Job<S> = Box<dyn FnOnce(Rc<S>) -> LocalBoxFuture<'static, ()> + Send>;
 
+/// Whether a job runs that nobody waits for any more when it begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wanted {
+    WhileAwaited,
+    Always,
+}
+
 /// Runs asynchronous jobs over a state that never leaves its thread, whatever runtime waits for them, or none.
 ///
 /// A job that has begun runs to its end even when nobody waits for it any more, so a dropped future leaves all of its
-/// work or none; a job that has not begun by then is left out.
+/// work or none; a job that has not begun by then is left out, unless it is to be [completed](Self::complete).
 pub(crate) struct Tasks<S> {
     jobs: Option<UnboundedSender<Job<S>>>,
     thread: Option<JoinHandle<()>>,
@@ -49,10 +56,33 @@ impl<S: 'static> Tasks<S> {
     where
         F: Future<Output = Result<T, Failure>> + 'static,
     {
+        self.submit(Wanted::WhileAwaited, job).await
+    }
+
+    /// Runs a job as [`run`](Self::run) does, also when nobody waits for it any more once it begins: it is the thread's from
+    /// the first poll.
+    pub(crate) async fn complete<T: Send + 'static, F>(
+        &self,
+        job: impl FnOnce(Rc<S>) -> F + Send + 'static,
+    ) -> Result<T>
+    where
+        F: Future<Output = Result<T, Failure>> + 'static,
+    {
+        self.submit(Wanted::Always, job).await
+    }
+
+    async fn submit<T: Send + 'static, F>(
+        &self,
+        wanted: Wanted,
+        job: impl FnOnce(Rc<S>) -> F + Send + 'static,
+    ) -> Result<T>
+    where
+        F: Future<Output = Result<T, Failure>> + 'static,
+    {
         let (reply, answer) = oneshot::channel();
         let job: Job<S> = Box::new(move |state| {
             Box::pin(async move {
-                if !reply.is_canceled() {
+                if wanted == Wanted::Always || !reply.is_canceled() {
                     // Whoever has stopped waiting meanwhile does not want the answer.
                     let _ = reply.send(job(state).await);
                 }
@@ -108,7 +138,7 @@ async fn serve<S: 'static>(state: Rc<S>, mut queue: UnboundedReceiver<Job<S>>) {
 }
 
 impl<S> Drop for Tasks<S> {
-    /// Waits for the jobs that have begun and for the state to close, so that a store that was dropped is closed.
+    /// Waits for the jobs that are wanted and for the state to close, so that a store that was dropped is closed.
     fn drop(&mut self) {
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {

@@ -11,10 +11,17 @@ use crate::failure::Failure;
 
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
+/// Whether a job runs that nobody waits for any more when its turn comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wanted {
+    WhileAwaited,
+    Always,
+}
+
 /// Runs blocking jobs over a state that never leaves its thread.
 ///
 /// A job that has begun runs to its end even when nobody waits for it any more, so a dropped future leaves all of
-/// its work or none; a job that has not begun by then is left out.
+/// its work or none; a job that has not begun by then is left out, unless it is to be [completed](Self::complete).
 pub(crate) struct Worker<S> {
     jobs: Option<Sender<Job<S>>>,
     thread: Option<JoinHandle<()>>,
@@ -41,9 +48,26 @@ impl<S: 'static> Worker<S> {
         &self,
         job: impl FnOnce(&mut S) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
+        self.submit(Wanted::WhileAwaited, job).await
+    }
+
+    /// Runs a job as [`run`](Self::run) does, also when nobody waits for it any more once its turn comes: it is the thread's
+    /// from the first poll.
+    pub(crate) async fn complete<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut S) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T> {
+        self.submit(Wanted::Always, job).await
+    }
+
+    async fn submit<T: Send + 'static>(
+        &self,
+        wanted: Wanted,
+        job: impl FnOnce(&mut S) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(move |state: &mut S| {
-            if !reply.is_canceled() {
+            if wanted == Wanted::Always || !reply.is_canceled() {
                 // Whoever has stopped waiting meanwhile does not want the answer.
                 let _ = reply.send(job(state));
             }
@@ -73,7 +97,7 @@ fn work<S>(
 }
 
 impl<S> Drop for Worker<S> {
-    /// Waits for the jobs that have begun and for the state to close, so that a store that was dropped is closed.
+    /// Waits for the jobs that are wanted and for the state to close, so that a store that was dropped is closed.
     fn drop(&mut self) {
         drop(self.jobs.take());
         if let Some(thread) = self.thread.take() {

@@ -39,7 +39,8 @@ fn fails_whole(ops: &[Value]) -> Result<()> {
         let before = block_on(store.export(&Owner::local(), chat.id())).map_err(said)?;
         let fails = op.get("error").is_some();
         if fails {
-            let call = if op["op"] == "switch_to_node" { StoreCall::SetHead } else { StoreCall::Append };
+            let call =
+                if op["op"] == "switch_to_node" { StoreCall::SetHead } else { StoreCall::AppendAndMove };
             let call = if op["op"] == "resume" { StoreCall::Record } else { call };
             store.fail(call, 0);
         }

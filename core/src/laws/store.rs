@@ -1,7 +1,8 @@
 //! What every conversation store must do.
 //!
 //! [`all`] runs on any store, [`large`] too but takes its seconds, [`persistent`] on those that outlive the process,
-//! [`threads_lose_nothing`] on those whose calls may be waited for from any thread. Nothing here knows a runtime, a
+//! [`threads_lose_nothing`] on those whose calls may be waited for from any thread, [`dropped_turns_are_kept`] on those that
+//! end a call by themselves. Nothing here knows a runtime, a
 //! file or a database.
 //!
 //! ```
@@ -16,6 +17,7 @@
 
 mod blobs;
 mod deletions;
+mod dropped;
 mod handles;
 mod head;
 mod lists;
@@ -32,6 +34,7 @@ use std::fmt::Display;
 
 pub use blobs::*;
 pub use deletions::*;
+pub use dropped::*;
 pub use handles::*;
 pub use head::*;
 pub use lists::*;
@@ -71,6 +74,8 @@ pub async fn all<S: ConversationStore>(open: impl AsyncFn() -> S) {
     conversations_share_no_nodes(&open().await).await;
     the_head_moves_by_compare_and_set(&open().await).await;
     of_many_writers_one_moves_the_head(&open().await).await;
+    nodes_are_appended_with_the_head(&open().await).await;
+    of_many_writers_one_appends_with_the_head(&open().await).await;
     a_head_must_exist(&open().await).await;
     questions(&open).await;
     removals(&open).await;
@@ -78,6 +83,7 @@ pub async fn all<S: ConversationStore>(open: impl AsyncFn() -> S) {
     owners_search_their_own(&open().await).await;
     concurrent_appends_lose_nothing(&open().await).await;
     a_dropped_call_is_all_or_nothing(&open().await).await;
+    a_dropped_append_never_moves_the_head_alone(&open().await).await;
     every_dropped_call_is_all_or_nothing(&open().await).await;
 }
 

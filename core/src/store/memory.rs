@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{
     BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
-    Owner,
+    HeadMove, Owner,
 };
 use crate::media::Digest;
 use crate::query::{Query, SearchScope};
@@ -57,6 +57,13 @@ impl Entry {
     fn summary(&self) -> ConversationSummary {
         let record = self.record.clone();
         ConversationSummary { record, nodes: self.tree.len(), updated: self.updated }
+    }
+
+    fn append(&mut self, nodes: &[Node]) -> Result<()> {
+        self.tree.insert_all(nodes)?;
+        let last = nodes.iter().map(|node| node.id.created()).max();
+        self.updated = last.map_or(self.updated, |last| last.max(self.updated));
+        Ok(())
     }
 
     fn matches(&self, query: &Query) -> bool {
@@ -138,13 +145,7 @@ impl ConversationStore for MemoryStore {
     }
 
     async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
-        self.of(owner, |owned| {
-            let entry = owned.entry(id)?;
-            entry.tree.insert_all(nodes)?;
-            let last = nodes.iter().map(|node| node.id.created()).max();
-            entry.updated = last.map_or(entry.updated, |last| last.max(entry.updated));
-            Ok(())
-        })
+        self.of(owner, |owned| owned.entry(id)?.append(nodes))
     }
 
     async fn set_head(
@@ -164,6 +165,28 @@ impl ConversationStore for MemoryStore {
             }
             entry.record.head = to;
             Ok(())
+        })
+    }
+
+    async fn append_and_move(
+        &self,
+        owner: &Owner,
+        id: &ConversationId,
+        nodes: &[Node],
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<HeadMove> {
+        self.of(owner, |owned| {
+            let entry = owned.entry(id)?;
+            if let Some(node) = to.filter(|&to| nodes.iter().all(|node| node.id != to)) {
+                entry.tree.node(node)?;
+            }
+            entry.append(nodes)?;
+            let moved = HeadMove::of(entry.record.head, from, to);
+            if moved == HeadMove::Moved {
+                entry.record.head = to;
+            }
+            Ok(moved)
         })
     }
 

@@ -1,19 +1,25 @@
 //! The tools of a manager and the rules they run under. Knows calls and results, not nodes.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use futures::{Stream, StreamExt, stream};
+use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 
+use super::depth::shallow;
 use super::{Approval, Timer, Tool, ToolSource, Verdict};
 use crate::message::{ToolCall, ToolResult};
+use crate::panics::{caught, caught_now};
 use crate::preface::ToolSpec;
 use crate::turn_data::TurnData;
 use crate::{Error, ErrorKind, Result};
 
 /// How many calls of one reply run at once unless told otherwise.
 const PARALLEL: usize = 8;
+
+/// Who panicked, where the timer does.
+const TIMER: &str = "the timer of the tools";
 
 /// Tools, and the rules they run under: who approves of a call, how long it may take, how many run at once.
 ///
@@ -80,10 +86,14 @@ impl Toolbox {
     /// Returns the tools that there are now.
     ///
     /// # Errors
-    /// [`ErrorKind::Tool`] when a name is empty or taken.
+    /// [`ErrorKind::Tool`] when a name is empty or taken, and when a source or a tool's description panics.
     pub fn now(&self) -> Result<Tools> {
         let mut tools = Tools { tools: Vec::new(), rules: self.rules.clone(), data: TurnData::default() };
-        self.sources.iter().flat_map(ToolSource::tools).try_for_each(|tool| tools.add(tool))?;
+        for source in &self.sources {
+            for tool in caught_now(ErrorKind::Tool, "a source of tools", || Ok(source.tools()))? {
+                tools.add(tool)?;
+            }
+        }
         Ok(tools)
     }
 }
@@ -115,7 +125,7 @@ impl Tools {
     }
 
     fn add(&mut self, tool: Arc<dyn Tool>) -> Result<()> {
-        let spec = tool.spec();
+        let spec = caught_now(ErrorKind::Tool, "the description of a tool", || Ok(tool.spec()))?;
         if spec.name.is_empty() || self.has(&spec.name) {
             let message = format!("tool name {:?} is empty or taken", spec.name);
             return Err(Error::new(ErrorKind::Tool, message));
@@ -136,29 +146,58 @@ impl Tools {
 
     /// Answers calls, in their order, each as soon as those before it are answered.
     ///
-    /// A tool that fails answers with its error, and so do a call that was refused, one that took too long, and one of
-    /// a name that is not here: the model reads which names there are, those of `offered` too.
+    /// A tool that fails or panics answers with its error, and so do a call that was refused, one that took too long, one
+    /// whose answer nests deeper than [`RESULT_DEPTH`](super::RESULT_DEPTH), and one of a name that is not here: the model reads which names
+    /// there are, those of `offered` too. Where the approval panics, no call runs, and each is answered so.
     pub fn answer(&self, calls: &[ToolCall], offered: &[ToolSpec]) -> impl Stream<Item = ToolResult> {
-        let approved = stream::iter(calls.to_vec()).then(|call| self.approved(call, offered));
-        let approved = async move { approved.collect::<Vec<_>>().await };
+        let calls = calls.to_vec();
+        self.results(calls.clone(), offered).flat_map(move |result| {
+            stream::iter(match result {
+                Ok(result) => vec![result],
+                // The only item: nothing ran.
+                Err(error) => {
+                    let refused = |call| ToolResult::error(call, format!("this call was refused: {error:#}"));
+                    calls.iter().map(refused).collect()
+                }
+            })
+        })
+    }
+
+    /// Answers calls as [`answer`](Self::answer) does; an approval that panics is an error, before anything runs.
+    pub(crate) fn results(
+        &self,
+        calls: Vec<ToolCall>,
+        offered: &[ToolSpec],
+    ) -> impl Stream<Item = Result<ToolResult>> {
+        let approved = stream::iter(calls).then(|call| self.approved(call, offered));
+        let approved = async move {
+            match approved.try_collect::<Vec<_>>().await {
+                Ok(decided) => decided,
+                Err(error) => vec![Decided::Not(error)],
+            }
+        };
         let running = stream::once(approved).flat_map(stream::iter).map(|call| call.run(self));
         running.buffered(self.rules.parallel)
     }
 
-    async fn approved(&self, call: ToolCall, offered: &[ToolSpec]) -> Decided<'_> {
+    async fn approved(&self, call: ToolCall, offered: &[ToolSpec]) -> Result<Decided<'_>> {
         let Some((spec, tool)) = self.find(&call.name) else {
-            return Decided::Answered(self.unknown(&call, offered));
+            return Ok(Decided::Answered(self.unknown(&call, offered)));
         };
         let verdict = match &self.rules.approval {
-            Some(approval) => approval.approve(&call, spec).await,
+            Some(approval) => {
+                let verdict = async { Ok(approval.approve(&call, spec).await) };
+                let asked = caught(ErrorKind::Tool, "the approval", verdict).await;
+                asked.map_err(|error| error.context(format!("call {:?} of {:?}", call.id, call.name)))?
+            }
             None => Verdict::Allow,
         };
-        match verdict {
+        Ok(match verdict {
             Verdict::Allow => Decided::Allowed(call, tool),
             Verdict::Refuse(reason) => {
                 Decided::Answered(ToolResult::error(&call, format!("this call was refused: {reason}")))
             }
-        }
+        })
     }
 
     fn find(&self, name: &str) -> Option<(&ToolSpec, &dyn Tool)> {
@@ -185,30 +224,39 @@ impl Tools {
 enum Decided<'a> {
     Allowed(ToolCall, &'a dyn Tool),
     Answered(ToolResult),
+    /// Nobody could decide.
+    Not(Error),
 }
 
 impl Decided<'_> {
-    async fn run(self, tools: &Tools) -> ToolResult {
+    async fn run(self, tools: &Tools) -> Result<ToolResult> {
         let (call, tool) = match self {
             Self::Allowed(call, tool) => (call, tool),
-            Self::Answered(result) => return result,
+            Self::Answered(result) => return Ok(result),
+            Self::Not(error) => return Err(error),
         };
-        match tools.rules.in_time(tool.call_with(&call.arguments, &tools.data)).await {
-            Ok(content) => ToolResult::ok(&call, content),
+        let answer = async { tool.call_with(&call.arguments, &tools.data).await };
+        let answer = caught(ErrorKind::Tool, "the tool", answer);
+        Ok(match tools.rules.in_time(pin!(answer)).await {
+            Ok(content) => shallow(&call, content),
             Err(error) => ToolResult::error(&call, format!("{error:#}")),
-        }
+        })
     }
 }
 
 impl Rules {
     async fn in_time<T>(&self, work: impl Future<Output = Result<T>> + Unpin) -> Result<T> {
         let Some((longest, timer)) = &self.timeout else { return work.await };
-        match select(work, timer.sleep(*longest)).await {
+        // A timer that cannot be set is known before the work begins.
+        let sleep = caught_now(ErrorKind::Tool, TIMER, || Ok(timer.sleep(*longest)))?;
+        let sleep = caught(ErrorKind::Tool, TIMER, sleep.map(Ok));
+        match select(work, pin!(sleep)).await {
             Either::Left((done, _)) => done,
-            Either::Right(((), _)) => {
+            Either::Right((Ok(()), _)) => {
                 let message = format!("the tool did not answer within {longest:?}");
                 Err(Error::new(ErrorKind::Tool, message))
             }
+            Either::Right((Err(panicked), _)) => Err(panicked),
         }
     }
 }

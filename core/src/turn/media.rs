@@ -8,11 +8,17 @@ use crate::tree::{Node, NodeId};
 impl Parts {
     /// Stores nodes, and before them the bytes of what they show.
     pub(crate) async fn store(&self, conversation: &ConversationId, nodes: &[Node]) -> Result<()> {
+        self.store_media(nodes).await?;
+        self.store.append(&self.owner, conversation, nodes).await
+    }
+
+    /// Stores the bytes of what nodes show.
+    pub(super) async fn store_media(&self, nodes: &[Node]) -> Result<()> {
         let media = nodes.iter().flat_map(|node| node.message.media());
         for media in media.filter(|media| media.bytes().is_some()) {
             self.store.put_media(&self.owner, media).await?;
         }
-        self.store.append(&self.owner, conversation, nodes).await
+        Ok(())
     }
 
     /// Reads the nodes from the first message to `to` as a model is shown them: with the bytes of media, where the

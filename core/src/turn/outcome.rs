@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::chat_model::Reply;
 use crate::message::{Message, ToolCall, ToolResult};
 use crate::processor::Delta;
+use crate::store::HeadMove;
 use crate::timing::ReplyTiming;
 use crate::tree::{Node, NodeId};
 
@@ -18,18 +19,6 @@ pub enum TurnEvent {
     ToolResult(ToolResult),
     /// A node was stored.
     Node(Node),
-}
-
-/// Where the head of the conversation is after a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeadMove {
-    /// At the turn's last node.
-    Moved,
-    /// Elsewhere: another writer moved it first, and the reply is kept as a branch.
-    Branched {
-        /// Where it is.
-        head: Option<NodeId>,
-    },
 }
 
 /// Why a turn ended.

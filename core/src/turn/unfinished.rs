@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{Parts, abandoned_node};
 use crate::message::{Message, Part, Role};
 use crate::processor::Delta;
-use crate::store::ConversationRecord;
+use crate::store::{ConversationId, ConversationRecord};
 use crate::tree::{MODEL, Node, NodeId};
 use crate::{Error, Result};
 
@@ -43,9 +43,12 @@ impl Unfinished {
 
     fn begin(&self, work: BoxFuture<'static, std::result::Result<(), Arc<Error>>>) {
         let work = work.shared();
-        self.work().push(work.clone());
-        // What is ready at once need not be waited for by anybody.
-        let _ = work.now_or_never();
+        // The first poll hands the work to a store that has a thread of its own, which ends it even when nothing of this
+        // process polls again.
+        let outcome = work.clone().now_or_never();
+        if outcome.is_none_or(|outcome| outcome.is_err()) {
+            self.work().push(work);
+        }
     }
 
     /// Waits until all of it is stored, or cannot be. Only [`Unfinished::outcome`] asks which.
@@ -90,27 +93,41 @@ impl fmt::Debug for Unfinished {
 pub(super) struct Abandoned {
     /// `None` once the turn came to an end.
     parts: Option<Arc<Parts>>,
-    record: ConversationRecord,
+    conversation: ConversationId,
     facts: Map<String, Value>,
+    /// Where the turn has seen the head, or put it.
+    from: Option<NodeId>,
+    /// The last node of its path that is stored.
     tip: Option<NodeId>,
+    /// What is not stored yet, or is being stored: storing it again changes nothing.
+    pending: Vec<Node>,
+    /// Whether more is pending than what was asked.
+    answers: bool,
+    /// What is said of a reply of which there is no node yet.
     said: Vec<Part>,
-    /// What is being stored: storing it again changes nothing.
-    storing: Option<Node>,
-    /// Whether a reply of this turn is stored.
-    replied: bool,
 }
 
 impl Abandoned {
-    pub(super) fn new(parts: Arc<Parts>, record: &ConversationRecord, mut facts: Map<String, Value>) -> Self {
+    pub(super) fn new(
+        parts: Arc<Parts>,
+        record: &ConversationRecord,
+        tip: Option<NodeId>,
+        mut facts: Map<String, Value>,
+    ) -> Self {
         facts.insert(MODEL.to_owned(), parts.model.name().into());
-        let record = record.clone();
         let parts = (parts.partial_replies == PartialReplies::Keep).then_some(parts);
-        Self { parts, record, facts, tip: None, said: Vec::new(), storing: None, replied: false }
+        let (conversation, from) = (record.id.clone(), record.head);
+        let (pending, said) = (Vec::new(), Vec::new());
+        Self { parts, conversation, facts, from, tip, pending, answers: false, said }
     }
 
-    /// A reply begins below `tip`.
-    pub(super) fn begin(&mut self, tip: Option<NodeId>) {
-        self.tip = tip;
+    /// What is asked; it is stored later.
+    pub(super) fn say(&mut self, nodes: &[Node]) {
+        self.pending = nodes.to_vec();
+    }
+
+    /// A reply begins below what there is.
+    pub(super) fn begin(&mut self) {
         self.said.clear();
     }
 
@@ -123,24 +140,26 @@ impl Abandoned {
         Message::new(Role::Assistant, self.said.clone())
     }
 
+    /// A reply, or results, are being stored.
     pub(super) fn storing(&mut self, node: &Node) {
-        self.storing = Some(node.clone());
+        if node.message.role == Role::Assistant {
+            self.said.clear();
+        }
+        self.answers = true;
+        self.pending.push(node.clone());
     }
 
-    pub(super) fn stored(&mut self) {
-        let Some(node) = self.storing.take() else { return };
-        self.said.clear();
-        self.tip = Some(node.id);
-        self.replied |= node.message.role == Role::Assistant;
+    /// What was pending is stored, and the head is at `from`, unless another writer moved it.
+    pub(super) fn stored(&mut self, from: Option<NodeId>) {
+        self.tip = self.pending.last().map_or(self.tip, |node| Some(node.id));
+        self.from = from;
+        self.refused();
     }
 
-    /// What a dropped turn has yet to store: the node that it was about to, or what was said so far.
-    fn rest(&mut self) -> Option<Node> {
-        let whole = self.storing.take();
-        let whole = whole.filter(|node| self.replied || node.message.role == Role::Assistant);
-        let said = self.message();
-        let partial = || abandoned_node(self.tip, said.clone(), self.facts.clone());
-        whole.or_else(|| (!said.is_empty()).then(partial))
+    /// The store did not take what was pending.
+    pub(super) fn refused(&mut self) {
+        self.pending.clear();
+        self.answers = false;
     }
 
     pub(super) fn disarm(&mut self) {
@@ -151,34 +170,25 @@ impl Abandoned {
 impl Drop for Abandoned {
     fn drop(&mut self) {
         let Some(parts) = self.parts.take() else { return };
-        let node = self.rest();
-        let stored = self.tip.filter(|_| self.replied);
-        if let Some(to) = node.as_ref().map(|node| node.id).or(stored) {
-            parts.unfinished.begin(keep(&parts, self.record.clone(), node, to).boxed());
+        let said = self.message();
+        let mut nodes = std::mem::take(&mut self.pending);
+        if !said.is_empty() {
+            let parent = nodes.last().map_or(self.tip, |node| Some(node.id));
+            nodes.push(abandoned_node(parent, said, std::mem::take(&mut self.facts)));
+            self.answers = true;
         }
-    }
-}
-
-/// Owns what it needs and not the parts, which own it.
-fn keep(
-    parts: &Parts,
-    record: ConversationRecord,
-    node: Option<Node>,
-    to: NodeId,
-) -> impl Future<Output = std::result::Result<(), Arc<Error>>> + use<> {
-    let (store, owner) = (Arc::clone(&parts.store), parts.owner.clone());
-    async move {
-        if let Some(node) = node {
-            store.append(&owner, &record.id, &[node]).await.map_err(Arc::new)?;
-        }
-        match store.set_head(&owner, &record.id, record.head, Some(to)).await {
-            // Another writer was faster, and it is a branch.
-            Err(error) if error.is_conflict() => Ok(()),
-            Err(error) => {
+        let Some(last) = nodes.last() else { return };
+        // A question without an answer is a branch: many templates refuse the one that would follow it.
+        let to = if self.answers { Some(last.id) } else { self.from };
+        let (store, owner) = (Arc::clone(&parts.store), parts.owner.clone());
+        let (conversation, from) = (self.conversation.clone(), self.from);
+        let kept = async move {
+            let kept = store.append_and_move(&owner, &conversation, &nodes, from, to).await;
+            kept.map(drop).map_err(|error| {
                 tracing::warn!(%error, "a dropped reply could not be kept");
-                Err(Arc::new(error))
-            }
-            Ok(()) => Ok(()),
-        }
+                Arc::new(error)
+            })
+        };
+        parts.unfinished.begin(kept.boxed());
     }
 }

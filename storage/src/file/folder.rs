@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationRecord, Digest, Error, Node, NodeId, Owner, PartialDeletion,
-    Query,
+    BLOB_GRACE, ConversationId, ConversationRecord, Digest, Error, HeadMove, Node, NodeId, Owner,
+    PartialDeletion, Query,
 };
 use serde_json::{Map, Value};
 
@@ -102,6 +102,17 @@ impl Folder {
         to: Option<NodeId>,
     ) -> Result<(), Failure> {
         self.write(owner, id, |log| log.set_head(from, to))
+    }
+
+    pub(super) fn append_and_move(
+        &mut self,
+        owner: &Owner,
+        id: &ConversationId,
+        nodes: &[Node],
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<HeadMove, Failure> {
+        self.write(owner, id, |log| log.append_and_move(nodes, from, to))
     }
 
     pub(super) fn update_metadata(

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{ConversationRecord, ConversationSummary, Digest, Node, NodeId, Tree};
+use alloquy_core::{ConversationRecord, ConversationSummary, Digest, HeadMove, Node, NodeId, Tree};
 use serde_json::{Map, Value};
 
 use super::disk::Disk;
@@ -114,17 +114,45 @@ impl Log {
     ///
     /// What the tree refuses leaves the log as it was; after another error it must be read again.
     pub(super) fn append(&mut self, nodes: &[Node]) -> Result<(), Failure> {
+        let new = self.insert(nodes)?;
+        self.write(&[new].into_iter().flatten().collect::<Vec<_>>())
+    }
+
+    /// Appends nodes and moves the head unless another writer has moved it; returns when both are on the disk, which is
+    /// waited for once.
+    ///
+    /// What the tree refuses and a missing node leave the log as it was; after another error it must be read again.
+    pub(super) fn append_and_move(
+        &mut self,
+        nodes: &[Node],
+        from: Option<NodeId>,
+        to: Option<NodeId>,
+    ) -> Result<HeadMove, Failure> {
+        if let Some(node) = to.filter(|&to| nodes.iter().all(|node| node.id != to)) {
+            self.tree.node(node)?;
+        }
+        let mut entries: Vec<Entry> = self.insert(nodes)?.into_iter().collect();
+        let moved = HeadMove::of(self.record.head, from, to);
+        let moves = moved == HeadMove::Moved && self.record.head != to;
+        entries.extend(moves.then_some(Entry::Head(to)));
+        self.write(&entries)?;
+        if moves {
+            self.record.head = to;
+        }
+        Ok(moved)
+    }
+
+    /// Puts nodes into the tree, and returns the entry of those that are new; `None` where none is.
+    fn insert(&mut self, nodes: &[Node]) -> Result<Option<Entry>, Failure> {
         let mut known = HashSet::new();
         let is_new = |node: &&Node| self.tree.node(node.id).is_err() && known.insert(node.id);
         let new: Vec<Node> = nodes.iter().filter(is_new).cloned().collect();
         self.tree.insert_all(nodes)?;
-        match new.is_empty() {
-            true => self.disk.sync_lines(&self.path),
-            false => {
-                self.add(&new);
-                self.write(&Entry::Nodes(new))
-            }
+        if new.is_empty() {
+            return Ok(None);
         }
+        self.add(&new);
+        Ok(Some(Entry::Nodes(new)))
     }
 
     /// Moves the head; returns when that is on the disk.
@@ -137,7 +165,7 @@ impl Log {
         if self.record.head != from {
             return Err(Failure::HeadMoved(self.record.id.clone()));
         }
-        self.write(&Entry::Head(to))?;
+        self.write(&[Entry::Head(to)])?;
         self.record.head = to;
         Ok(())
     }
@@ -152,7 +180,7 @@ impl Log {
             return Err(Failure::MetadataChanged(self.record.id.clone()));
         }
         let revision = revision + 1;
-        self.write(&Entry::Metadata { revision, metadata: metadata.clone() })?;
+        self.write(&[Entry::Metadata { revision, metadata: metadata.clone() }])?;
         (self.record.revision, self.record.metadata) = (revision, metadata);
         Ok(revision)
     }
@@ -165,7 +193,7 @@ impl Log {
             return self.disk.sync_lines(&self.path);
         }
         self.tree.node(node)?;
-        self.write(&Entry::Pruned(node))?;
+        self.write(&[Entry::Pruned(node)])?;
         Ok(self.tree.prune(node)?)
     }
 
@@ -180,10 +208,19 @@ impl Log {
         self.media.extend(nodes.iter().flat_map(Node::media));
     }
 
-    fn write(&mut self, entry: &Entry) -> Result<(), Failure> {
-        let (line, next) = self.position.seal(&encode(entry)?);
-        self.disk.append_at(&self.path, self.position.offset, line.as_bytes())?;
-        self.position = next;
+    /// Writes entries, and waits for them once; where there are none, for what is there already.
+    fn write(&mut self, entries: &[Entry]) -> Result<(), Failure> {
+        if entries.is_empty() {
+            return self.disk.sync_lines(&self.path);
+        }
+        let (mut lines, mut position) = (String::new(), self.position.clone());
+        for entry in entries {
+            let (line, next) = position.seal(&encode(entry)?);
+            lines.push_str(&line);
+            position = next;
+        }
+        self.disk.append_at(&self.path, self.position.offset, lines.as_bytes())?;
+        self.position = position;
         Ok(())
     }
 

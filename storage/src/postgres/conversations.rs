@@ -1,7 +1,8 @@
 //! The SQL of records: creating, heads, metadata, deleting. Inside a transaction that the caller begins and ends.
 
 use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationRecord, ConversationSummary, Digest, Filter, NodeId, Owner, Query,
+    BLOB_GRACE, ConversationId, ConversationRecord, ConversationSummary, Digest, Filter, HeadMove, Node,
+    NodeId, Owner, Query,
 };
 use deadpool_postgres::Transaction;
 use serde_json::{Map, Value};
@@ -100,6 +101,29 @@ pub(super) async fn set_head(
     match transaction.execute(&statement, &[&key, &text(from), &text(to)]).await? {
         0 => Err(Failure::HeadMoved(id.clone())),
         _ => Ok(()),
+    }
+}
+
+/// Appends nodes, and moves the head unless another writer has moved it.
+pub(super) async fn append_and_move(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+    nodes: &[Node],
+    from: Option<NodeId>,
+    to: Option<NodeId>,
+) -> Result<HeadMove, Failure> {
+    if let Some(node) = to.filter(|&to| nodes.iter().all(|node| node.id != to)) {
+        let key = lock(transaction, owner, id).await?;
+        nodes::must_exist(transaction, key, node).await?;
+    }
+    nodes::append(transaction, owner, id, nodes).await?;
+    match set_head(transaction, owner, id, from, to).await {
+        Ok(()) => Ok(HeadMove::Moved),
+        Err(Failure::HeadMoved(_)) => {
+            Ok(HeadMove::of(summary(transaction, owner, id).await?.record.head, from, to))
+        }
+        Err(failure) => Err(failure),
     }
 }
 

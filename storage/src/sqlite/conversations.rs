@@ -1,7 +1,8 @@
 //! The SQL of records: creating, heads, metadata, deleting. Inside a transaction that the caller begins and ends.
 
 use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationRecord, ConversationSummary, Filter, NodeId, Owner, Query,
+    BLOB_GRACE, ConversationId, ConversationRecord, ConversationSummary, Filter, HeadMove, Node, NodeId,
+    Owner, Query,
 };
 use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::{Map, Value};
@@ -92,6 +93,29 @@ pub(super) fn set_head(
     match transaction.prepare_cached(sql)?.execute(params![key, text(from), text(to)])? {
         0 => Err(Failure::HeadMoved(id.clone())),
         _ => Ok(()),
+    }
+}
+
+/// Appends nodes, and moves the head unless another writer has moved it.
+pub(super) fn append_and_move(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+    nodes: &[Node],
+    from: Option<NodeId>,
+    to: Option<NodeId>,
+) -> Result<HeadMove, Failure> {
+    if let Some(node) = to.filter(|&to| nodes.iter().all(|node| node.id != to)) {
+        let key = key(transaction, owner, id)?;
+        nodes::position(transaction, key, node)?;
+    }
+    nodes::append(transaction, owner, id, nodes)?;
+    match set_head(transaction, owner, id, from, to) {
+        Ok(()) => Ok(HeadMove::Moved),
+        Err(Failure::HeadMoved(_)) => {
+            Ok(HeadMove::of(summary(transaction, owner, id)?.record.head, from, to))
+        }
+        Err(failure) => Err(failure),
     }
 }
 

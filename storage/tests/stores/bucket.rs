@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::laws::store::{all, large, persistent, threads_lose_nothing};
+use alloquy_core::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
 use alloquy_core::{ConversationRecord, ConversationStore, ErrorKind, Preface, Query};
 use alloquy_storage::BucketStore;
 use object_store::memory::InMemory;
@@ -20,6 +20,7 @@ async fn over(objects: &Arc<InMemory>) -> BucketStore {
 #[test]
 fn laws_in_memory() {
     block_on(all(async || BucketStore::in_memory().await.unwrap()));
+    block_on(dropped_turns_are_kept(async || BucketStore::in_memory().await.unwrap()));
     block_on(persistent(|| Arc::new(InMemory::new()), async |objects| over(&objects).await));
     threads_lose_nothing(&block_on(BucketStore::in_memory()).unwrap());
 }
@@ -34,6 +35,7 @@ fn laws_in_a_folder() {
     let places = Places::new();
     let open = async |path| BucketStore::in_folder(path).await.unwrap();
     block_on(all(async || open(places.next()).await));
+    block_on(dropped_turns_are_kept(async || open(places.next()).await));
     block_on(persistent(|| places.next(), open));
     threads_lose_nothing(&block_on(open(places.next())));
 }
@@ -43,6 +45,7 @@ fn laws_on_a_server() {
     let Some(fresh) = buckets() else { return };
     let open = async |url: String| BucketStore::open(&url).await.unwrap();
     block_on(all(async || open(fresh()).await));
+    block_on(dropped_turns_are_kept(async || open(fresh()).await));
     block_on(persistent(&fresh, open));
     threads_lose_nothing(&block_on(open(fresh())));
 }

@@ -35,6 +35,8 @@ pub(crate) enum Call {
     Append,
     AppendAgain,
     SetHead,
+    AppendAndMove,
+    AppendBesideHead,
     UpdateMetadata,
     Prune,
     Compact,
@@ -48,12 +50,14 @@ pub(crate) enum Call {
     GetBlob,
 }
 
-pub(crate) const CALLS: [Call; 16] = [
+pub(crate) const CALLS: [Call; 18] = [
     Call::Create,
     Call::CreateForNewOwner,
     Call::Append,
     Call::AppendAgain,
     Call::SetHead,
+    Call::AppendAndMove,
+    Call::AppendBesideHead,
     Call::UpdateMetadata,
     Call::Prune,
     Call::Compact,
@@ -144,6 +148,14 @@ impl Call {
             Self::Append => store.append(owner, tea, &sample.next).await,
             Self::AppendAgain => store.append(owner, tea, &sample.trunk).await,
             Self::SetHead => store.set_head(owner, tea, head, Some(sample.trunk[1].id)).await,
+            Self::AppendAndMove => {
+                let to = Some(sample.next[1].id);
+                store.append_and_move(owner, tea, &sample.next, head, to).await.map(drop)
+            }
+            Self::AppendBesideHead => {
+                let to = Some(sample.next[1].id);
+                store.append_and_move(owner, tea, &sample.next, None, to).await.map(drop)
+            }
             Self::UpdateMetadata => {
                 store.update_metadata(owner, tea, 0, &metadata(&json!({"stars": 5}))).await.map(drop)
             }

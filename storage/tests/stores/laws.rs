@@ -1,6 +1,6 @@
 //! Every store keeps the laws of a store.
 
-use alloquy_core::laws::store::{all, large, persistent, threads_lose_nothing};
+use alloquy_core::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
 use alloquy_storage::{Durability, FileStore, SqliteStore};
 use pollster::block_on;
 use rusqlite::Connection;
@@ -12,6 +12,7 @@ fn files() {
     let places = Places::new();
     let open = async |path| FileStore::open(path).await.unwrap();
     block_on(all(async || open(places.next()).await));
+    block_on(dropped_turns_are_kept(async || open(places.next()).await));
     block_on(persistent(|| places.next(), open));
     threads_lose_nothing(&block_on(open(places.next())));
 }
@@ -21,6 +22,7 @@ fn files_that_do_not_wait_for_the_disk() {
     let places = Places::new();
     let open = async |path| FileStore::open_with(path, Durability::Crash).await.unwrap();
     block_on(all(async || open(places.next()).await));
+    block_on(dropped_turns_are_kept(async || open(places.next()).await));
     block_on(persistent(|| places.next(), open));
 }
 
@@ -29,6 +31,7 @@ fn sqlite() {
     let places = Places::new();
     let open = async |path| SqliteStore::open(path).await.unwrap();
     block_on(all(async || open(places.next()).await));
+    block_on(dropped_turns_are_kept(async || open(places.next()).await));
     block_on(persistent(|| places.next(), open));
     threads_lose_nothing(&block_on(open(places.next())));
 }
@@ -57,6 +60,7 @@ fn sqlite_with_every_word_in_the_index() {
 #[test]
 fn sqlite_in_memory() {
     block_on(all(async || SqliteStore::in_memory().await.unwrap()));
+    block_on(dropped_turns_are_kept(async || SqliteStore::in_memory().await.unwrap()));
     threads_lose_nothing(&block_on(SqliteStore::in_memory()).unwrap());
 }
 

@@ -6,6 +6,7 @@ mod bucket;
 mod calls;
 mod damage;
 mod disk;
+mod dropped;
 mod fixtures;
 mod folder;
 mod formats;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, Digest, ErrorKind, Filter, MemoryStore, Message,
-    Node, NodeId, Preface, Query, Result, Sort, SortKey,
+    ConversationId, ConversationRecord, ConversationStore, Digest, ErrorKind, Filter, HeadMove, MemoryStore,
+    Message, Node, NodeId, Preface, Query, Result, Sort, SortKey,
 };
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SqliteStore};
 use object_store::memory::InMemory;
@@ -22,6 +22,7 @@ enum Call {
     Create(u8),
     Append(u8, Vec<Which>),
     SetHead(u8, Place, Place),
+    AppendAndMove(u8, Vec<Which>, Place, Place),
     Load(u8),
     LoadPath(u8, u8),
     Metadata(u8, u8, u8, Value),
@@ -139,6 +140,8 @@ fn call() -> impl Strategy<Value = Call> {
         2 => conversation.clone().prop_map(Call::Create),
         8 => (conversation.clone(), vec(which(), 0..4)).prop_map(|(id, nodes)| Call::Append(id, nodes)),
         6 => (conversation.clone(), place(), place()).prop_map(|(id, from, to)| Call::SetHead(id, from, to)),
+        6 => (conversation.clone(), vec(which(), 0..3), place(), place())
+            .prop_map(|(id, nodes, from, to)| Call::AppendAndMove(id, nodes, from, to)),
         2 => conversation.clone().prop_map(Call::Load),
         2 => (conversation.clone(), any::<u8>()).prop_map(|(id, node)| Call::LoadPath(id, node)),
         2 => (conversation.clone(), 0..3_u8, 0..3_u8, value())
@@ -254,6 +257,16 @@ impl Stores {
                 let (from, to) = (self.place(*id, from), self.place(*id, to));
                 self.same(async |store| store.set_head(&me(), &name(*id), from, to).await.map(Value::from));
             }
+            Call::AppendAndMove(id, batch, from, to) => {
+                let from = self.place(*id, from);
+                let batch: Vec<Node> = batch.iter().filter_map(|which| self.make(*id, which)).collect();
+                // Mostly to one of the batch, as a turn does.
+                let last = batch.last().filter(|_| !matches!(to, Place::Nowhere)).map(|node| node.id);
+                let to = last.or_else(|| self.place(*id, to));
+                self.same(async |store| {
+                    store.append_and_move(&me(), &name(*id), &batch, from, to).await.map(moved)
+                });
+            }
             Call::Load(id) => self.same(async |store| load(store, &name(*id)).await),
             Call::LoadPath(id, node) => {
                 let node = self.node(*node).map_or_else(NodeId::new, |node| node.id);
@@ -295,6 +308,13 @@ impl Stores {
 
 fn name(index: u8) -> ConversationId {
     ["tea", "TEA", "tea/.."][usize::from(index)].parse().unwrap()
+}
+
+fn moved(head: HeadMove) -> Value {
+    match head {
+        HeadMove::Moved => json!("moved"),
+        HeadMove::Branched { head } => json!({ "branched": head }),
+    }
 }
 
 async fn load(store: &dyn ConversationStore, id: &ConversationId) -> Result<Value> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use alloquy_core::laws::store::{all, large, persistent, threads_lose_nothing};
+use alloquy_core::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
 use alloquy_core::{ConversationRecord, ConversationStore, ErrorKind, Preface, Query};
 use alloquy_storage::PostgresStore;
 use pollster::block_on;
@@ -36,6 +36,7 @@ pub(crate) fn on_server<T>(url: &str, work: impl AsyncFnOnce(Client) -> T) -> T 
 fn laws() {
     let Some(fresh) = urls() else { return };
     block_on(all(async || open(fresh()).await));
+    block_on(dropped_turns_are_kept(async || open(fresh()).await));
     block_on(persistent(&fresh, open));
     threads_lose_nothing(&block_on(open(fresh())));
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::samples::{chain, object};
 use super::{contents, created, kind, me, move_head, must, name};
-use crate::{ConversationRecord, ConversationStore, ErrorKind, Message, Node, Preface, Result};
+use crate::{ConversationRecord, ConversationStore, ErrorKind, HeadMove, Message, Node, Preface, Result};
 
 /// Appends that are waited for together lose nothing.
 pub async fn concurrent_appends_lose_nothing(store: &dyn ConversationStore) {
@@ -61,6 +61,27 @@ pub async fn a_dropped_call_is_all_or_nothing(store: &dyn ConversationStore) {
         let tree = contents(store, &id).await.1;
         assert_eq!(tree.len(), expected, "appending after a drop completes it");
     }
+}
+
+/// Nodes that are appended with the head, by a call whose future is dropped after one poll: they are there whole or not at
+/// all, the head never without them, and the same call completes it.
+pub async fn a_dropped_append_never_moves_the_head_alone(store: &dyn ConversationStore) {
+    let id = created(store, "dropped with its head").await;
+    let mut before = None;
+    for round in 0..20 {
+        let nodes = chain(before, 2);
+        let to = Some(nodes[1].id);
+        drop(store.append_and_move(&me(), &id, &nodes, before, to).now_or_never());
+        let (record, tree) = contents(store, &id).await;
+        let is_there = tree.len() == 2 * (round + 1);
+        assert!(is_there || tree.len() == 2 * round, "a dropped call left {} nodes", tree.len());
+        assert!(record.head == before || is_there && record.head == to, "the head moves to what is there");
+        let moved = must("the same call", store.append_and_move(&me(), &id, &nodes, before, to).await);
+        assert_eq!(moved, HeadMove::Moved, "the same call completes it");
+        before = to;
+    }
+    let (record, tree) = contents(store, &id).await;
+    assert_eq!((record.head, tree.len()), (before, 40), "each is done once");
 }
 
 /// Every call that changes something and whose future is dropped after one poll changed everything or nothing, and works

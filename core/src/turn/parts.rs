@@ -1,0 +1,89 @@
+//! What turns of one manager share: the model, the tools, the store, and the way to each.
+
+use std::sync::Arc;
+
+use super::{PartialReplies, Unfinished};
+use crate::address::Address;
+use crate::chat_model::{CacheReport, ChatModel, ReplyStream, Request};
+use crate::middleware::{Middleware, Next};
+use crate::panics::caught;
+use crate::preface::Preface;
+use crate::sampling::SamplingOptions;
+use crate::scoring::Score;
+use crate::store::{ConversationId, ConversationStore, Owner};
+use crate::tool::{Toolbox, Tools};
+use crate::tree::{Node, NodeId};
+use crate::{ErrorKind, Result};
+
+/// Who panicked, where a call of the model does.
+const MODEL: &str = "the model, or a middleware before it,";
+
+/// Everything that turns of one manager share.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    pub(crate) model: Arc<dyn ChatModel>,
+    pub(crate) middleware: Vec<Arc<dyn Middleware>>,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) store: Arc<dyn ConversationStore>,
+    pub(crate) owner: Owner,
+    pub(crate) sampling: SamplingOptions,
+    pub(crate) tool_rounds: usize,
+    pub(crate) partial_replies: PartialReplies,
+    pub(crate) unfinished: Arc<Unfinished>,
+}
+
+impl Parts {
+    /// Asks for an answer to `path`, offering `tools` beside those of the preface.
+    pub(crate) fn request(&self, tools: &Tools, preface: &Preface, path: &[Node]) -> Request {
+        let mut preface = preface.clone();
+        let offered = preface.tools.len();
+        for spec in tools.specs() {
+            if preface.tools.iter().take(offered).all(|known| known.name != spec.name) {
+                preface.tools.push(spec.clone());
+            }
+        }
+        let replies = path.iter().filter(|node| !node.tokens.is_empty()).map(|node| node.tokens.clone());
+        let replies = replies.collect();
+        let path = path.iter().map(|node| node.message.clone()).collect();
+        Request::new(preface, path).replies(replies).sampling(self.sampling.clone())
+    }
+
+    /// The store, once what dropped turns have left is in it.
+    pub(crate) async fn settled(&self) -> &dyn ConversationStore {
+        self.unfinished.settle().await;
+        &*self.store
+    }
+
+    /// Looks an address up; only a position takes reading the tree.
+    pub(crate) async fn node_at(
+        &self,
+        conversation: &ConversationId,
+        address: &Address,
+    ) -> Result<Option<NodeId>> {
+        match address {
+            Address::Node(id) => Ok(Some(*id)),
+            Address::Position(position) if position.places().is_empty() => Ok(None),
+            Address::Position(_) => self.settled().await.load(&self.owner, conversation).await?.1.at(address),
+        }
+    }
+
+    /// The way to the model.
+    fn next(&self) -> Next<'_> {
+        Next::new(&self.middleware, &*self.model)
+    }
+
+    /// Asks the model, by way of the middleware.
+    pub(crate) async fn call(&self, request: Request) -> Result<ReplyStream> {
+        caught(ErrorKind::Backend, MODEL, async { self.next().call(request).await }).await
+    }
+
+    /// Computes the prompt of a request ahead, by way of the middleware.
+    pub(crate) async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
+        caught(ErrorKind::Backend, MODEL, async { self.next().warm(request).await }).await
+    }
+
+    /// Scores texts behind a request, by way of the middleware.
+    pub(crate) async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+        caught(ErrorKind::Backend, MODEL, async { self.next().score(request, targets).await }).await
+    }
+}

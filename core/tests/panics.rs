@@ -1,0 +1,447 @@
+//! What others wrote and panics: an error of the turn that met it, never an unwind through the host.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use alloquy_core::testing::{
+    EchoModel, FaultStore, ScriptedEngine, StoreCall, TaggedProcessor, TaggedTemplate,
+};
+use alloquy_core::{
+    Approval, CacheReport, Chat, ChatModel, Delta, DropPolicy, ErrorKind, HistoryDrop, HistoryShift, Manager,
+    ManagerBuilder, MemoryStore, Middleware, Next, Preface, Reply, ReplyStream, Request, Result, Role, Run,
+    ShiftPolicy, Timer, Tool, ToolCall, ToolSource, ToolSpec, Toolbox, TurnEvent, Verdict,
+};
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use pollster::block_on;
+use serde_json::{Value, json};
+
+use support::{Clock, spec};
+
+/// Panics once, when it is told to; with a text that was put together, or with one that was not.
+#[derive(Clone, Debug, Default)]
+struct Bomb(Arc<AtomicBool>);
+
+impl Bomb {
+    fn armed() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+
+    fn tick(&self) {
+        if self.0.swap(false, Ordering::SeqCst) {
+            panic!("boom {}", 42);
+        }
+    }
+}
+
+/// Where a middleware panics.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum At {
+    Begin,
+    AfterAwait,
+    FirstWord,
+    LaterWord,
+    End,
+}
+
+#[derive(Debug)]
+struct Faulty(At, Bomb);
+
+impl Faulty {
+    fn at(&self, place: At) {
+        if self.0 == place {
+            self.1.tick();
+        }
+    }
+}
+
+#[async_trait::async_trait]
+impl Middleware for Faulty {
+    async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
+        self.at(At::Begin);
+        let mut inner = next.call(request).await?;
+        self.at(At::AfterAwait);
+        let this = Faulty(self.0, self.1.clone());
+        Ok(Run::new(|mut emit| async move {
+            let mut place = At::FirstWord;
+            while let Some(delta) = inner.next().await {
+                this.at(place);
+                emit.send(delta).await;
+                place = At::LaterWord;
+            }
+            this.at(At::End);
+            inner.finish().await
+        }))
+    }
+
+    async fn prepare(&self, request: Request) -> Result<Request> {
+        self.at(At::Begin);
+        Ok(request)
+    }
+}
+
+async fn chat(builder: ManagerBuilder) -> Chat {
+    builder.build().unwrap().create(Preface::default()).await.unwrap()
+}
+
+/// Says what a turn failed with, and takes the next one.
+async fn failure(chat: &Chat) -> (ErrorKind, String) {
+    let error = chat.send("one two three").finish().await.unwrap_err();
+    assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+    (error.kind(), error.to_string())
+}
+
+#[test]
+fn a_middleware_that_panics_fails_its_turn() {
+    for place in [At::Begin, At::AfterAwait, At::FirstWord] {
+        block_on(async {
+            let chat =
+                chat(Manager::over(Arc::new(EchoModel)).middleware(Faulty(place, Bomb::armed()))).await;
+            let (kind, sentence) = failure(&chat).await;
+            assert_eq!(kind, ErrorKind::Backend, "{place:?}");
+            assert!(sentence.ends_with(" panicked: boom 42"), "{place:?}: {sentence}");
+            assert_eq!(chat.tree().await.unwrap().len(), 2, "{place:?}: the question was never asked");
+        });
+    }
+    for place in [At::LaterWord, At::End] {
+        block_on(async {
+            let chat =
+                chat(Manager::over(Arc::new(EchoModel)).middleware(Faulty(place, Bomb::armed()))).await;
+            let reply = chat.send("one two three").finish().await.unwrap();
+            assert!(reply.text().starts_with("one"), "{place:?}: what was said is kept");
+            assert!(reply.reply.error.unwrap().ends_with(" panicked: boom 42"), "{place:?}");
+            assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+            assert_eq!(chat.history().await.unwrap().len(), 4);
+        });
+    }
+}
+
+#[test]
+fn what_is_computed_ahead_or_scored_fails_when_a_middleware_panics() {
+    block_on(async {
+        for is_warm in [true, false] {
+            let builder = Manager::builder(Arc::new(ScriptedEngine::new([("<assistant>", "on")])));
+            let builder = builder.template(TaggedTemplate).processor(TaggedProcessor);
+            let chat = chat(builder.middleware(Faulty(At::Begin, Bomb::armed()))).await;
+            chat.add("Hi").await.unwrap();
+            let error = match is_warm {
+                true => chat.warm().await.unwrap_err(),
+                false => chat.score(&["on".to_owned()]).await.unwrap_err(),
+            };
+            assert!(error.to_string().ends_with("panicked: boom 42"), "{error}");
+            assert!(chat.warm().await.is_ok());
+        }
+    });
+}
+
+#[test]
+fn a_context_policy_that_panics_fails_its_turn() {
+    block_on(async {
+        let counting = |bomb: Bomb| {
+            move |request: &Request| -> Result<usize> {
+                bomb.tick();
+                Ok(request.path.len())
+            }
+        };
+        let dropping = HistoryDrop::new(counting(Bomb::armed()), DropPolicy::new(1000)).unwrap();
+        let shifting = HistoryShift::new(counting(Bomb::armed()), ShiftPolicy::new(1000)).unwrap();
+        for chat in [
+            chat(Manager::over(Arc::new(EchoModel)).middleware(dropping)).await,
+            chat(Manager::over(Arc::new(EchoModel)).middleware(shifting)).await,
+        ] {
+            assert!(failure(&chat).await.1.ends_with("panicked: boom 42"));
+        }
+    });
+}
+
+/// A model that panics before it answers, or in the middle.
+#[derive(Debug)]
+struct Careless {
+    words: usize,
+    bomb: Bomb,
+}
+
+#[async_trait::async_trait]
+impl ChatModel for Careless {
+    fn name(&self) -> &str {
+        "careless"
+    }
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let (words, bomb) = (self.words, self.bomb.clone());
+        if words == 0 {
+            bomb.tick();
+        }
+        let last = request.path.last().unwrap().clone();
+        Ok(Run::new(move |mut emit| async move {
+            for (number, word) in last.text().split_inclusive(' ').enumerate() {
+                if number + 1 == words {
+                    bomb.tick();
+                }
+                emit.send(Delta::Text(word.to_owned())).await;
+            }
+            Ok(Reply::new(alloquy_core::Message::assistant(last.text())))
+        }))
+    }
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn a_model_that_panics_fails_its_turn_and_what_it_said_is_kept() {
+    block_on(async {
+        for words in [0, 1] {
+            let chat = chat(Manager::over(Arc::new(Careless { words, bomb: Bomb::armed() }))).await;
+            let (kind, sentence) = failure(&chat).await;
+            assert!(kind == ErrorKind::Backend && sentence.ends_with("panicked: boom 42"), "{sentence}");
+        }
+        let chat = chat(Manager::over(Arc::new(Careless { words: 2, bomb: Bomb::armed() }))).await;
+        let reply = chat.send("one two three").finish().await.unwrap();
+        assert_eq!(reply.text(), "one ");
+        assert!(reply.reply.error.unwrap().ends_with("panicked: boom 42"));
+    });
+}
+
+/// A tool that panics where it is told.
+#[derive(Debug)]
+struct Risky {
+    describes: Bomb,
+    begins: Bomb,
+    waits: Bomb,
+}
+
+impl Risky {
+    fn sound() -> Self {
+        Self { describes: Bomb::default(), begins: Bomb::default(), waits: Bomb::default() }
+    }
+}
+
+impl Tool for Risky {
+    fn spec(&self) -> ToolSpec {
+        self.describes.tick();
+        spec("risky")
+    }
+
+    /// As a tool that is not an `async fn`: it may panic before there is a future.
+    fn call<'life0, 'life1, 'async_trait>(
+        &'life0 self,
+        _arguments: &'life1 Value,
+    ) -> BoxFuture<'async_trait, Result<Value>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        Self: 'async_trait,
+    {
+        self.begins.tick();
+        Box::pin(async {
+            futures::future::ready(()).await;
+            self.waits.tick();
+            Ok(json!("done"))
+        })
+    }
+}
+
+fn with_tools() -> ManagerBuilder {
+    let script = [
+        ("<user>go<end><assistant>", "call:risky {}\ncall:clock {\"zone\":\"UTC\"}"),
+        ("<user>on<end><assistant>", "on"),
+        ("noon<end><assistant>", "It is noon."),
+        ("<user>one two three<end><assistant>", "call:risky {}"),
+        ("<tool>done<end><assistant>", "Done."),
+    ];
+    Manager::builder(Arc::new(ScriptedEngine::new(script)))
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
+}
+
+#[test]
+fn a_tool_that_panics_gives_its_sentence_and_the_others_their_results() {
+    for tool in
+        [Risky { begins: Bomb::armed(), ..Risky::sound() }, Risky { waits: Bomb::armed(), ..Risky::sound() }]
+    {
+        block_on(async {
+            let chat = chat(with_tools().tool(tool).tool(Clock)).await;
+            let reply = chat.send("go").finish().await.unwrap();
+            assert_eq!(reply.text(), "It is noon.");
+            let history = chat.history().await.unwrap();
+            let results: Vec<_> = history[2].message.tool_results().map(|result| result.text()).collect();
+            assert_eq!(results, ["the tool panicked: boom 42", "noon"]);
+            assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+        });
+    }
+}
+
+/// A source that panics once.
+#[derive(Debug)]
+struct Source(Bomb);
+
+impl ToolSource for Source {
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.0.tick();
+        vec![Arc::new(Risky::sound())]
+    }
+}
+
+#[test]
+fn a_source_or_a_description_that_panics_fails_the_turn_or_the_building() {
+    block_on(async {
+        let error =
+            with_tools().toolbox(Toolbox::default().source(Source(Bomb::armed()))).build().unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Tool, "a source of tools panicked: boom 42")
+        );
+        for is_source in [true, false] {
+            let (source, describes) = (Bomb::default(), Bomb::default());
+            let tool = Risky { describes: describes.clone(), ..Risky::sound() };
+            let toolbox = match is_source {
+                true => Toolbox::default().source(Source(source.clone())),
+                false => Toolbox::default().tool(tool),
+            };
+            let chat = chat(with_tools().toolbox(toolbox)).await;
+            [source, describes].iter().for_each(|bomb| bomb.0.store(true, Ordering::SeqCst));
+            let error = chat.send("on").finish().await.unwrap_err();
+            assert!(
+                error.kind() == ErrorKind::Tool && error.to_string().ends_with("panicked: boom 42"),
+                "{error}"
+            );
+            assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+        }
+    });
+}
+
+#[derive(Debug)]
+struct Asks(Bomb);
+
+#[async_trait::async_trait]
+impl Approval for Asks {
+    async fn approve(&self, _: &ToolCall, _: &ToolSpec) -> Verdict {
+        self.0.tick();
+        Verdict::Allow
+    }
+}
+
+#[test]
+fn an_approval_that_panics_fails_the_turn_before_anything_runs_and_completing_asks_again() {
+    block_on(async {
+        let toolbox = Toolbox::default().tool(Risky::sound()).approval(Asks(Bomb::armed()));
+        let calls = [ToolCall::new("a", "risky", json!({})), ToolCall::new("b", "risky", json!({}))];
+        let answers: Vec<_> =
+            toolbox.now().unwrap().answer(&calls, &[]).map(|result| result.text()).collect().await;
+        let refused = "this call was refused: call \"a\" of \"risky\": the approval panicked: boom 42";
+        assert_eq!(answers, [refused, refused]);
+        let toolbox = Toolbox::default().tool(Risky::sound()).approval(Asks(Bomb::armed()));
+        let chat = chat(with_tools().toolbox(toolbox)).await;
+        let error = chat.send("one two three").finish().await.unwrap_err();
+        let sentence = "call \"call_0\" of \"risky\": the approval panicked: boom 42";
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Tool, sentence));
+        let roles: Vec<_> = chat.history().await.unwrap().iter().map(|node| node.message.role).collect();
+        assert_eq!(roles, [Role::User, Role::Assistant], "the call is at the head");
+        assert_eq!(chat.complete(Default::default()).finish().await.unwrap().text(), "Done.");
+    });
+}
+
+/// A timer that panics when it is set, as one does that needs a runtime, or when it is waited for.
+struct Rings {
+    is_set: bool,
+}
+
+impl Timer for Rings {
+    fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+        if self.is_set {
+            panic!("there is no reactor running");
+        }
+        Box::pin(async { panic!("there is no reactor running") })
+    }
+}
+
+/// Never answers.
+#[derive(Debug)]
+struct Waits;
+
+#[async_trait::async_trait]
+impl Tool for Waits {
+    fn spec(&self) -> ToolSpec {
+        spec("risky")
+    }
+    async fn call(&self, _: &Value) -> Result<Value> {
+        futures::future::pending().await
+    }
+}
+
+#[test]
+fn a_timer_that_panics_ends_the_call() {
+    block_on(async {
+        for is_set in [true, false] {
+            let toolbox = Toolbox::default().tool(Waits).timeout(Duration::from_secs(1), Rings { is_set });
+            let call = [ToolCall::new("a", "risky", json!({}))];
+            let answers: Vec<_> = toolbox.now().unwrap().answer(&call, &[]).collect().await;
+            assert_eq!(answers[0].text(), "the timer of the tools panicked: there is no reactor running");
+        }
+    });
+}
+
+#[test]
+fn a_store_that_panics_fails_whatever_was_asked_of_it_and_goes_on() {
+    let calls = [
+        StoreCall::Create,
+        StoreCall::Record,
+        StoreCall::LoadPath,
+        StoreCall::Append,
+        StoreCall::AppendAndMove,
+        StoreCall::Load,
+        StoreCall::UpdateMetadata,
+        StoreCall::Prune,
+        StoreCall::List,
+        StoreCall::Delete,
+    ];
+    let mut failures = 0;
+    for call in calls {
+        block_on(async {
+            let store = Arc::new(FaultStore::new(MemoryStore::default()));
+            let manager = Manager::over(Arc::new(EchoModel)).store(store.clone()).build().unwrap();
+            let chat = manager.create(Preface::default()).await.unwrap();
+            let first = chat.send("Hi").finish().await.unwrap();
+            store.panic(call, 0);
+            let outcomes = [
+                manager.create(Preface::default()).await.map(drop),
+                chat.send("Hi").finish().await.map(drop),
+                chat.add("Hi").await.map(drop),
+                chat.goto(None).await,
+                chat.set_metadata("title", "tea").await,
+                chat.goto(None).await,
+                chat.prune(first.node).await.map(drop),
+                chat.tree().await.map(drop),
+                alloquy_core::ConversationManager::list(&manager, &Default::default()).await.map(drop),
+                alloquy_core::ConversationManager::delete(&manager, chat.id()).await,
+            ];
+            let failed: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
+            assert_eq!(failed.len(), 1, "{call:?}: {failed:?}");
+            assert_eq!(failed[0].kind(), ErrorKind::Store);
+            assert!(failed[0].to_string().starts_with("the store panicked: "), "{}", failed[0]);
+            failures += 1;
+        });
+    }
+    assert_eq!(failures, calls.len());
+}
+
+#[test]
+fn a_store_that_panics_while_a_dropped_reply_is_kept_does_not_unwind() {
+    block_on(async {
+        let store = Arc::new(FaultStore::new(MemoryStore::default()));
+        let manager = Manager::over(Arc::new(EchoModel)).store(store.clone()).build().unwrap();
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let mut turn = chat.send("one two three");
+        while !matches!(turn.next().await, Some(TurnEvent::Delta(_))) {}
+        store.panic(StoreCall::AppendAndMove, 0);
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(turn))).is_ok());
+        let error = manager.settle().await.unwrap_err();
+        assert!(format!("{error:#}").contains("the store panicked"), "{error:#}");
+        assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+    });
+}
