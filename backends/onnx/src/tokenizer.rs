@@ -13,10 +13,12 @@ use tokenizers::{
 };
 
 mod detokenizer;
+mod growth;
 mod memo;
 mod respelling;
 
 use detokenizer::{Decoding, StreamDetokenizer};
+use growth::Growth;
 use memo::Memo;
 use respelling::Respelling;
 
@@ -54,6 +56,7 @@ struct Tables {
     /// What the model gives for characters that it cannot write.
     unknown: Option<TokenId>,
     decoding: Decoding,
+    growth: Growth,
     memo: Memo,
 }
 
@@ -71,7 +74,8 @@ enum Place {
     Middle,
 }
 
-/// The parts of the file that are read a second time, because the tokenizer does not show them.
+/// The parts of the file that are read before the tokenizer is made, because it does not show them, or would do with them
+/// what it must not.
 #[derive(Deserialize)]
 struct File {
     #[serde(default)]
@@ -79,15 +83,38 @@ struct File {
     #[serde(default)]
     pre_tokenizer: Value,
     #[serde(default)]
+    post_processor: Value,
+    #[serde(default)]
     decoder: Value,
-    model: Unknown,
+    #[serde(default)]
+    added_tokens: Vec<Added>,
+    model: Model,
 }
 
-/// What a model gives for characters that it cannot write, by text or by number.
+impl File {
+    /// Returns what happens to texts and tokens, by name.
+    fn steps(&self) -> [(&'static str, &Value); 4] {
+        [
+            ("normalizer", &self.normalizer),
+            ("pre_tokenizer", &self.pre_tokenizer),
+            ("post_processor", &self.post_processor),
+            ("decoder", &self.decoder),
+        ]
+    }
+}
+
 #[derive(Deserialize)]
-struct Unknown {
+struct Added {
+    content: String,
+}
+
+/// What a model gives for characters that it cannot write, by text or by number, and what it writes around pieces.
+#[derive(Deserialize)]
+struct Model {
     unk_token: Option<String>,
     unk_id: Option<TokenId>,
+    continuing_subword_prefix: Option<String>,
+    end_of_word_suffix: Option<String>,
 }
 
 impl HuggingFaceTokenizer {
@@ -96,15 +123,17 @@ impl HuggingFaceTokenizer {
     /// Truncation and padding that the file asks for are left out: a prompt is never cut silently.
     ///
     /// # Errors
-    /// [`ErrorKind::Model`] when it is not one, [`ErrorKind::Unsupported`] for a decoder that language models
+    /// [`ErrorKind::Model`] when it is not one, or one that would make far too much of a text, [`ErrorKind::Unsupported`] for a decoder that language models
     /// do not have.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         let unreadable =
             |source| Error::new(ErrorKind::Model, "tokenizer.json cannot be read").with_source(source);
+        let file: File = serde_json::from_slice(json).map_err(|error| unreadable(error.into()))?;
+        // Making the tokenizer normalizes its added tokens.
+        let growth = Growth::read(&file)?;
         let mut tokenizer = tokenizers::Tokenizer::from_bytes(json).map_err(unreadable)?;
         tokenizer.with_truncation(None).map_err(unreadable)?;
         tokenizer.with_padding(None);
-        let file: File = serde_json::from_slice(json).map_err(|error| unreadable(error.into()))?;
         let space = respelling::space(&file.pre_tokenizer);
         let steps = json!({"normalizer": file.normalizer, "pre_tokenizer": file.pre_tokenizer});
         let middle = without_start(steps);
@@ -115,10 +144,11 @@ impl HuggingFaceTokenizer {
             specials: added_tokens(&tokenizer),
             memo: Memo::of(&tokenizer),
             unknown: unknown.or(file.model.unk_id),
-            respelling: Respelling::of(&tokenizer, middle.normalizer.as_ref(), space).map(Arc::new),
+            respelling: Respelling::of(&tokenizer, middle.normalizer.as_ref(), space, growth).map(Arc::new),
             tokenizer,
             middle,
             decoding,
+            growth,
         };
         Ok(Self { tables: Arc::new(tables) })
     }
@@ -150,6 +180,7 @@ impl Tokenizer for HuggingFaceTokenizer {
     }
 
     fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>> {
+        self.tables.growth.check(pieces.iter().map(|piece| piece.text().len()).sum(), ErrorKind::Tokenize)?;
         let mut tokens = Vec::new();
         let mut place = Place::Start;
         for run in joined(pieces) {

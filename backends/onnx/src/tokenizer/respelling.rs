@@ -1,9 +1,11 @@
 //! Which texts a tokenizer's normalizer makes spell an added token. Knows no conversation.
 
-use alloquy_core::{Normalized, Normalizer, SpecialToken, TokenId};
+use alloquy_core::{ErrorKind, Normalized, Normalizer, SpecialToken, TokenId};
 use serde_json::Value;
 use tokenizers::normalizer::Range;
 use tokenizers::{AddedToken, Model as _, NormalizedString, Normalizer as _, NormalizerWrapper};
+
+use super::growth::Growth;
 
 /// A normalizer, and the added tokens that normalized text becomes.
 #[derive(Debug)]
@@ -12,6 +14,7 @@ pub(super) struct Respelling {
     /// What the pre-tokenizer writes for a space.
     space: Option<char>,
     tokens: Vec<SpecialToken>,
+    growth: Growth,
 }
 
 impl Respelling {
@@ -21,11 +24,12 @@ impl Respelling {
         tokenizer: &tokenizers::Tokenizer,
         normalizer: Option<&NormalizerWrapper>,
         space: Option<char>,
+        growth: Growth,
     ) -> Option<Self> {
         if normalizer.is_none() && space.is_none() {
             return None;
         }
-        let mut respelling = Self { normalizer: normalizer.cloned(), space, tokens: Vec::new() };
+        let mut respelling = Self { normalizer: normalizer.cloned(), space, tokens: Vec::new(), growth };
         let is_found = |(id, token): &(TokenId, AddedToken)| {
             token.normalized || tokenizer.get_model().id_to_token(*id).is_some()
         };
@@ -53,6 +57,8 @@ impl Respelling {
     }
 
     fn rewritten(&self, text: &str) -> tokenizers::Result<NormalizedString> {
+        // Whoever encodes such a text gets the error.
+        self.growth.check(text.len(), ErrorKind::Tokenize)?;
         let mut normalized = NormalizedString::from(text);
         self.normalizer.as_ref().map_or(Ok(()), |normalizer| normalizer.normalize(&mut normalized))?;
         self.space.map_or(Ok(()), |space| normalized.replace(' ', &space.to_string()))?;
