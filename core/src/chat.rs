@@ -116,7 +116,7 @@ impl Chat {
     /// Those of the store, the middleware and the model.
     pub async fn warm(&self) -> Result<Option<CacheReport>> {
         let request = self.request().await?;
-        self.parts.warm(request).await
+        self.parts.next().warm(request).await
     }
 
     /// Returns what the model would be asked at the head, before middleware.
@@ -143,6 +143,6 @@ impl Chat {
     /// Those of the store and the middleware, and as [`ChatModel::score`](crate::ChatModel::score).
     pub async fn score(&self, targets: &[String]) -> Result<Vec<Score>> {
         let request = self.request().await?.ending(Ending::Answer);
-        self.parts.score(request, targets).await
+        self.parts.next().score(request, targets).await
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::Result;
 use crate::chat_model::{CacheReport, ChatModel, ReplyStream, Request};
+use crate::panics::caught;
 use crate::round::PreparedPrompt;
 use crate::scoring::Score;
+use crate::{ErrorKind, Result};
 
 mod fitting;
 mod groups;
@@ -61,6 +62,12 @@ pub trait Middleware: Send + Sync + Debug {
     }
 }
 
+/// What the panic of a middleware or a model is.
+const PANICKED: ErrorKind = ErrorKind::Backend;
+
+/// Who panicked, where no answer is asked for.
+const AHEAD: &str = "the model, or a middleware before it,";
+
 /// The rest of the stack, down to the model. `Copy`, so that a middleware may call it more than once.
 #[derive(Clone, Copy, Debug)]
 pub struct Next<'a> {
@@ -77,27 +84,31 @@ impl<'a> Next<'a> {
     /// Passes the request on.
     ///
     /// # Errors
-    /// Those of the rest of the stack.
+    /// Those of the rest of the stack, and [`ErrorKind::Backend`] with the text of its panic where that panics.
     pub async fn call(self, request: Request) -> Result<ReplyStream> {
         match self.rest.split_first() {
-            Some((first, rest)) => first.handle(request, Next { rest, ..self }).await,
-            None => self.model.reply(request).await,
+            Some((first, rest)) => {
+                caught(PANICKED, "a middleware", async { first.handle(request, Next { rest, ..self }).await })
+                    .await
+            }
+            None => caught(PANICKED, "the model", async { self.model.reply(request).await }).await,
         }
     }
 
     /// Computes the prompt of a request ahead, as the rest of the stack would pass it on.
     pub(crate) async fn warm(self, request: Request) -> Result<Option<CacheReport>> {
-        self.model.warm(self.prepared(request).await?).await
+        caught(PANICKED, AHEAD, async { self.model.warm(self.prepared(request).await?).await }).await
     }
 
     /// Returns the prompt of a request, as the rest of the stack would pass it on.
     pub(crate) async fn prompt(self, request: Request) -> Result<Option<PreparedPrompt>> {
-        self.model.prompt(&self.prepared(request).await?)
+        caught(PANICKED, AHEAD, async { self.model.prompt(&self.prepared(request).await?) }).await
     }
 
     /// Scores texts behind a request, as the rest of the stack would pass it on.
     pub(crate) async fn score(self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
-        self.model.score(self.prepared(request).await?, targets).await
+        caught(PANICKED, AHEAD, async { self.model.score(self.prepared(request).await?, targets).await })
+            .await
     }
 
     async fn prepared(self, mut request: Request) -> Result<Request> {

@@ -12,8 +12,9 @@ use std::task::Context;
 use alloquy_core::testing::{FaultStore, StoreCall};
 use alloquy_core::{
     CacheReport, Chat, ChatModel, ConversationStore, Delta, DropPolicy, Error, ErrorKind, FinishReason,
-    HistoryDrop, Manager, MemoryStore, Message, Node, NodeId, Part, PartialReplies, Preface, RESULT_DEPTH,
-    Reply, ReplyStream, Request, Result, Role, Run, Tool, ToolCall, ToolResult, ToolSpec, TurnEnd, TurnEvent,
+    HistoryDrop, Manager, ManagerBuilder, MemoryStore, Message, Node, NodeId, Part, PartialReplies, Preface,
+    RESULT_DEPTH, Reply, ReplyStream, Request, Result, Role, Run, Tool, ToolCall, ToolResult, ToolSpec,
+    TurnEnd, TurnEvent,
 };
 use futures::{Stream, StreamExt};
 use pollster::block_on;
@@ -122,7 +123,7 @@ impl Tool for Nests {
 
 fn over(room: usize, tools: Vec<Gives>, store: Arc<dyn ConversationStore>) -> Manager {
     let manager = Manager::over(Arc::new(Clerk { room })).store(store);
-    tools.into_iter().fold(manager, |manager, tool| manager.tool(tool)).build().unwrap()
+    tools.into_iter().fold(manager, ManagerBuilder::tool).build().unwrap()
 }
 
 fn memory() -> Arc<dyn ConversationStore> {

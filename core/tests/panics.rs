@@ -12,9 +12,10 @@ use alloquy_core::testing::{
     EchoModel, FaultStore, ScriptedEngine, StoreCall, TaggedProcessor, TaggedTemplate,
 };
 use alloquy_core::{
-    Approval, CacheReport, Chat, ChatModel, Delta, DropPolicy, ErrorKind, HistoryDrop, HistoryShift, Manager,
-    ManagerBuilder, MemoryStore, Middleware, Next, Preface, Reply, ReplyStream, Request, Result, Role, Run,
-    ShiftPolicy, Timer, Tool, ToolCall, ToolSource, ToolSpec, Toolbox, TurnEvent, Verdict,
+    Approval, CacheReport, Chat, ChatModel, Conversation, Delta, DropPolicy, ErrorKind, HistoryDrop,
+    HistoryShift, Manager, ManagerBuilder, MemoryStore, Middleware, Next, Preface, Reply, ReplyStream,
+    Request, Result, Role, Run, ShiftPolicy, Timer, Tool, ToolCall, ToolSource, ToolSpec, Toolbox, TurnEvent,
+    Verdict,
 };
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -135,6 +136,20 @@ fn what_is_computed_ahead_or_scored_fails_when_a_middleware_panics() {
             };
             assert!(error.to_string().ends_with("panicked: boom 42"), "{error}");
             assert!(chat.warm().await.is_ok());
+        }
+    });
+}
+
+#[test]
+fn the_small_conversation_fails_too_and_goes_on() {
+    block_on(async {
+        for place in [At::Begin, At::AfterAwait, At::FirstWord] {
+            let model = Arc::new(EchoModel);
+            let mut conversation =
+                Conversation::new(model, Preface::default()).with_middleware(Faulty(place, Bomb::armed()));
+            let error = conversation.send_message("one two").unwrap_err();
+            assert!(error.to_string().ends_with(" panicked: boom 42"), "{place:?}: {error}");
+            assert_eq!(conversation.send_message("on").unwrap().text(), "on");
         }
     });
 }
@@ -269,7 +284,8 @@ fn a_tool_that_panics_gives_its_sentence_and_the_others_their_results() {
             let reply = chat.send("go").finish().await.unwrap();
             assert_eq!(reply.text(), "It is noon.");
             let history = chat.history().await.unwrap();
-            let results: Vec<_> = history[2].message.tool_results().map(|result| result.text()).collect();
+            let results: Vec<_> =
+                history[2].message.tool_results().map(alloquy_core::ToolResult::text).collect();
             assert_eq!(results, ["the tool panicked: boom 42", "noon"]);
             assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
         });

@@ -62,7 +62,7 @@ impl Line {
     /// Whatever it refuses the request with: nothing was said then.
     async fn begin(&mut self, request: Request) -> Result<Begun> {
         self.abandoned.begin();
-        let mut stream = self.parts.call(request).await?;
+        let mut stream = self.parts.next().call(request).await?;
         if let Some(first) = stream.next().await {
             self.abandoned.said(&first);
             return Ok(Begun::Saying(stream, first));

@@ -3,20 +3,15 @@
 use std::sync::Arc;
 
 use super::{PartialReplies, Unfinished};
+use crate::Result;
 use crate::address::Address;
-use crate::chat_model::{CacheReport, ChatModel, ReplyStream, Request};
+use crate::chat_model::{ChatModel, Request};
 use crate::middleware::{Middleware, Next};
-use crate::panics::caught;
 use crate::preface::Preface;
 use crate::sampling::SamplingOptions;
-use crate::scoring::Score;
 use crate::store::{ConversationId, ConversationStore, Owner};
 use crate::tool::{Toolbox, Tools};
 use crate::tree::{Node, NodeId};
-use crate::{ErrorKind, Result};
-
-/// Who panicked, where a call of the model does.
-const MODEL: &str = "the model, or a middleware before it,";
 
 /// Everything that turns of one manager share.
 #[derive(Clone, Debug)]
@@ -68,22 +63,7 @@ impl Parts {
     }
 
     /// The way to the model.
-    fn next(&self) -> Next<'_> {
+    pub(crate) fn next(&self) -> Next<'_> {
         Next::new(&self.middleware, &*self.model)
-    }
-
-    /// Asks the model, by way of the middleware.
-    pub(crate) async fn call(&self, request: Request) -> Result<ReplyStream> {
-        caught(ErrorKind::Backend, MODEL, async { self.next().call(request).await }).await
-    }
-
-    /// Computes the prompt of a request ahead, by way of the middleware.
-    pub(crate) async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
-        caught(ErrorKind::Backend, MODEL, async { self.next().warm(request).await }).await
-    }
-
-    /// Scores texts behind a request, by way of the middleware.
-    pub(crate) async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
-        caught(ErrorKind::Backend, MODEL, async { self.next().score(request, targets).await }).await
     }
 }

@@ -121,7 +121,7 @@ pub async fn a_search_obeys_the_query(store: &dyn ConversationStore) {
     assert_eq!(page.conversations.len(), 2, "and a list to the text");
     must("delete", store.delete(&me(), &name("one")).await);
     assert_eq!(hits(store, &query).await.len(), 1, "what was deleted is not found");
-    let later = about("tea").created(std::time::SystemTime::now() + std::time::Duration::from_secs(60)..);
+    let later = about("tea").created(crate::clock::now() + std::time::Duration::from_secs(60)..);
     assert!(hits(store, &later).await.is_empty(), "a search keeps to the times");
 }
 
