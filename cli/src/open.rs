@@ -178,6 +178,11 @@ fn recommended(model: &ModelInfo) -> Result<SamplingOptions> {
 
 /// Loads the model alone, without a template and a family.
 pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn Engine>> {
+    Ok(Arc::new(onnx_engine(arguments, notes)?))
+}
+
+/// As [`engine`], for whoever asks what only this backend says.
+pub(crate) fn onnx_engine(arguments: &ModelArguments, notes: Notes) -> Result<OnnxEngine> {
     let (mut builder, progress) = begin(arguments, notes)?;
     let options = arguments.media.options();
     builder = builder.on_event(move |event| progress.step(event.to_string()));
@@ -189,6 +194,7 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
     }
     if let Some(waiting) = arguments.waiting {
         builder = builder.waiting(match waiting {
+            Waiting::Brief => alloquy_onnx::Waiting::Brief,
             Waiting::Spin => alloquy_onnx::Waiting::Spin,
             Waiting::Sleep => alloquy_onnx::Waiting::Sleep,
         });
@@ -207,7 +213,7 @@ pub(crate) fn engine(arguments: &ModelArguments, notes: Notes) -> Result<Arc<dyn
         GraphCacheUse::Off | GraphCacheUse::Read => {}
         told => notes.say(told),
     }
-    Ok(Arc::new(engine))
+    Ok(engine)
 }
 
 /// What makes tensors of media for a model that takes some.

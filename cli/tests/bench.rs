@@ -26,6 +26,7 @@ fn each_prompt_is_measured_alone_and_together() {
         assert!(step > 0.0 && (0.0..1.0).contains(&overhead), "{run}");
     }
     assert!(printed["warm_up_seconds"].as_f64().unwrap() > 0.0, "{printed}");
+    assert!(["brief", "sleep"].contains(&printed["waiting"].as_str().unwrap()), "{printed}");
     let phases = printed["load_phases"].as_array().unwrap();
     let names: Vec<_> = phases.iter().map(|phase| phase["phase"].as_str().unwrap()).collect();
     assert_eq!(names, ["files", "tokenizer", "runtime", "identity", "graph", "template", "processor"]);
@@ -36,6 +37,19 @@ fn each_prompt_is_measured_alone_and_together() {
     let table = program.variable("ALLOQUY_PROMPT", "20").run(&["bench", "--repeat", "1"]).ok().out;
     assert_eq!(table.lines().count(), 14, "{table}");
     assert!(table.contains("\n  tokenizer  "), "{table}");
+}
+
+#[test]
+fn how_threads_wait_is_told_as_it_is() {
+    let Some(model) = shared::find("models/stories260k") else { return };
+    let program = Program::new().variable("ALLOQUY_MODEL", model);
+    for waiting in ["spin", "sleep"] {
+        let arguments = ["bench", "--prompt", "8", "--together", "1", "--repeat", "1", "--waiting", waiting];
+        let table = program.run(&arguments).ok().out;
+        assert!(table.contains(&format!("threads wait as in --waiting {waiting}\n")), "{table}");
+    }
+    let unknown = program.run(&["bench", "--waiting", "nap"]);
+    assert!(unknown.err.contains("brief, spin, sleep"), "{}", unknown.err);
 }
 
 #[test]

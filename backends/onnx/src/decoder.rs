@@ -19,6 +19,7 @@ use crate::graph_cache::WEIGHTS;
 use crate::graph_optimization::GraphOptimization;
 use crate::layout::Layout;
 use crate::source::Graph;
+use crate::waiting::{BRIEF_MICROSECONDS, Waiting};
 
 /// A loaded graph.
 #[derive(Debug)]
@@ -32,18 +33,6 @@ pub(crate) struct Decoder {
     pub(crate) embedder: Option<Embedder>,
     /// Nanoseconds that runs have taken.
     computing: AtomicU64,
-}
-
-/// How threads that have nothing to do wait for more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Waiting {
-    /// Busily, for some milliseconds: up to an eighth faster on a machine that does nothing else. Beside one other busy program
-    /// it loses more than half of its speed, and the other program as much.
-    Spin,
-    /// Asleep: beside one other busy program it loses a quarter to two fifths.
-    #[default]
-    Sleep,
 }
 
 /// How a graph is run.
@@ -121,8 +110,14 @@ fn with_threads(mut builder: SessionBuilder, threads: Threads) -> Result<Session
         builder =
             builder.with_intra_threads(count).map_err(error::runtime("set how many threads compute"))?;
     }
-    let spins = threads.waiting == Waiting::Spin;
-    builder.with_intra_op_spinning(spins).map_err(error::runtime("set how threads wait"))
+    let waiting = threads.waiting.in_force()?;
+    let builder = builder.with_intra_op_spinning(waiting != Waiting::Sleep);
+    let builder = builder.map_err(error::runtime("set how threads wait"))?;
+    if waiting != Waiting::Brief {
+        return Ok(builder);
+    }
+    let builder = builder.with_config_entry("session.intra_op.spin_duration_us", BRIEF_MICROSECONDS);
+    builder.map_err(error::runtime("set how long threads spin"))
 }
 
 /// How long a tensor has to be to be written beside the graph, in bytes.

@@ -11,7 +11,7 @@ use alloquy_core::{
 };
 use alloquy_onnx_runtime::{Event, Locator};
 
-use crate::decoder::{Decoder, Threads, Waiting};
+use crate::decoder::{Decoder, Threads};
 use crate::graph_cache::{self, GraphCache, GraphCacheUse, Made};
 use crate::graph_file::GraphFile;
 use crate::graph_optimization::GraphOptimization;
@@ -25,6 +25,7 @@ use crate::runtime::{loaded_version, require_version};
 use crate::session::{OnnxSession, forward_many, without_media};
 use crate::source::{Source, Wanted};
 use crate::tokenizer::HuggingFaceTokenizer;
+use crate::waiting::Waiting;
 
 /// The provider that shares main memory with us. A buffer that stays bound is copied to any other device once, when
 /// it is bound, so that a cache there would never be seen to change: for those, what a run gives is fed to the next.
@@ -56,6 +57,7 @@ pub struct OnnxEngine {
     identity: Digest,
     timing: LoadTiming,
     graph_cache: GraphCacheUse,
+    waiting: Waiting,
 }
 
 impl OnnxEngine {
@@ -80,6 +82,12 @@ impl OnnxEngine {
     /// Returns what became of the [`graph_cache`](OnnxEngineBuilder::graph_cache) when the model was loaded.
     pub fn graph_cache(&self) -> &GraphCacheUse {
         &self.graph_cache
+    }
+
+    /// Returns how the threads that compute wait for work: as they were [asked to](OnnxEngineBuilder::waiting), or asleep where the
+    /// loaded library cannot do that.
+    pub fn waiting(&self) -> Waiting {
+        self.waiting
     }
 
     /// Returns what became of the media that were encoded; all is 0 for a model without a media processor.
@@ -227,7 +235,7 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets how threads wait for work; asleep unless told otherwise.
+    /// Sets how threads wait for work; [`Waiting::Brief`] unless told otherwise.
     #[must_use]
     pub fn waiting(mut self, waiting: Waiting) -> Self {
         self.threads.waiting = waiting;
@@ -400,6 +408,7 @@ impl OnnxEngineBuilder {
         check_windows(&parts.decoder.file)?;
         let digests = timing.measure(LoadPhase::Identity, || graph_digests(&parts.decoder))?;
         let version = loaded_version()?;
+        let waiting = self.threads.waiting.in_force()?;
         let loading =
             Graphs { environment: &environment, threads: self.threads, optimization: self.optimization };
         let Loaded { loaded, provider, degradations } = timing.measure(LoadPhase::Graph, || {
@@ -428,7 +437,7 @@ impl OnnxEngineBuilder {
         let read_by = media.as_ref().map(|media| media.processor().identity());
         let identity = identity(&parts, &digests, &beside, read_by, &decoder.layout.slots, ran);
         let (decoder, chunk) = (Arc::new(decoder), self.prefill_chunk);
-        Ok(OnnxEngine { model, tokenizer, decoder, media, chunk, identity, timing, graph_cache })
+        Ok(OnnxEngine { model, tokenizer, decoder, media, chunk, identity, timing, graph_cache, waiting })
     }
 
     fn check(&self) -> Result<()> {

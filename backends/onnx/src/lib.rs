@@ -46,9 +46,9 @@ mod source;
 mod summary;
 mod telemetry;
 mod tokenizer;
+mod waiting;
 
 pub use alloquy_onnx_runtime::{Event, Gpu, Library, LocateError, Locator, Origin, Policy, cache_folder};
-pub use decoder::Waiting;
 pub use engine::{OnnxEngine, OnnxEngineBuilder};
 pub use graph_cache::GraphCacheUse;
 pub use graph_optimization::GraphOptimization;
@@ -57,3 +57,4 @@ pub use model_files::ModelFiles;
 pub use runtime::{Runtime, inspect_runtime};
 pub use summary::{describe, describe_files};
 pub use tokenizer::HuggingFaceTokenizer;
+pub use waiting::Waiting;

@@ -54,22 +54,29 @@ pub(crate) fn loaded_size() -> Result<u64> {
     Ok(metadata.len())
 }
 
+/// Returns the first two numbers of the loaded library's version, where it begins with them.
+pub(crate) fn loaded_numbers() -> Result<Option<(u32, u32)>> {
+    Ok(numbers(&loaded_version()?))
+}
+
+fn numbers(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split('.').map_while(|number| number.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
 /// Refuses a loaded library that is older than `least`; `reason` says what is wrong with it.
 pub(crate) fn require_version(least: (u32, u32), reason: &str) -> Result<()> {
     let library = library()?;
     let version = version(&library.path)?;
-    let mut numbers = version.split('.').map_while(|number| number.parse().ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(major), Some(minor)) if (major, minor) >= least => Ok(()),
-        _ => {
-            let (major, minor) = least;
-            let message = format!(
-                "onnx runtime {version} in {:?} cannot run this model: {reason} {major}.{minor}",
-                library.path
-            );
-            Err(Error::new(ErrorKind::Backend, message))
-        }
+    if numbers(&version).is_some_and(|version| version >= least) {
+        return Ok(());
     }
+    let (major, minor) = least;
+    let message = format!(
+        "onnx runtime {version} in {:?} cannot run this model: {reason} {major}.{minor}",
+        library.path
+    );
+    Err(Error::new(ErrorKind::Backend, message))
 }
 
 fn library() -> Result<Library> {

@@ -55,8 +55,9 @@ pub(crate) struct ModelArguments {
     #[arg(long, value_name = "N", env = "ALLOQUY_THREADS")]
     pub(crate) threads: Option<usize>,
 
-    /// How threads wait for work: spin, which is fastest on a machine that does nothing else, or sleep; sleep unless
-    /// set, but for the tiny model within the program, which spins
+    /// How threads wait for work: brief, which is busily for some microseconds and then asleep; spin, which is busily and takes
+    /// much from other programs; or sleep, which is slower. brief unless set, but for the tiny model within the program, which
+    /// spins
     #[arg(long, value_enum, value_name = "HOW", env = "ALLOQUY_WAITING", hide_possible_values = true)]
     pub(crate) waiting: Option<Waiting>,
 
@@ -88,6 +89,7 @@ pub(crate) struct ModelArguments {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Waiting {
+    Brief,
     Spin,
     Sleep,
 }

@@ -23,7 +23,8 @@ Examples:
 Prompts and replies are arbitrary tokens: speed does not depend on what they say. A prompt's time is the time to the \
 first token. Replies that are written together share each reading of the weights. The overhead is the part of a \
 reply's time that is not the runtime's. What loading took is told phase by phase; a chat adds the template and the \
-processor to what the engine takes.";
+processor to what the engine takes. How threads wait is told as it is: those of an ONNX Runtime before 1.26 sleep where \
+they would wait briefly.";
 
 /// A part of loading and how long it took.
 type Phase = (LoadPhase, Duration);
@@ -56,7 +57,9 @@ impl Bench {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let arguments = context.settings.settle(&self.model)?;
         let start = Instant::now();
-        let engine = open::engine(&arguments, context.notes)?;
+        let engine = open::onnx_engine(&arguments, context.notes)?;
+        let waiting = engine.waiting().to_string();
+        let engine: Arc<dyn Engine> = Arc::new(engine);
         let load = start.elapsed().as_secs_f64();
         let loading = loading(&arguments, &engine, context.notes);
         let progress = Progress::new(context.notes);
@@ -70,8 +73,10 @@ impl Bench {
         drop(progress);
         let name = &engine.model().name;
         let (warm_up, session) = (report.warm_up.as_secs_f64(), report.session.as_secs_f64());
-        let head =
-            format!("{name}: loaded in {load:.2} s, warm after {warm_up:.3} s, a session in {session:.3} s");
+        let head = format!(
+            "{name}: loaded in {load:.2} s, warm after {warm_up:.3} s, a session in {session:.3} s; threads wait as in --waiting \
+             {waiting}"
+        );
         context.print(
             &format!("{head}\n\n{}\n{}", phases(&loading), table(&report)),
             &json!({
@@ -80,6 +85,7 @@ impl Bench {
                 "load_phases": loading.phases().iter().map(phase_value).collect::<Vec<_>>(),
                 "warm_up_seconds": warm_up,
                 "session_seconds": session,
+                "waiting": waiting,
                 "runs": report.runs.iter().map(value).collect::<Vec<_>>(),
             }),
         )
