@@ -1,6 +1,7 @@
 //! Memory for a cache, as the system gives it. It is zero without being cleared, and a page of it is not there before something is
 //! written to it, so room that is kept for later costs nothing yet.
 
+use std::ops::Range;
 use std::sync::mpsc;
 use std::{io, ptr, thread};
 
@@ -52,11 +53,11 @@ impl Room {
         row_of(bytes, row, self.rows)
     }
 
-    /// Has the system give the memory for the first `held` positions of a row, on every core. Page by page, as they are written to,
+    /// Has the system give the memory for some positions of a row, on every core. Page by page, as they are written to,
     /// takes it half as long again and one core; it does that all the same where this is not to be had.
-    pub(super) fn fetch(&self, slots: &[Slot], row: usize, held: usize) {
+    pub(super) fn fetch(&self, slots: &[Slot], row: usize, positions: &Range<usize>) {
         let tensors = slots.par_iter().zip(&self.memory);
-        tensors.for_each(|(slot, memory)| populate(memory, slot, (row, self.rows), held));
+        tensors.for_each(|(slot, memory)| populate(memory, slot, (row, self.rows), positions));
     }
 
     /// Has a row of each tensor filled with `held` positions, while the system gives the memory for the next.
@@ -74,7 +75,7 @@ impl Room {
             // Not one of rayon's, which may be the one that waits here.
             let fetching = thread::Builder::new().spawn_scoped(scope, move || {
                 tensors.try_for_each(|(slot, memory)| {
-                    populate(memory, slot, (row, rows), held);
+                    populate(memory, slot, (row, rows), &(0..held));
                     fetched.send((slot, memory))
                 })
             });
@@ -93,18 +94,20 @@ fn row_of(bytes: &mut [u8], row: usize, rows: usize) -> &mut [u8] {
     bytes.chunks_exact_mut(size).nth(row).unwrap_or_default()
 }
 
-/// Has the system give memory for the first `held` positions of a row of a tensor, where it can be asked to.
-fn populate(memory: &MmapMut, slot: &Slot, (row, rows): (usize, usize), held: usize) {
+/// Has the system give memory for some positions of a row of a tensor, where it can be asked to.
+fn populate(memory: &MmapMut, slot: &Slot, (row, rows): (usize, usize), positions: &Range<usize>) {
     let head = memory.len() / (rows * slot.heads).max(1);
-    let used = (held * slot.bytes() / slot.heads.max(1)).min(head);
+    let position = slot.bytes() / slot.heads.max(1);
+    let (start, end) = ((positions.start * position).min(head), (positions.end * position).min(head));
     #[cfg(target_os = "linux")]
     for number in row * slot.heads..(row + 1) * slot.heads {
-        if let Err(error) = memory.advise_range(memmap2::Advice::PopulateWrite, number * head, used) {
+        let asked = memory.advise_range(memmap2::Advice::PopulateWrite, number * head + start, end - start);
+        if let Err(error) = asked {
             tracing::trace!(%error, "pages come one by one");
         }
     }
     #[cfg(not(target_os = "linux"))]
-    let _ = (row, used);
+    let _ = (row, start, end);
 }
 
 /// Asks the system for memory. Nobody reads what was not written; where mistakes are looked for, all of it is NaN.
