@@ -114,7 +114,7 @@ async fn park(url: String, number: usize, parked: futures::channel::oneshot::Sen
     let store = open(&url).await.unwrap();
     let _turn = begun(&manager(store, number), number).await;
     parked.send(()).unwrap();
-    futures::future::pending().await
+    futures::future::pending::<()>().await;
 }
 
 #[test]
