@@ -11,12 +11,15 @@ mod layout;
 mod lfm2;
 mod llava;
 mod loading;
-mod opaque;
 mod picture;
+mod pixels;
 mod plan;
+mod png;
 mod qwen;
 mod resizing;
 mod rules;
+mod tiff;
+mod turning;
 mod values;
 mod webp;
 

@@ -5,10 +5,12 @@
 pub(crate) struct Chunk<'a> {
     pub(crate) name: [u8; 4],
     /// How many bytes it says that it has.
-    #[cfg(feature = "image")]
     pub(crate) length: usize,
     /// Those of them that are there.
     pub(crate) content: &'a [u8],
+    /// These, and whatever comes after them in the file.
+    #[cfg(feature = "audio")]
+    pub(crate) rest: &'a [u8],
 }
 
 /// Chunks that lie behind each other; the last one may be cut short.
@@ -37,9 +39,10 @@ impl<'a> Iterator for Chunks<'a> {
         self.0 = length.checked_next_multiple_of(2).and_then(|end| all.get(end..)).unwrap_or_default();
         Some(Chunk {
             name: *name,
-            #[cfg(feature = "image")]
             length,
             content: all.get(..length).unwrap_or(all),
+            #[cfg(feature = "audio")]
+            rest: all,
         })
     }
 }

@@ -1,15 +1,20 @@
 //! JPEG, strictly: a file that is cut short or damaged is refused, where other readers fill it up with grey.
 
+mod frame;
+
 use alloquy_core::Result;
+use image::ImageFormat;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageFormat, RgbImage};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::bytestream::ZCursor;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
+pub(super) use frame::Frame;
+
 use super::loading::damaged;
 use super::picture::Size;
+use super::pixels::Pixels;
 
 /// The most that the format can say.
 const LONGEST_SIDE: usize = 65_535;
@@ -32,11 +37,18 @@ pub(super) fn head(bytes: &[u8]) -> Result<(Size, Orientation)> {
     Ok((Size::new(width, height), orientation.unwrap_or(Orientation::NoTransforms)))
 }
 
+/// Returns how many bytes the decoder takes beside the picture: what it keeps of the file's metadata, which is less than the file,
+/// and the coefficients of all pixels where they come in several scans.
+pub(super) fn beside(bytes: &[u8]) -> u64 {
+    let coefficients = Frame::of(bytes).map_or(0, |frame| frame.coefficients());
+    coefficients.saturating_add(bytes.len() as u64)
+}
+
 /// Decodes a picture of the size that its header says.
-pub(super) fn decoded(bytes: &[u8], size: Size) -> Result<DynamicImage> {
+pub(super) fn decoded(bytes: &[u8], size: Size) -> Result<Pixels> {
     let pixels = decoder(bytes).decode().map_err(|source| damaged(ImageFormat::Jpeg, source))?;
-    let image = RgbImage::from_raw(size.width as u32, size.height as u32, pixels);
-    let image =
-        image.ok_or_else(|| damaged(ImageFormat::Jpeg, "it has fewer pixels than its header says"))?;
-    Ok(DynamicImage::ImageRgb8(image))
+    if pixels.len() != size.pixels().saturating_mul(3) {
+        return Err(damaged(ImageFormat::Jpeg, "it has fewer pixels than its header says"));
+    }
+    Ok(Pixels::colour(size, pixels))
 }

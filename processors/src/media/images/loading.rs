@@ -1,16 +1,17 @@
 //! Files become pictures: limits by the header, then decoding, orientation, one byte a channel, no transparency. Knows no model.
 
-use std::borrow::Cow;
 use std::io::Cursor;
 
 use alloquy_core::{Error, ErrorKind, Media, Result};
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use image::{ColorType, ImageDecoder, ImageFormat, ImageReader, Limits};
 
 use super::format;
-use super::opaque::opaque;
 use super::picture::{Picture, Size};
-use super::{icon, jpeg, webp};
+use super::pixels::{Layout, Pixels};
+use super::png::Png;
+use super::tiff::Tiff;
+use super::{icon, jpeg, turning, webp};
 use crate::media::options::{Alpha, MediaLimits};
 
 /// Decodes pictures within limits.
@@ -20,8 +21,8 @@ pub(crate) struct Loader {
     alpha: Alpha,
 }
 
-/// What a decoder has room for beside the picture itself: tables, rows, previous frames.
-const DECODER_ROOM: u64 = 64 << 20;
+/// What a decoder has room for beside the picture itself: tables, rows, metadata, planes.
+pub(super) const DECODER_ROOM: u64 = 64 << 20;
 
 impl Loader {
     pub(crate) fn new(limits: MediaLimits, alpha: Alpha) -> Self {
@@ -32,33 +33,24 @@ impl Loader {
     /// behind it is found when the picture is decoded.
     pub(crate) fn size(&self, media: &Media) -> Result<Size> {
         let (bytes, format) = self.file(media)?;
-        let (size, orientation) = match format {
-            ImageFormat::Jpeg => jpeg::head(&bytes)?,
-            _ => {
-                let mut decoder = self.decoder(&bytes, format)?;
-                (size(&decoder), orientation(&mut decoder))
-            }
-        };
-        self.check(size, format)?;
-        Ok(turned(size, orientation))
+        let mut source = Source::open(bytes, format)?;
+        self.check(&source, format)?;
+        Ok(turning::size(source.size(), source.orientation()))
     }
 
     /// Decodes a picture.
     pub(crate) fn picture(&self, media: &Media) -> Result<Picture> {
         let (bytes, format) = self.file(media)?;
-        let image = match format {
-            ImageFormat::Jpeg => {
-                let (size, orientation) = jpeg::head(&bytes)?;
-                self.check(size, format)?;
-                oriented(jpeg::decoded(&bytes, size)?, orientation)
-            }
-            _ => self.decoded(&bytes, format)?,
-        };
-        Ok(opaque(image, self.alpha))
+        let mut source = Source::open(bytes, format)?;
+        self.check(&source, format)?;
+        let orientation = source.orientation();
+        let picture = source.read()?.opaque(self.alpha);
+        let room = self.room().saturating_add(DECODER_ROOM).saturating_sub(picture.bytes().len() as u64);
+        Ok(turning::turned(picture, orientation, room))
     }
 
     /// The file that holds the picture, and its format. An icon may hold a whole PNG, and that is then the file.
-    fn file<'a>(&self, media: &'a Media) -> Result<(Cow<'a, [u8]>, ImageFormat)> {
+    fn file<'a>(&self, media: &'a Media) -> Result<(&'a [u8], ImageFormat)> {
         let bytes = media.bytes().ok_or_else(|| {
             Error::new(ErrorKind::Invalid, format!("the bytes of picture {} are not loaded", media.digest()))
         })?;
@@ -68,35 +60,10 @@ impl Loader {
         }
         let format = format::format(media, bytes)?;
         match format {
-            ImageFormat::Ico => Ok(icon::png(bytes)
-                .map_or((Cow::Borrowed(&**bytes), format), |png| (Cow::Borrowed(png), ImageFormat::Png))),
-            ImageFormat::WebP => Ok((Cow::Borrowed(webp::checked(bytes)?), format)),
-            _ => Ok((Cow::Borrowed(bytes), format)),
+            ImageFormat::Ico => Ok(icon::png(bytes).map_or((bytes, format), |png| (png, ImageFormat::Png))),
+            ImageFormat::WebP => Ok((webp::checked(bytes)?, format)),
+            _ => Ok((bytes, format)),
         }
-    }
-
-    fn decoder<'a>(&self, bytes: &'a [u8], format: ImageFormat) -> Result<impl ImageDecoder + 'a> {
-        let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-        let mut limits = Limits::no_limits();
-        limits.max_alloc = Some(self.room().saturating_add(DECODER_ROOM));
-        reader.limits(limits);
-        reader.into_decoder().map_err(|source| damaged(format, source))
-    }
-
-    fn decoded(&self, bytes: &[u8], format: ImageFormat) -> Result<DynamicImage> {
-        let mut decoder = self.decoder(bytes, format)?;
-        self.check(size(&decoder), format)?;
-        let (needed, room) = (decoder.total_bytes(), self.room());
-        if needed > room {
-            return Err(refused(format!(
-                "a {} takes {needed} bytes when it is decoded, and the limit is {room}: four for each of {} pixels",
-                format::name(format),
-                self.limits.pixels
-            )));
-        }
-        let orientation = orientation(&mut decoder);
-        let image = DynamicImage::from_decoder(decoder).map_err(|source| damaged(format, source))?;
-        Ok(oriented(image, orientation))
     }
 
     /// How many bytes a decoded picture may take.
@@ -104,8 +71,8 @@ impl Loader {
         (self.limits.pixels as u64).saturating_mul(4)
     }
 
-    fn check(&self, size: Size, format: ImageFormat) -> Result<()> {
-        let name = format::name(format);
+    fn check(&self, source: &Source<'_>, format: ImageFormat) -> Result<()> {
+        let (name, size) = (format::name(format), source.size());
         if size.shortest() == 0 {
             return Err(refused(format!("a {name} of {size} pixels has none")));
         }
@@ -119,31 +86,150 @@ impl Loader {
                 "a {name} of {size} has a side more than {limit} times longer than the other, which is the limit"
             )));
         }
+        let (needed, room) = (source.needed(), self.room());
+        if needed > room {
+            return Err(refused(format!(
+                "a {name} takes {needed} bytes when it is decoded, and the limit is {room}: four for each of {} pixels",
+                self.limits.pixels
+            )));
+        }
+        let (needed, room) = (needed.saturating_add(source.beside()), room.saturating_add(DECODER_ROOM));
+        if needed > room {
+            return Err(refused(format!(
+                "a {name} takes {needed} bytes while it is decoded, and the limit is {room}: four for each of {} pixels, \
+                 and 64 MiB",
+                self.limits.pixels
+            )));
+        }
         Ok(())
     }
 }
 
-fn size(decoder: &impl ImageDecoder) -> Size {
-    let (width, height) = decoder.dimensions();
-    Size::new(width as usize, height as usize)
+/// A file whose header was read.
+enum Source<'a> {
+    Jpeg { file: &'a [u8], size: Size, orientation: Orientation },
+    Png(Png<'a>),
+    Tiff(Tiff<'a>),
+    Other { decoder: Box<dyn ImageDecoder + 'a>, layout: Layout, format: ImageFormat, beside: u64 },
 }
 
-/// What a file says of its orientation; one that says nonsense stands as it is stored.
-fn orientation(decoder: &mut impl ImageDecoder) -> Orientation {
-    decoder.orientation().unwrap_or(Orientation::NoTransforms)
-}
+impl<'a> Source<'a> {
+    fn open(file: &'a [u8], format: ImageFormat) -> Result<Self> {
+        match format {
+            ImageFormat::Jpeg => {
+                let (size, orientation) = jpeg::head(file)?;
+                Ok(Self::Jpeg { file, size, orientation })
+            }
+            ImageFormat::Png => Png::open(file).map(Self::Png),
+            ImageFormat::Tiff => Tiff::open(file).map(Self::Tiff),
+            _ => Self::other(file, format),
+        }
+    }
 
-fn turned(size: Size, orientation: Orientation) -> Size {
-    use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
-    match orientation {
-        Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH => Size::new(size.height, size.width),
-        _ => size,
+    fn other(file: &'a [u8], format: ImageFormat) -> Result<Self> {
+        let mut reader = ImageReader::with_format(Cursor::new(file), format);
+        // The image itself is not among what the readers of these formats count.
+        let mut limits = Limits::no_limits();
+        limits.max_alloc = Some(DECODER_ROOM);
+        reader.limits(limits);
+        let decoder = reader.into_decoder().map_err(|source| damaged(format, source))?;
+        let layout = layout(decoder.color_type(), format)?;
+        let (width, height) = decoder.dimensions();
+        let size = Size::new(width as usize, height as usize);
+        let beside = match format {
+            ImageFormat::WebP => webp::beside(file, size, layout == Layout::ColourAlpha),
+            ImageFormat::Tga if is_packed_tga(file) => 2 * size.pixels() as u64,
+            _ => 0,
+        };
+        Ok(Self::Other { decoder: Box::new(decoder), layout, format, beside })
+    }
+
+    fn size(&self) -> Size {
+        match self {
+            Self::Jpeg { size, .. } => *size,
+            Self::Png(png) => png.size(),
+            Self::Tiff(tiff) => tiff.size(),
+            Self::Other { decoder, .. } => {
+                let (width, height) = decoder.dimensions();
+                Size::new(width as usize, height as usize)
+            }
+        }
+    }
+
+    fn layout(&self) -> Layout {
+        match self {
+            Self::Jpeg { .. } => Layout::Colour,
+            Self::Png(png) => png.layout(),
+            Self::Tiff(tiff) => tiff.layout(),
+            Self::Other { layout, .. } => *layout,
+        }
+    }
+
+    /// How many bytes the decoded picture takes.
+    fn needed(&self) -> u64 {
+        (self.size().pixels() as u64).saturating_mul(self.layout().bytes() as u64)
+    }
+
+    /// How many bytes the decoder takes beside it, as far as that follows from the picture.
+    fn beside(&self) -> u64 {
+        match self {
+            Self::Jpeg { file, .. } => jpeg::beside(file),
+            Self::Png(_) => 0,
+            Self::Tiff(tiff) => tiff.beside(),
+            Self::Other { beside, .. } => *beside,
+        }
+    }
+
+    /// What the file says of its orientation; one that says nonsense stands as it is stored.
+    fn orientation(&mut self) -> Orientation {
+        match self {
+            Self::Jpeg { orientation, .. } => *orientation,
+            Self::Png(png) => png.orientation(),
+            Self::Tiff(tiff) => tiff.orientation(),
+            Self::Other { decoder, .. } => decoder.orientation().unwrap_or(Orientation::NoTransforms),
+        }
+    }
+
+    fn read(self) -> Result<Pixels> {
+        if let Self::Jpeg { file, size, .. } = self {
+            return jpeg::decoded(file, size);
+        }
+        let mut pixels = Pixels::new(self.size(), self.layout());
+        match self {
+            Self::Jpeg { .. } => {}
+            Self::Png(png) => png.read(pixels.bytes())?,
+            Self::Tiff(tiff) => tiff.read(pixels.bytes())?,
+            Self::Other { decoder, format, .. } => {
+                decoder.read_image_boxed(pixels.bytes()).map_err(|source| damaged(format, source))?;
+            }
+        }
+        Ok(pixels)
     }
 }
 
-fn oriented(mut image: DynamicImage, orientation: Orientation) -> DynamicImage {
-    image.apply_orientation(orientation);
-    image
+/// Whether a TGA has indices into a palette, of one or two bytes, or colours of two bytes: they are copied before they become colours.
+fn is_packed_tga(file: &[u8]) -> bool {
+    file.get(1) == Some(&1) || matches!(file.get(16), Some(15 | 16))
+}
+
+fn layout(colour: ColorType, format: ImageFormat) -> Result<Layout> {
+    Ok(match colour {
+        ColorType::L8 => Layout::Grey,
+        ColorType::La8 => Layout::GreyAlpha,
+        ColorType::Rgb8 => Layout::Colour,
+        ColorType::Rgba8 => Layout::ColourAlpha,
+        ColorType::L16 => Layout::Grey16,
+        ColorType::La16 => Layout::GreyAlpha16,
+        ColorType::Rgb16 => Layout::Colour16,
+        ColorType::Rgba16 => Layout::ColourAlpha16,
+        ColorType::Rgb32F => Layout::ColourFloat,
+        ColorType::Rgba32F => Layout::ColourAlphaFloat,
+        other => {
+            let message =
+                format!("a {} has pixels of kind {other:?}, which are not read", format::name(format));
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+    })
 }
 
 pub(super) fn refused(message: String) -> Error {

@@ -1,7 +1,7 @@
 //! A decoded picture: three bytes a pixel, row by row. Knows no format and no model.
 
 /// The size of a picture in pixels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Size {
     /// How many columns.
     pub width: usize,
@@ -96,6 +96,16 @@ impl Picture {
 
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// The bytes of so many rows; none where some are outside.
+    pub(crate) fn band(&self, y: usize, rows: usize) -> &[u8] {
+        let stride = self.size.width * CHANNELS;
+        self.bytes.get(y * stride..(y + rows) * stride).unwrap_or_default()
     }
 
     /// The bytes of a row; none outside.

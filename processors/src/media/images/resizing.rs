@@ -18,8 +18,8 @@ use super::picture::{CHANNELS, Picture, Size};
 use super::plan::ImageView;
 use crate::media::options::ImageBackend;
 
-/// How many bytes may stand between the two passes before the picture goes through in bands.
-const BETWEEN: usize = 256 << 20;
+/// How many bytes a square around a picture and what stands between the two passes may take before the picture goes through in bands.
+const BETWEEN: usize = 64 << 20;
 
 /// How many times larger than what is cut out of it a picture may become before only that is computed.
 const WASTE: usize = 4;
@@ -113,7 +113,8 @@ fn cut(stretched: Picture, view: &ImageView) -> Vec<Picture> {
 fn is_cheap_as_a_whole(view: &ImageView) -> bool {
     let wanted: usize = view.windows.iter().map(|window| window.size().pixels()).sum();
     let source = view.source();
-    let between = view.size.width.saturating_mul(source.height).saturating_mul(CHANNELS);
+    let square = view.square.map_or(0, |_| source.pixels());
+    let between = view.size.width.saturating_mul(source.height).saturating_add(square).saturating_mul(CHANNELS);
     view.size.pixels() <= wanted.saturating_mul(WASTE)
         && source.pixels() <= view.part.size().pixels().saturating_mul(WASTE)
         && between <= BETWEEN
