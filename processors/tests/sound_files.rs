@@ -120,3 +120,41 @@ fn numbers_that_make_no_sense_are_refused() {
         assert_eq!(decode(&file).unwrap_err().kind(), ErrorKind::Invalid);
     }
 }
+
+/// `xtask/media/wav_headers.py` writes the cases, with what libsndfile 1.2.2 reads.
+#[test]
+fn a_wav_file_of_unknown_length_is_read_as_libsndfile_reads_it() {
+    // Where ours is stricter: what is missing is told, where libsndfile reads what is there; and BW64 is RF64 by another name.
+    let ours = [("a thousand bytes too few", -1), ("RF64, more samples", -1), ("BW64", 50)];
+    let cases: serde_json::Value = serde_json::from_slice(&bytes("headers.json")).unwrap();
+    let cases = cases.as_array().unwrap();
+    let mut like_libsndfile = 0;
+    for case in cases {
+        let (name, theirs) = (case["name"].as_str().unwrap(), case["frames"].as_i64().unwrap());
+        let digits = case["file"].as_str().unwrap();
+        let file: Vec<u8> = (0..digits.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
+            .collect();
+        let found = decode(&file).map_or(-1, |sound| sound.samples().len() as i64);
+        let expected = ours.iter().find(|(ours, _)| *ours == name).map_or(theirs, |(_, frames)| *frames);
+        assert_eq!(found, expected, "{name}: {:?}", decode(&file).err());
+        like_libsndfile += usize::from(found == theirs);
+    }
+    println!("{like_libsndfile} of {} headers of WAV files read as libsndfile reads them", cases.len());
+    assert_eq!(like_libsndfile + ours.len(), cases.len());
+}
+
+/// What is written to a pipe is the same sound, however long it is; and one that was never finished is told.
+#[test]
+fn a_piped_sound_has_the_samples_of_the_same_file() {
+    let whole = bytes("ima_1.decoded.wav");
+    let data = chunk(&whole, b"data");
+    let mut piped = whole.clone();
+    piped[4..8].fill(0xff);
+    piped[data - 4..data].fill(0xff);
+    assert_eq!(decode(&piped).unwrap(), decode(&whole).unwrap());
+    piped[data - 4..data].fill(0);
+    let error = decode(&piped).unwrap_err();
+    assert!(error.to_string().starts_with("the sound's header has no samples, and "), "{error}");
+}

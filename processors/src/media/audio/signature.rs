@@ -1,7 +1,7 @@
 //! What the first bytes of a file say that it is, for errors about sounds that are not taken.
 
 /// What is taken, for errors.
-pub(super) const TAKEN: &str = "WAV, AIFF, CAF, FLAC, MP1, MP2, MP3, Ogg (Vorbis, FLAC), MP4 and ADTS (AAC, ALAC), and Matroska with one of these";
+pub(super) const TAKEN: &str = "WAV (also RF64 and BW64), AIFF, CAF, FLAC, MP1, MP2, MP3, Ogg (Vorbis, FLAC), MP4 and ADTS (AAC, ALAC), and Matroska with one of these";
 
 /// How a format begins: where, with what, and its name.
 const SIGNATURES: &[(usize, &[u8], &str)] = &[
@@ -9,7 +9,8 @@ const SIGNATURES: &[(usize, &[u8], &str)] = &[
     (0, b"MAC ", "Monkey's Audio"),
     (0, b"TTA1", "True Audio"),
     (0, b"MPCK", "Musepack"),
-    (0, b"RF64", "RF64, a WAV file of more than 4 GiB"),
+    (0, b"RF64", "RF64, a WAV file of any length"),
+    (0, b"BW64", "BW64, a WAV file of any length"),
     (0, b"riff", "Wave64"),
     (0, b".snd", "Sun audio"),
     (0, b"#!AMR", "AMR"),
@@ -60,8 +61,18 @@ pub(super) fn is_refused_codec(bytes: &[u8]) -> bool {
 }
 
 /// The names of formats that are taken, with some codecs at least.
-const SOUNDS: [&str; 8] =
-    ["Matroska or WebM", "Ogg", "FLAC", "CAF", "AIFF", "RIFF, such as WAV", "MP3", "MP4"];
+const SOUNDS: [&str; 10] = [
+    "Matroska or WebM",
+    "Ogg",
+    "FLAC",
+    "CAF",
+    "AIFF",
+    "RIFF, such as WAV",
+    "RF64, a WAV file of any length",
+    "BW64, a WAV file of any length",
+    "MP3",
+    "MP4",
+];
 
 /// Whether a file begins like one of a format that is taken.
 pub(super) fn begins_like_a_sound(bytes: &[u8]) -> bool {

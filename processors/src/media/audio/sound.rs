@@ -64,7 +64,8 @@ impl Sound {
         })
     }
 
-    fn decoded(bytes: &[u8], limits: &SoundLimits) -> Result<Self> {
+    fn decoded(file: &[u8], limits: &SoundLimits) -> Result<Self> {
+        let bytes = &*wave::with_length(file)?;
         let mut reader = probe(bytes)?;
         let track = reader
             .default_track(TrackType::Audio)
@@ -82,7 +83,7 @@ impl Sound {
             mixed: Vec::new(),
         };
         decoding.run(reader.as_mut())?;
-        decoding.finish(bytes, reader.format_info().short_name, &declared)
+        decoding.finish(file, bytes, reader.format_info().short_name, &declared)
     }
 
     /// A sound that was decoded elsewhere, of one channel.
@@ -191,7 +192,8 @@ impl Decoding {
         Ok(())
     }
 
-    fn finish(mut self, bytes: &[u8], format: &str, declared: &Declared) -> Result<Sound> {
+    /// The sound, where it is whole: `bytes` are what was decoded of `file`.
+    fn finish(mut self, file: &[u8], bytes: &[u8], format: &str, declared: &Declared) -> Result<Sound> {
         let parameters = self.decoder.codec_params();
         let has_digest = matches!(parameters.verification_check, Some(VerificationCheck::Md5(digest)) if digest != [0; 16]);
         if has_digest && self.decoder.finalize().verify_ok == Some(false) {
@@ -205,7 +207,7 @@ impl Decoding {
                 format!("the sound is damaged: its header has {declared} samples, and {decoded} are there");
             return Err(invalid(message));
         }
-        whole(bytes, format, decoded)?;
+        whole(file, format, decoded)?;
         if let Some(block) = declared.block.filter(|_| format == "wave") {
             self.samples.truncate(wave::samples(bytes, decoded, block)?);
         }

@@ -1,9 +1,12 @@
-//! How long a WAV file says that its sound is, where it lies in blocks: the demuxer hands on whole blocks alone.
+//! How long a WAV file says that its sound is: where nobody knew it when the header was written, where it is more than the header has
+//! room for, and where the sound lies in blocks, of which the demuxer hands on whole ones alone.
+
+use std::borrow::Cow;
 
 use alloquy_core::Result;
 
 use super::limits::invalid;
-use crate::media::riff::Chunks;
+use crate::media::riff::{Chunk, Chunks};
 
 /// Returns how many samples of `decoded` are the sound's, where a block has `length` of them.
 ///
@@ -28,4 +31,79 @@ pub(super) fn samples(bytes: &[u8], decoded: usize, length: u64) -> Result<usize
         chunk(b"fact").and_then(|fact| fact.first_chunk()).map(|count| u32::from_le_bytes(*count) as usize);
     let before_last = decoded.saturating_sub(usize::try_from(length).unwrap_or(usize::MAX));
     Ok(counted.filter(|counted| (before_last + 1..=decoded).contains(counted)).unwrap_or(decoded))
+}
+
+/// The least length that is none: who writes to a pipe cannot go back to the header, and says that there is as much as there can be.
+/// Programs differ by how much room they leave for the header itself.
+const STREAMED: u64 = 0x7fff_f000;
+
+/// Returns a WAV file as the demuxer reads it: one that was written to a pipe, and one of the kinds that may be larger than 4 GiB
+/// (RF64, BW64), gets a header with the length of what is there. Any other file is returned as it is.
+///
+/// # Errors
+/// [`alloquy_core::ErrorKind::Invalid`] for an RF64 file that has no lengths, or fewer samples than it says.
+pub(super) fn with_length(file: &[u8]) -> Result<Cow<'_, [u8]>> {
+    let is_large = file.starts_with(b"RF64") || file.starts_with(b"BW64");
+    if !(is_large || file.starts_with(b"RIFF")) || file.get(8..12) != Some(b"WAVE") {
+        return Ok(Cow::Borrowed(file));
+    }
+    let mut kept = Vec::new();
+    let mut large = None;
+    for chunk in Chunks::of_file(file) {
+        match &chunk.name {
+            b"ds64" => large = chunk.content.get(8..16).and_then(|length| length.try_into().ok()),
+            b"fmt " | b"fact" => kept.push(chunk),
+            b"data" => {
+                let length = if is_large { large.map(u64::from_le_bytes) } else { Some(chunk.length as u64) };
+                let Some(length) = length else {
+                    return Err(invalid("the sound is damaged: its header does not say how long it is"));
+                };
+                return rewritten(file, is_large, &kept, chunk, length);
+            }
+            _ => {}
+        }
+    }
+    // What has no samples is left to the demuxer, which says so.
+    Ok(Cow::Borrowed(file))
+}
+
+/// The file with a header of a known length, where it has none.
+fn rewritten<'a>(
+    file: &'a [u8],
+    is_large: bool,
+    kept: &[Chunk<'_>],
+    data: Chunk<'a>,
+    length: u64,
+) -> Result<Cow<'a, [u8]>> {
+    let there = data.rest.len();
+    let is_whole = length <= there as u64;
+    if !is_whole && length < STREAMED {
+        let message =
+            format!("the sound is damaged: its header has {length} bytes of samples, and {there} are there");
+        return if is_large { Err(invalid(message)) } else { Ok(Cow::Borrowed(file)) };
+    }
+    let end = file.len() - there + if is_whole { length as usize } else { there };
+    let outer = file.get(4..8).and_then(|outer| outer.try_into().ok()).map_or(0, u32::from_le_bytes) as usize;
+    if is_whole && !is_large && outer.saturating_add(8) >= end {
+        return Ok(Cow::Borrowed(file));
+    }
+    let samples = data.rest.get(..usize::try_from(length).unwrap_or(there)).unwrap_or(data.rest);
+    let mut content = b"WAVE".to_vec();
+    for Chunk { name, content: bytes, .. } in kept {
+        append(&mut content, name, bytes);
+    }
+    append(&mut content, b"data", samples);
+    let mut file = Vec::with_capacity(content.len() + 8);
+    append(&mut file, b"RIFF", &content);
+    Ok(Cow::Owned(file))
+}
+
+fn append(file: &mut Vec<u8>, name: &[u8; 4], content: &[u8]) {
+    file.extend_from_slice(name);
+    // A file that lies in memory and is longer than this is beyond every limit.
+    file.extend(u32::try_from(content.len()).unwrap_or(u32::MAX).to_le_bytes());
+    file.extend_from_slice(content);
+    if content.len() % 2 == 1 {
+        file.push(0);
+    }
 }
