@@ -18,6 +18,8 @@ mod options;
 mod processors;
 #[cfg(any(feature = "audio", feature = "image"))]
 mod riff;
+#[cfg(feature = "image")]
+mod spread;
 #[cfg(any(feature = "audio", feature = "image"))]
 mod tensors;
 

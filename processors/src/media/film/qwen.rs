@@ -206,15 +206,16 @@ impl FilmRules for Qwen {
 
     fn tensors(&self, frames: &Frames<'_>, size: Size, loader: &Loader) -> Result<Vec<MediaTensor>> {
         let view = ImageView::stretched(size.whole(), self.size(frames.len(), size)?);
-        let mut values = Vec::new();
-        for group in frames.groups(self.bounds.group) {
+        let times = frames.len().div_ceil(self.bounds.group);
+        let length = self.patching.merged.length(view.size);
+        let mut values = vec![0.0; times * length];
+        for (group, values) in frames.groups(self.bounds.group).zip(values.chunks_exact_mut(length.max(1))) {
             let mut pictures = Vec::new();
             for (frame, _) in group {
                 pictures.extend(self.resizer.windows(Cow::Owned(loader.picture(frame)?), &view)?);
             }
-            self.patching.merged.append(&pictures, &self.table, &mut values);
+            self.patching.merged.fill(&pictures, &self.table, values);
         }
-        let times = frames.len().div_ceil(self.bounds.group);
         Ok(self.patching.tensors(["pixel_values_videos", "video_grid_thw"], view.size, times, values))
     }
 }

@@ -1,7 +1,8 @@
 //! How the numbers of pictures lie in a tensor: channel by channel, or patch by patch. Knows no model.
 
-use super::picture::{CHANNELS, Picture};
+use super::picture::{CHANNELS, Picture, Size};
 use super::values::{Table, at};
+use crate::media::spread;
 
 /// Channel by channel: `[3, height, width]`, picture after picture.
 pub(crate) fn planes(pictures: &[Picture], table: &Table) -> Vec<f32> {
@@ -67,32 +68,55 @@ pub(crate) struct Merged {
 }
 
 impl Merged {
-    /// Appends the patches of a group of frames, those of one position together, in each of them channel by channel, frame by
+    /// How many numbers the patches of a group of frames of this size have.
+    pub(crate) fn length(&self, size: Size) -> usize {
+        size.pixels() * CHANNELS * self.frames
+    }
+
+    /// Fills in the patches of a group of frames, those of one position together, in each of them channel by channel, frame by
     /// frame, row by row. Frames that are missing at the end are the last one again.
-    pub(crate) fn append(&self, group: &[Picture], table: &Table, values: &mut Vec<f32>) {
+    pub(crate) fn fill(&self, group: &[Picture], table: &Table, values: &mut [f32]) {
         let Some(first) = group.first() else { return };
-        let unit = self.side * self.merge;
-        let (rows, columns) = (first.size().height / unit, first.size().width / unit);
-        values.reserve(first.bytes().len() * self.frames);
-        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
-            for (dy, dx) in (0..self.merge).flat_map(|dy| (0..self.merge).map(move |dx| (dy, dx))) {
-                let (y, x) = ((row * self.merge + dy) * self.side, (column * self.merge + dx) * self.side);
-                self.patch(group, (x, y), table, values);
+        let columns = first.size().width / (self.side * self.merge);
+        let row = columns * self.merge * self.merge * self.patch();
+        spread::rows(values, row, |row, values| self.row(group, row, table, values));
+    }
+
+    /// How many numbers a patch has.
+    fn patch(&self) -> usize {
+        CHANNELS * self.frames * self.side * self.side
+    }
+
+    /// The patches of a row of positions.
+    fn row(&self, group: &[Picture], row: usize, table: &Table, values: &mut [f32]) {
+        let position = self.merge * self.merge;
+        for (index, patch) in values.chunks_exact_mut(self.patch()).enumerate() {
+            let (column, within) = (index / position, index % position);
+            let (dy, dx) = (within / self.merge, within % self.merge);
+            let at = ((column * self.merge + dx) * self.side, (row * self.merge + dy) * self.side);
+            for (channel, values) in patch.chunks_exact_mut(self.frames * self.side * self.side).enumerate() {
+                self.channel(group, at, (channel, table.channel(channel)), values);
             }
         }
     }
 
-    fn patch(&self, group: &[Picture], at: (usize, usize), table: &Table, values: &mut Vec<f32>) {
-        for channel in 0..CHANNELS {
-            let mut frame = values.len();
-            for index in 0..self.frames {
-                match group.get(index) {
-                    Some(picture) => {
-                        frame = values.len();
-                        self.plane(picture, at, (channel, table), values);
-                    }
-                    None => values.extend_from_within(frame..frame + self.side * self.side),
-                }
+    /// A channel of a patch, frame by frame.
+    fn channel(
+        &self,
+        group: &[Picture],
+        at: (usize, usize),
+        numbers: (usize, &[f32; 256]),
+        values: &mut [f32],
+    ) {
+        let plane = self.side * self.side;
+        for index in 0..self.frames {
+            let (before, rest) = values.split_at_mut(index * plane);
+            let Some(values) = rest.get_mut(..plane) else { return };
+            match (group.get(index), before.len().checked_sub(plane).and_then(|last| before.get(last..))) {
+                (Some(picture), _) => self.plane(picture, at, numbers, values),
+                (None, Some(last)) => values.copy_from_slice(last),
+                // There is a first frame.
+                (None, None) => {}
             }
         }
     }
@@ -101,13 +125,14 @@ impl Merged {
         &self,
         picture: &Picture,
         (x, y): (usize, usize),
-        (channel, table): (usize, &Table),
-        values: &mut Vec<f32>,
+        (channel, numbers): (usize, &[f32; 256]),
+        values: &mut [f32],
     ) {
-        let numbers = table.channel(channel);
-        for row in y..y + self.side {
+        for (row, values) in (y..).zip(values.chunks_exact_mut(self.side)) {
             let pixels = picture.span(row, x, self.side).as_chunks::<CHANNELS>().0;
-            values.extend(pixels.iter().map(|pixel| at(numbers, of(pixel, channel))));
+            for (value, pixel) in values.iter_mut().zip(pixels) {
+                *value = at(numbers, of(pixel, channel));
+            }
         }
     }
 }

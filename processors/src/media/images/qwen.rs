@@ -203,8 +203,10 @@ impl Rules for Qwen {
 
     fn tensors(&self, pictures: &[Picture], table: &Table) -> Result<Vec<MediaTensor>> {
         let size = pictures.first().map_or(Size::new(0, 0), Picture::size);
-        let mut values = Vec::new();
-        self.patching.merged.append(pictures, table, &mut values);
+        let merged = self.patching.merged;
+        // Zeros cost nothing here: the system hands them out, and a page is there when it is written to.
+        let mut values = vec![0.0; merged.length(size)];
+        merged.fill(pictures, table, &mut values);
         Ok(self.patching.tensors(["pixel_values", "image_grid_thw"], size, 1, values))
     }
 }

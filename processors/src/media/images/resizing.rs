@@ -5,6 +5,7 @@ mod kernel;
 mod taps;
 
 use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
 
 use alloquy_core::{Error, ErrorKind, Result};
 use fast_image_resize::images::{TypedImage, TypedImageRef};
@@ -17,9 +18,13 @@ use self::integer::{Arithmetic, Source};
 use super::picture::{CHANNELS, Picture, Size};
 use super::plan::ImageView;
 use crate::media::options::ImageBackend;
+use crate::media::spread;
 
 /// How many bytes a square around a picture and what stands between the two passes may take before the picture goes through in bands.
 const BETWEEN: usize = 64 << 20;
+
+/// How many rows are stretched at a time.
+const BAND: usize = 64;
 
 /// How many times larger than what is cut out of it a picture may become before only that is computed.
 const WASTE: usize = 4;
@@ -53,32 +58,58 @@ impl Resizer {
         let wide = Size::new(size.width, source.size().height);
         match (source.size() == wide, wide == size) {
             (true, true) => Ok(source.into_owned()),
-            (true, false) => self.pass(&source, size),
-            (false, true) => self.pass(&source, wide),
+            (true, false) => self.columns(&source, size),
+            (false, true) => self.rows(&source, wide.width),
             (false, false) => {
-                let stretched = self.pass(&source, wide)?;
+                let stretched = self.rows(&source, wide.width)?;
                 drop(source);
-                self.pass(&stretched, size)
+                self.columns(&stretched, size)
             }
         }
     }
 
-    /// By the one type of pixel that there is: the library's other way builds its code for all of them.
-    fn pass(&self, source: &Picture, to: Size) -> Result<Picture> {
+    /// Stretches each row, some of them at a time: they do not depend on each other.
+    fn rows(&self, source: &Picture, width: usize) -> Result<Picture> {
         let from = source.size();
-        let view = TypedImageRef::<U8x3>::from_buffer(from.width as u32, from.height as u32, source.bytes())
-            .map_err(failed)?;
+        let mut bytes = vec![0; width * from.height * CHANNELS];
+        let failure = Mutex::new(None);
+        let (band, rest) = (BAND * width * CHANNELS, from.height % BAND);
+        let last = bytes.len() - rest * width * CHANNELS;
+        let (bands, end) = bytes.split_at_mut(last);
+        spread::rows(bands, band, |index, bytes| {
+            if let Err(error) = self.pass(source.band(index * BAND, BAND), from.width, width, bytes) {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        });
+        if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        if rest > 0 {
+            self.pass(source.band(from.height - rest, rest), from.width, width, end)?;
+        }
+        Ok(Picture::new(Size::new(width, from.height), bytes))
+    }
+
+    /// Stretches columns.
+    fn columns(&self, source: &Picture, to: Size) -> Result<Picture> {
         let mut bytes = vec![0; to.pixels() * CHANNELS];
+        self.pass(source.bytes(), source.size().width, to.width, &mut bytes)?;
+        Ok(Picture::new(to, bytes))
+    }
+
+    /// By the one type of pixel that there is: the library's other way builds its code for all of them. Heights follow from widths.
+    fn pass(&self, source: &[u8], width: usize, new_width: usize, bytes: &mut [u8]) -> Result<()> {
+        let (height, new_height) =
+            (source.len() / (width * CHANNELS).max(1), bytes.len() / (new_width * CHANNELS).max(1));
+        let view = TypedImageRef::<U8x3>::from_buffer(width as u32, height as u32, source).map_err(failed)?;
         let mut stretched =
-            TypedImage::<U8x3>::from_buffer(to.width as u32, to.height as u32, &mut bytes).map_err(failed)?;
+            TypedImage::<U8x3>::from_buffer(new_width as u32, new_height as u32, bytes).map_err(failed)?;
         let filter = match self.kernel {
             Kernel::Bilinear => FilterType::Bilinear,
             Kernel::Bicubic => FilterType::CatmullRom,
         };
         let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).use_alpha(false);
-        fast_image_resize::Resizer::new().resize_typed(&view, &mut stretched, &options).map_err(failed)?;
-        drop(stretched);
-        Ok(Picture::new(to, bytes))
+        fast_image_resize::Resizer::new().resize_typed(&view, &mut stretched, &options).map_err(failed)
     }
 
     /// Computes what is cut out and nothing else.
@@ -114,7 +145,8 @@ fn is_cheap_as_a_whole(view: &ImageView) -> bool {
     let wanted: usize = view.windows.iter().map(|window| window.size().pixels()).sum();
     let source = view.source();
     let square = view.square.map_or(0, |_| source.pixels());
-    let between = view.size.width.saturating_mul(source.height).saturating_add(square).saturating_mul(CHANNELS);
+    let between =
+        view.size.width.saturating_mul(source.height).saturating_add(square).saturating_mul(CHANNELS);
     view.size.pixels() <= wanted.saturating_mul(WASTE)
         && source.pixels() <= view.part.size().pixels().saturating_mul(WASTE)
         && between <= BETWEEN
