@@ -26,6 +26,7 @@
 //! ```
 
 mod dataknobs;
+mod documents;
 mod loss;
 mod markdown;
 mod native;
@@ -44,6 +45,7 @@ use crate::store::ConversationRecord;
 use crate::tree::{Node, Tree};
 use crate::{Error, ErrorKind, Media, Message, Result};
 
+pub use documents::Archives;
 pub use loss::{Mending, Omission};
 
 /// A conversation as a whole: what a store keeps of it.
@@ -69,6 +71,40 @@ impl Archive {
         let loaded = archive.media().filter_map(|media| Some((media.digest(), Arc::clone(media.bytes()?))));
         archive.blobs = loaded.collect();
         Ok(archive)
+    }
+
+    /// Refuses what would not be whole in a store: a path without a node, media without bytes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a missing parent or head, [`ErrorKind::Conflict`] for an id that two nodes share, and
+    /// [`ErrorKind::Invalid`] for media without bytes.
+    pub fn must_be_whole(&self) -> Result<()> {
+        self.tree()?.path(self.record.head)?;
+        match self.media().map(Media::digest).find(|digest| !self.blobs.contains_key(digest)) {
+            Some(digest) => {
+                Err(Error::new(ErrorKind::Invalid, format!("the archive has no bytes for media {digest}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the record as a store creates it, before it has nodes.
+    pub fn new_record(&self) -> ConversationRecord {
+        ConversationRecord { head: None, revision: 0, ..self.record.clone() }
+    }
+
+    /// Says whether what a store has is the beginning of this very conversation, which an import that was killed left: the
+    /// same record without a head, and no other nodes.
+    ///
+    /// # Errors
+    /// As [`Archive::tree`].
+    pub fn is_begun(&self, record: &ConversationRecord, tree: &Tree) -> Result<bool> {
+        let wanted = self.tree()?;
+        let is_one_of_ours = |node: &Node| wanted.node(node.id).is_ok_and(|ours| ours == node);
+        Ok(*record == self.new_record()
+            && self.record.head.is_some()
+            && tree.tombstones().next().is_none()
+            && tree.nodes().all(is_one_of_ours))
     }
 
     /// Builds the tree of the nodes.
@@ -123,6 +159,41 @@ impl ArchiveFormat {
             Self::OpenAi => "openai",
             Self::ChatMl => "chatml",
             Self::Markdown => "markdown",
+        }
+    }
+
+    /// Guesses the format as [`of`](Self::of) does, and says why there is none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for an empty document, for JSON that cannot be read, and for text that looks like no format.
+    ///
+    /// ```
+    /// use alloquy_core::archive::ArchiveFormat;
+    ///
+    /// assert_eq!(ArchiveFormat::recognized("<|im_start|>user")?, ArchiveFormat::ChatMl);
+    /// let error = ArchiveFormat::recognized(r#"{"messages": [}"#).unwrap_err();
+    /// assert_eq!(error.to_string(), "the document begins like JSON and cannot be read as JSON");
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn recognized(text: &str) -> Result<Self> {
+        let start = text.trim_start();
+        if start.is_empty() {
+            return Err(Error::new(ErrorKind::Invalid, "the document is empty"));
+        }
+        if let Some(format) = Self::of(text) {
+            return Ok(format);
+        }
+        let first = serde_json::Deserializer::from_str(start).into_iter::<Value>().next();
+        match first {
+            Some(Err(source)) if start.starts_with(['{', '[']) => {
+                let message = "the document begins like JSON and cannot be read as JSON";
+                Err(Error::new(ErrorKind::Invalid, message).with_source(source))
+            }
+            _ => {
+                let known = Self::ALL.map(Self::as_str).join(", ");
+                let message = format!("the document looks like no known format, which are: {known}");
+                Err(Error::new(ErrorKind::Invalid, message))
+            }
         }
     }
 
@@ -244,14 +315,7 @@ pub fn read_with(
     limits: &ArchiveLimits,
     rules: &MediaRules<'_>,
 ) -> Result<Vec<Result<ReadArchive>>> {
-    limits.check_bytes(text.len())?;
-    match format {
-        ArchiveFormat::Alloquy => native::read(text, limits),
-        ArchiveFormat::Dataknobs => dataknobs::read(text, limits),
-        ArchiveFormat::OpenAi => transcripts::read_lines(text, limits, rules),
-        ArchiveFormat::ChatMl => Ok(vec![transcripts::read_chatml(text, limits, rules)]),
-        ArchiveFormat::Markdown => Ok(vec![markdown::read(text, limits)]),
-    }
+    Archives::of(format, text, *limits, rules).map(Iterator::collect)
 }
 
 /// Writes a conversation.

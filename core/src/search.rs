@@ -2,7 +2,9 @@
 
 mod tokens;
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::str::FromStr;
 
@@ -52,43 +54,106 @@ impl SearchText {
 
     /// Says whether all of it is in a text.
     pub fn is_in(&self, text: &str) -> bool {
-        self.find(text).is_some()
+        let mut finds = self.finds();
+        self.walk(text, |recent| {
+            finds.iter_mut().for_each(|find| find.look(recent));
+            !finds.iter().all(|find| find.times > 0)
+        });
+        finds.iter().all(|find| find.times > 0)
     }
 
     /// Says whether all of it is in a node.
     pub fn matches(&self, node: &Node) -> bool {
-        self.is_in(&Self::searched(&node.message))
+        self.is_in(&text_of(&node.message))
     }
 
     /// Returns the text of a message that is searched: that of its text parts, a line each.
     pub fn searched(message: &Message) -> String {
-        let texts = message.parts.iter().filter_map(|part| match &part.content {
-            Part::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        texts.collect::<Vec<_>>().join("\n")
+        text_of(message).into_owned()
     }
 
     /// Returns the tokens of a message, one behind the other and divided by spaces, for the index of a store. A token
     /// is of ASCII letters and digits and of characters beyond ASCII.
     pub fn index(message: &Message) -> String {
-        let tokens = tokens(&Self::searched(message));
-        tokens.into_iter().map(|token| token.text).collect::<Vec<_>>().join(" ")
+        let mut index = String::new();
+        for token in tokens(&text_of(message)) {
+            if !index.is_empty() {
+                index.push(' ');
+            }
+            index.push_str(&token.text);
+        }
+        index
     }
 
     /// Finds the terms in a text; `None` unless all of them are there.
     fn find(&self, text: &str) -> Option<Found> {
-        let tokens = tokens(text);
-        let places: Vec<_> = self.terms.iter().map(|term| term.places(&tokens)).collect();
-        let found = places.iter().all(|places| !places.is_empty());
-        found.then(|| Found::of(places, tokens.len()))
+        let (mut finds, mut length) = (self.finds(), 0);
+        self.walk(text, |recent| {
+            length += 1;
+            finds.iter_mut().for_each(|find| find.look(recent));
+            true
+        });
+        let all = finds.iter().all(|find| find.times > 0);
+        all.then(|| Found::of(finds, length))
+    }
+
+    fn finds(&self) -> Vec<Find<'_>> {
+        self.terms.iter().map(|term| Find { term, times: 0, places: Vec::new() }).collect()
+    }
+
+    /// Shows the tokens of a text, each with as many before it as the longest term has, until `go_on` says no.
+    fn walk(&self, text: &str, mut go_on: impl FnMut(&VecDeque<Token>) -> bool) {
+        let longest = self.terms.iter().map(|term| term.tokens.len()).max().unwrap_or_default();
+        let mut recent = VecDeque::with_capacity(longest + 1);
+        for token in tokens(text) {
+            recent.push_back(token);
+            if recent.len() > longest {
+                recent.pop_front();
+            }
+            if !go_on(&recent) {
+                return;
+            }
+        }
+    }
+}
+
+/// The text of a message that is searched; copied only where it is of several parts.
+fn text_of(message: &Message) -> Cow<'_, str> {
+    let mut texts = message.parts.iter().filter_map(|part| match &part.content {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    let first = Cow::Borrowed(texts.next().unwrap_or_default());
+    texts.fold(first, |before, text| before + "\n" + text)
+}
+
+/// A term and where it stands in a text, as far as that was read.
+struct Find<'a> {
+    term: &'a SearchTerm,
+    times: usize,
+    /// The first places: no more than a snippet shows.
+    places: Vec<Range<usize>>,
+}
+
+impl Find<'_> {
+    /// Looks whether the term ends with the last token.
+    fn look(&mut self, recent: &VecDeque<Token>) {
+        let Some(before) = recent.len().checked_sub(self.term.tokens.len()) else { return };
+        if !self.term.fits(recent.iter().skip(before)) {
+            return;
+        }
+        self.times += 1;
+        let ends = recent.get(before).zip(recent.back());
+        let place = ends.map(|(first, last)| first.place.start..last.place.end);
+        let shown = self.places.first().map_or(usize::MAX, |first| first.start.saturating_add(SNIPPET_BYTES));
+        self.places.extend(place.filter(|place| place.start <= shown));
     }
 }
 
 impl SearchTerm {
     /// Reads one word or phrase; `None` when there is no word in it.
     fn of(text: &str, is_prefix: bool) -> Option<Self> {
-        let mut tokens = tokens(text);
+        let mut tokens: Vec<_> = tokens(text).collect();
         let last = tokens.pop()?;
         let joins = tokens.last().is_some_and(|before| before.place.end == last.place.end);
         // Where a run goes on after what was typed, its last pair is there and its last character is none of its own.
@@ -102,19 +167,15 @@ impl SearchTerm {
         Some(Self { tokens: term.0.into_iter().map(|token| token.text).collect(), is_prefix: term.1 })
     }
 
-    fn places(&self, tokens: &[Token]) -> Vec<Range<usize>> {
-        let windows = tokens.windows(self.tokens.len());
-        let fitting = windows.filter(|window| self.fits(window));
-        let place = |window: &[Token]| Some(window.first()?.place.start..window.last()?.place.end);
-        fitting.filter_map(place).collect()
-    }
-
-    fn fits(&self, window: &[Token]) -> bool {
+    fn fits<'a>(&self, window: impl Iterator<Item = &'a Token>) -> bool {
         let last = self.tokens.len().saturating_sub(1);
         let mut pairs = self.tokens.iter().zip(window).enumerate();
-        pairs.all(|(index, (wanted, token))| match self.is_prefix && index == last {
-            true => token.text.starts_with(wanted.as_str()),
-            false => token.text == *wanted,
+        pairs.all(|(index, (wanted, token))| {
+            if self.is_prefix && index == last {
+                token.text.starts_with(wanted.as_str())
+            } else {
+                token.text == *wanted
+            }
         })
     }
 }
@@ -154,9 +215,9 @@ struct Found {
 }
 
 impl Found {
-    fn of(terms: Vec<Vec<Range<usize>>>, length: usize) -> Self {
-        let score = terms.iter().map(|places| weight(places.len(), length)).sum();
-        let mut places: Vec<_> = terms.into_iter().flatten().collect();
+    fn of(terms: Vec<Find<'_>>, length: usize) -> Self {
+        let score = terms.iter().map(|find| weight(find.times, length)).sum();
+        let mut places: Vec<_> = terms.into_iter().flat_map(|find| find.places).collect();
         places.sort_by_key(|place| (place.start, place.end));
         places.dedup();
         Self { places, score }
@@ -187,6 +248,9 @@ pub struct Snippet {
 /// How many characters of a text stand before the first thing found, and how many at most in all.
 const BEFORE: usize = 40;
 const SNIPPET: usize = 160;
+
+/// How many bytes the characters of a snippet have at most.
+const SNIPPET_BYTES: usize = 4 * SNIPPET;
 
 impl Snippet {
     fn of(text: &str, places: &[Range<usize>]) -> Self {
@@ -248,18 +312,42 @@ pub enum Ranked {
     Newest(usize),
 }
 
-/// A node that a store found for a search.
+/// A node that a store found for a search: what is shown of it, without its text, of which there may be much.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// The conversation.
-    pub conversation: ConversationId,
-    /// The node.
-    pub node: Node,
-    /// By which the store finds the same place again; see [`SearchScope::until`].
-    pub mark: String,
+    conversation: ConversationId,
+    node: NodeId,
+    mark: String,
+    hit: Option<SearchHit>,
+}
+
+impl Candidate {
+    /// Says whether the node holds what is searched for.
+    pub fn is_hit(&self) -> bool {
+        self.hit.is_some()
+    }
+
+    /// Orders candidates as stores without an index find them: the newest node first.
+    pub fn newest_first(left: &Self, right: &Self) -> Ordering {
+        right.node.cmp(&left.node).then_with(|| left.conversation.cmp(&right.conversation))
+    }
 }
 
 impl SearchScope<'_> {
+    /// Looks into a node that a store found, or may have found. By its mark the store finds the same place again; see
+    /// [`SearchScope::until`].
+    pub fn candidate(&self, conversation: &ConversationId, node: &Node, mark: String) -> Candidate {
+        let text = text_of(&node.message);
+        let hit = self.text.find(&text).map(|found| SearchHit {
+            conversation: conversation.clone(),
+            node: node.id,
+            role: node.message.role,
+            snippet: Snippet::of(&text, &found.places),
+            score: found.score,
+        });
+        Candidate { conversation: conversation.clone(), node: node.id, mark, hit }
+    }
+
     /// Makes the answer to a search of what a store found: newest first, from `until` on, at most `at_most`.
     pub fn page(&self, found: Vec<Candidate>) -> SearchPage {
         match self.is_by_relevance() {
@@ -271,7 +359,7 @@ impl SearchScope<'_> {
     fn newest(&self, mut found: Vec<Candidate>) -> SearchPage {
         let more = found.get(self.limit).map(|first| self.cursor(first.mark.clone(), None));
         found.truncate(self.limit);
-        let hits = found.into_iter().filter_map(|candidate| self.hit(&candidate)).collect();
+        let hits = found.into_iter().filter_map(|candidate| candidate.hit).collect();
         SearchPage { hits, next: more, ranked: Ranked::All, damaged: Vec::new() }
     }
 
@@ -279,7 +367,7 @@ impl SearchScope<'_> {
         let ranked = if found.len() > RANKED { Ranked::Newest(RANKED) } else { Ranked::All };
         found.truncate(RANKED);
         let until = found.first().map(|newest| newest.mark.clone()).unwrap_or_default();
-        let mut hits: Vec<_> = found.iter().filter_map(|candidate| self.hit(candidate)).map(rank).collect();
+        let mut hits: Vec<_> = found.into_iter().filter_map(|candidate| candidate.hit).map(rank).collect();
         hits.sort_by(|left, right| better(&left.0, &right.0));
         if let Some(after) = self.after {
             hits.retain(|(rank, _)| better(after, rank).is_lt());
@@ -290,19 +378,6 @@ impl SearchScope<'_> {
         hits.truncate(self.limit);
         let hits = hits.into_iter().map(|(_, hit)| hit).collect();
         SearchPage { hits, next, ranked, damaged: Vec::new() }
-    }
-
-    /// A node that does not match after all is no hit.
-    fn hit(&self, candidate: &Candidate) -> Option<SearchHit> {
-        let text = SearchText::searched(&candidate.node.message);
-        let found = self.text.find(&text)?;
-        Some(SearchHit {
-            conversation: candidate.conversation.clone(),
-            node: candidate.node.id,
-            role: candidate.node.message.role,
-            snippet: Snippet::of(&text, &found.places),
-            score: found.score,
-        })
     }
 }
 

@@ -205,6 +205,15 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// [`ErrorKind::Corrupt`] where damage hides what a conversation refers to; nothing is removed then.
     async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize>;
+
+    /// Brings whole conversations in, as [`ConversationStoreExt::import`] does one, and returns what became of each, in order.
+    ///
+    /// A store that waits for a disk or a server waits for as many of them together as it can: give it some hundreds at a
+    /// time, of a few megabytes together. Each comes in whole or not at all; whoever was told `Ok` may rely on it, and after a
+    /// crash the same call brings in what is missing.
+    async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
+        transfer::import_each(self, owner, &archives).await
+    }
 }
 
 /// Conveniences over any [`ConversationStore`], also behind `dyn`.
@@ -254,8 +263,8 @@ pub trait ConversationStoreExt: ConversationStore {
     /// Brings a whole conversation in: its nodes under their ids, its head, its metadata, and what it shows. What is there
     /// already stays as it is.
     ///
-    /// A failure leaves nothing behind. A process that is killed may leave a conversation without its head, which readers
-    /// see meanwhile; the same import finishes it.
+    /// A failure leaves nothing behind. Where a store has no way of its own to write all of it at once, a process that is killed
+    /// may leave a conversation without its head, which readers see meanwhile; the same import finishes it.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when the id is taken, [`ErrorKind::Invalid`] for media without bytes, and those of
@@ -277,7 +286,10 @@ pub trait ConversationStoreExt: ConversationStore {
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     async fn import(&self, owner: &Owner, archive: &Archive) -> Result<()> {
-        transfer::import(self, owner, archive).await
+        let outcome = self.import_all(owner, vec![archive.clone()]).await.pop();
+        outcome.unwrap_or_else(|| {
+            Err(Error::new(ErrorKind::Store, "the store does not say what became of the conversation"))
+        })
     }
 
     /// Takes a copy of a whole conversation out. Pruned nodes are not in it.

@@ -47,14 +47,32 @@ pub(crate) fn first_mark(scope: &SearchScope<'_>) -> Result<i64, Failure> {
 /// What a search found, newest first.
 #[derive(Default)]
 pub(crate) struct Hits {
-    pub(crate) found: Vec<Candidate>,
+    found: Vec<Candidate>,
     damaged: Vec<DamagedConversation>,
 }
 
 impl Hits {
-    /// Takes a node and the name of its conversation; a damaged one is named and leaves the others be.
-    pub(crate) fn take(&mut self, row: Result<StoredNode, Failure>, conversation: String) {
-        match row.and_then(|row| candidate(row, &conversation)) {
+    /// Looks into a node and takes it if it holds what is searched for; a damaged one is named and leaves the others be.
+    pub(crate) fn take_if_hit(
+        &mut self,
+        scope: &SearchScope<'_>,
+        row: Result<StoredNode, Failure>,
+        conversation: String,
+    ) {
+        self.take(scope, row, conversation);
+        if self.found.last().is_some_and(|last| !last.is_hit()) {
+            self.found.pop();
+        }
+    }
+
+    /// Takes a node that an index found.
+    pub(crate) fn take(
+        &mut self,
+        scope: &SearchScope<'_>,
+        row: Result<StoredNode, Failure>,
+        conversation: String,
+    ) {
+        match row.and_then(|row| candidate(scope, row, &conversation)) {
             Ok(candidate) => self.found.push(candidate),
             Err(failure) => {
                 let reason = failure.to_string();
@@ -70,7 +88,7 @@ impl Hits {
     }
 }
 
-fn candidate(row: StoredNode, conversation: &str) -> Result<Candidate, Failure> {
+fn candidate(scope: &SearchScope<'_>, row: StoredNode, conversation: &str) -> Result<Candidate, Failure> {
     let mark = row.position.to_string();
-    Ok(Candidate { conversation: conversation.parse()?, node: row.node()?, mark })
+    Ok(scope.candidate(&conversation.parse()?, &row.node()?, mark))
 }

@@ -28,6 +28,7 @@ use self::entry::{Change, State, milliseconds};
 use self::logs::{Bucket, Step};
 use self::objects::Objects;
 use crate::failure::Failure;
+use crate::private;
 use crate::tasks::Tasks;
 
 /// Keeps conversations as objects: in a bucket of S3 or of another cloud, in a folder, or in memory.
@@ -61,12 +62,26 @@ impl BucketStore {
     /// # Errors
     /// [`ErrorKind::Store`] when no thread can be started.
     pub async fn new(objects: Arc<dyn ObjectStore>, prefix: &str) -> Result<Self> {
+        Self::start(objects, prefix, false).await
+    }
+
+    /// Uses the objects below a prefix for reading alone: calls that change something are refused. A prefix with nothing below
+    /// it is a store without conversations.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub async fn new_for_reading(objects: Arc<dyn ObjectStore>, prefix: &str) -> Result<Self> {
+        Self::start(objects, prefix, true).await
+    }
+
+    async fn start(objects: Arc<dyn ObjectStore>, prefix: &str, is_for_reading: bool) -> Result<Self> {
         let (name, prefix) = (format!("object store {objects}, prefix {prefix:?}"), prefix.to_owned());
-        let open = async move || Ok(Bucket::new(Objects(objects), prefix));
+        let open = async move || Ok(Bucket::new(Objects { store: objects, is_for_reading }, prefix));
         Ok(Self { tasks: Tasks::start(open).await?, name })
     }
 
-    /// Uses objects in a folder, which is created where there is none, each one synced to the disk.
+    /// Uses objects in a folder, which is created where there is none, each one synced to the disk. A folder that is created
+    /// here is readable by its owner alone; the files in it are as the umask says.
     ///
     /// # Errors
     /// [`ErrorKind::Store`] for a folder that cannot be used.
@@ -75,7 +90,7 @@ impl BucketStore {
         let cannot = |source: std::io::Error| {
             Error::new(ErrorKind::Store, format!("cannot create folder {path:?}")).with_source(source)
         };
-        std::fs::create_dir_all(path).map_err(cannot)?;
+        private::make_folder(path).map_err(cannot)?;
         let folder = LocalFileSystem::new_with_prefix(path).map_err(Failure::Objects)?.with_fsync(true);
         Self::new(Arc::new(folder), "").await
     }
@@ -99,6 +114,16 @@ impl BucketStore {
     pub async fn open(url: &str) -> Result<Self> {
         let (objects, prefix) = place::of(url)?;
         Self::new(objects, &prefix).await
+    }
+
+    /// Uses the bucket and the prefix that a URL names, as [`open`](Self::open) does, for reading alone.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[cfg(feature = "s3")]
+    pub async fn open_for_reading(url: &str) -> Result<Self> {
+        let (objects, prefix) = place::of(url)?;
+        Self::new_for_reading(objects, &prefix).await
     }
 
     async fn run<T: Send + 'static>(

@@ -41,9 +41,30 @@ pub(crate) enum Failure {
     #[cfg(any(feature = "sqlite", feature = "postgres"))]
     #[error("it is a database of another program, not a conversation store")]
     Foreign,
-    #[cfg(feature = "file")]
+    #[error("the store was opened for reading alone, so nothing is changed: open it for writing")]
+    ForReading,
+    #[error("{reason}")]
+    Absent { reason: &'static str },
+    #[cfg(any(feature = "file", feature = "sqlite"))]
+    #[error("it changed each time that it was read")]
+    Restless,
+    #[cfg(feature = "sqlite")]
+    #[error(
+        "it cannot be written, because the file, its folder or the file system is read-only here; it can still be read"
+    )]
+    Unwritable,
+    #[cfg(feature = "sqlite")]
+    #[error(
+        "its writer was stopped within a change, which nobody can take back where the database is read-only: copy it, \
+        together with the file that ends in -journal, to where it may be written"
+    )]
+    HalfWritten(#[source] rusqlite::Error),
+    #[cfg(any(feature = "file", feature = "sqlite"))]
     #[error("cannot {action} {path:?}")]
     Disk { action: &'static str, path: std::path::PathBuf, source: std::io::Error },
+    #[cfg(feature = "file")]
+    #[error("the name of {path:?} is not on the disk: {reason}")]
+    Unnamed { path: std::path::PathBuf, reason: String },
     #[cfg(feature = "sqlite")]
     #[error("SQLite refused")]
     Sqlite(#[from] rusqlite::Error),
@@ -80,6 +101,12 @@ pub(crate) enum Failure {
     )]
     Unanswered(#[source] tokio_postgres::Error),
     #[cfg(feature = "object-store")]
+    #[error(
+        "conversation {:?} could not be changed for {} seconds: others were faster each time, or the object store lists \
+        less than it holds", .id.as_str(), .waited.as_secs()
+    )]
+    Outrun { id: ConversationId, waited: std::time::Duration },
+    #[cfg(feature = "object-store")]
     #[error("the object store refused")]
     Objects(#[from] object_store::Error),
     #[error("the thread of the store has ended")]
@@ -102,8 +129,16 @@ impl Failure {
             Self::Damaged { .. } => ErrorKind::Corrupt,
             Self::Newer { .. } => ErrorKind::Unsupported,
             Self::Ended => ErrorKind::Store,
-            #[cfg(feature = "file")]
+            Self::ForReading => ErrorKind::Unsupported,
+            Self::Absent { .. } => ErrorKind::NotFound,
+            #[cfg(any(feature = "file", feature = "sqlite"))]
+            Self::Restless => ErrorKind::Busy,
+            #[cfg(feature = "sqlite")]
+            Self::Unwritable | Self::HalfWritten(_) => ErrorKind::Store,
+            #[cfg(any(feature = "file", feature = "sqlite"))]
             Self::Disk { .. } => ErrorKind::Store,
+            #[cfg(feature = "file")]
+            Self::Unnamed { .. } => ErrorKind::Store,
             #[cfg(feature = "file")]
             Self::Held { .. } => ErrorKind::Busy,
             Self::Core(error) => error.kind(),
@@ -117,6 +152,8 @@ impl Failure {
             Self::Foreign => ErrorKind::Unsupported,
             #[cfg(feature = "sqlite")]
             Self::Sqlite(source) => sqlite_kind(source),
+            #[cfg(feature = "object-store")]
+            Self::Outrun { .. } => ErrorKind::Busy,
             #[cfg(feature = "object-store")]
             Self::Objects(_) => ErrorKind::Store,
             #[cfg(feature = "postgres")]
@@ -163,11 +200,11 @@ impl From<Failure> for Error {
         let error = Error::new(failure.kind(), failure.to_string());
         match failure {
             Failure::Core(error) => error,
-            #[cfg(feature = "file")]
+            #[cfg(any(feature = "file", feature = "sqlite"))]
             Failure::Disk { source, .. } => error.with_source(source),
             Failure::NotJson(source) => error.with_source(source),
             #[cfg(feature = "sqlite")]
-            Failure::Sqlite(source) => error.with_source(source),
+            Failure::Sqlite(source) | Failure::HalfWritten(source) => error.with_source(source),
             #[cfg(feature = "object-store")]
             Failure::Objects(source) => error.with_source(source),
             #[cfg(feature = "postgres")]
@@ -178,5 +215,17 @@ impl From<Failure> for Error {
             Failure::Encryption(source) => error.with_source(source),
             _ => error,
         }
+    }
+}
+
+/// What became of each of many that were written together: what each of them says, or what failed for all.
+#[cfg(any(feature = "file", feature = "sqlite", feature = "postgres"))]
+pub(crate) fn outcomes(
+    written: alloquy_core::Result<Vec<Result<(), Failure>>>,
+    count: usize,
+) -> Vec<alloquy_core::Result<()>> {
+    match written {
+        Ok(each) => each.into_iter().map(|outcome| Ok(outcome?)).collect(),
+        Err(error) => (0..count).map(|_| Err(Error::new(error.kind(), format!("{error:#}")))).collect(),
     }
 }

@@ -8,6 +8,7 @@ mod disk;
 mod faults;
 mod folder;
 mod fsck;
+mod imports;
 mod line;
 mod lock;
 mod log;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::archive::Archive;
 use alloquy_core::{
     ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, HeadMove, Node, NodeId,
     Owner, Query, Result, SearchPage, Tree,
@@ -32,7 +34,7 @@ pub use self::faults::{DiskCall, DiskFault, DiskFaults};
 use self::folder::Folder;
 pub use self::fsck::{Finding, Flaw, FolderReport};
 use crate::durability::Durability;
-use crate::failure::Failure;
+use crate::failure::{Failure, outcomes};
 use crate::worker::Worker;
 
 /// How long a call waits for what another store holds, unless told otherwise: far beyond any call of this store.
@@ -111,6 +113,38 @@ impl FileStore {
     pub async fn open_faulty(path: impl AsRef<Path>, faults: Arc<dyn DiskFaults>) -> Result<Self> {
         let disk = Disk { faults: Some(faults), ..Disk::default() };
         Self::start(path.as_ref(), disk, PATIENCE).await
+    }
+
+    /// Opens the folder at a path for reading alone: calls that change something are refused, and nothing is made, neither a
+    /// folder nor a lock. Works where nothing may be written, and while others write.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for a folder that does not exist or holds no
+    /// conversations, and those of reading.
+    ///
+    /// ```
+    /// use alloquy_core::{ConversationStore, ErrorKind, Owner, Query};
+    /// use alloquy_storage::FileStore;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("chats");
+    /// # pollster::block_on(async {
+    /// assert_eq!(FileStore::open_for_reading(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
+    /// drop(FileStore::open(&path).await?);
+    /// let store = FileStore::open_for_reading(&path).await?;
+    /// assert_eq!(store.count(&Owner::local(), &Query::default()).await?, 0);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn open_for_reading(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref().to_owned();
+        let root = path.clone();
+        let worker = Worker::start(move || Folder::open_for_reading(&root, Disk::default(), PATIENCE)).await;
+        match worker {
+            Ok(worker) => Ok(Self { worker, path }),
+            Err(error) => Err(error.context(format_args!("folder {path:?}"))),
+        }
     }
 
     async fn start(path: &Path, disk: Disk, patience: Duration) -> Result<Self> {
@@ -259,5 +293,9 @@ impl ConversationStore for FileStore {
     async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
         let owner = owner.clone();
         self.run(move |folder| folder.collect_blobs(&owner, grace)).await
+    }
+    async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
+        let (owner, count) = (owner.clone(), archives.len());
+        outcomes(self.run(move |folder| Ok(folder.import_all(&owner, &archives))).await, count)
     }
 }

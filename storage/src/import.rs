@@ -6,6 +6,8 @@ use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
 use alloquy_core::{Error, ErrorKind, Result};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
+use crate::sqlite::reader::escaped;
+
 /// How every SQLite database begins.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
@@ -66,7 +68,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     if std::fs::metadata(log).is_ok_and(|log| log.len() > 0) {
         return Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     }
-    let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let escaped = escaped(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     Connection::open_with_flags(format!("file:{escaped}?immutable=1"), flags)
 }

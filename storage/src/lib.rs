@@ -39,6 +39,7 @@ mod answers;
 mod failure;
 #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
 mod json;
+mod private;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod stored;
 #[cfg(any(feature = "postgres", feature = "object-store"))]
@@ -57,7 +58,7 @@ pub use file::{FileStore, Finding, Flaw, FolderReport};
 #[cfg(feature = "sqlite")]
 pub use import::{is_sqlite, read_dataknobs_database};
 pub use media_folder::{MediaFolder, read_media};
-pub use open::open;
+pub use open::{open, open_for_reading};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use snapshots::{SnapshotFolder, SnapshotWritten};

@@ -49,6 +49,37 @@ pub async fn open(url: &str) -> Result<Arc<dyn ConversationStore>> {
     }
 }
 
+/// Opens the store that a URL names for reading alone: calls that change something are refused, and nothing is made, neither
+/// the store nor a lock or another file beside it. So a store can be read where nothing may be written: a backup, a snapshot, what
+/// belongs to another user.
+///
+/// `memory:` and `sqlite::memory:` are new stores each time, which can be written.
+///
+/// ```
+/// use alloquy_core::ErrorKind;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let url = format!("sqlite:{}", folder.path().join("none.db").display());
+/// # pollster::block_on(async {
+/// let error = alloquy_storage::open_for_reading(&url).await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::NotFound);
+/// # });
+/// assert_eq!(std::fs::read_dir(folder.path())?.count(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// As [`open`](open()), and [`ErrorKind::NotFound`] for a store that does not exist.
+pub async fn open_for_reading(url: &str) -> Result<Arc<dyn ConversationStore>> {
+    match place(url)? {
+        Place::Memory | Place::DatabaseInMemory => open(url).await,
+        Place::Folder(path, _) => folder_for_reading(path).await,
+        Place::Database(path, _) => database_for_reading(path).await,
+        Place::Server(url) => server_for_reading(&url).await,
+        Place::Bucket(url) => bucket_for_reading(&url).await,
+    }
+}
+
 pub(crate) enum Place {
     Memory,
     Folder(PathBuf, Durability),
@@ -167,6 +198,46 @@ async fn database(path: PathBuf, _: Durability) -> Result<Arc<dyn ConversationSt
 #[cfg(not(feature = "sqlite"))]
 async fn database_in_memory() -> Result<Arc<dyn ConversationStore>> {
     Err(left_out("sqlite", Path::new(":memory:")))
+}
+
+#[cfg(feature = "file")]
+async fn folder_for_reading(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::FileStore::open_for_reading(path).await?))
+}
+
+#[cfg(not(feature = "file"))]
+async fn folder_for_reading(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
+    Err(left_out("file", &path))
+}
+
+#[cfg(feature = "sqlite")]
+async fn database_for_reading(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::SqliteStore::open_for_reading(path).await?))
+}
+
+#[cfg(not(feature = "sqlite"))]
+async fn database_for_reading(path: PathBuf) -> Result<Arc<dyn ConversationStore>> {
+    Err(left_out("sqlite", &path))
+}
+
+#[cfg(feature = "postgres")]
+async fn server_for_reading(url: &str) -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::PostgresStore::open_for_reading(url).await?))
+}
+
+#[cfg(not(feature = "postgres"))]
+async fn server_for_reading(url: &str) -> Result<Arc<dyn ConversationStore>> {
+    Err(left_out("postgres", Path::new(&shown(url))))
+}
+
+#[cfg(feature = "s3")]
+async fn bucket_for_reading(url: &str) -> Result<Arc<dyn ConversationStore>> {
+    Ok(Arc::new(crate::BucketStore::open_for_reading(url).await?))
+}
+
+#[cfg(not(feature = "s3"))]
+async fn bucket_for_reading(url: &str) -> Result<Arc<dyn ConversationStore>> {
+    Err(left_out("s3", Path::new(&shown(url))))
 }
 
 #[cfg(not(all(feature = "file", feature = "sqlite", feature = "postgres", feature = "s3")))]

@@ -3,6 +3,7 @@
 mod blobs;
 mod conversations;
 mod endings;
+mod imports;
 mod nodes;
 mod place;
 mod questions;
@@ -14,6 +15,7 @@ mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::archive::Archive;
 use alloquy_core::{
     ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind,
     HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
@@ -24,7 +26,7 @@ use serde_json::{Map, Value};
 
 use self::endings::Endings;
 use self::place::Place;
-use crate::failure::Failure;
+use crate::failure::{Failure, outcomes};
 use crate::tasks::Tasks;
 
 /// Keeps conversations in a PostgreSQL database, of version 13 or newer and with UTF-8 texts.
@@ -49,6 +51,7 @@ pub struct PostgresStore {
     tasks: Tasks<Pool>,
     endings: Endings,
     name: String,
+    is_for_reading: bool,
 }
 
 impl PostgresStore {
@@ -63,23 +66,45 @@ impl PostgresStore {
     /// [`ErrorKind::Invalid`] for what is no such URL, [`ErrorKind::Store`] when the server is not reached or refuses,
     /// [`ErrorKind::Unsupported`] for tables of a newer version or of another program, and for a server that is too old.
     pub async fn open(url: &str) -> Result<Self> {
+        Self::start(url, false).await
+    }
+
+    /// Connects as [`open`](Self::open) does, for reading alone: calls that change something are refused, and neither schema
+    /// nor tables are made or taken to a newer format. A role that may only read suffices.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and [`ErrorKind::NotFound`] for a schema without conversations.
+    pub async fn open_for_reading(url: &str) -> Result<Self> {
+        Self::start(url, true).await
+    }
+
+    async fn start(url: &str, is_for_reading: bool) -> Result<Self> {
         let place = Place::of(url)?;
         let name = place.name();
         let open = async move || {
             let pool = place.pool()?;
-            schema::prepare(&pool, &place.schema).await?;
+            if is_for_reading {
+                schema::check(&pool, &place.schema).await?;
+            } else {
+                schema::prepare(&pool, &place.schema).await?;
+            }
             Ok(pool)
         };
         match Tasks::start(open).await {
-            Ok(tasks) => Ok(Self { tasks, endings: Endings::default(), name }),
+            Ok(tasks) => Ok(Self { tasks, endings: Endings::default(), name, is_for_reading }),
             Err(error) => Err(error.context(name)),
         }
+    }
+
+    fn must_write(&self) -> Result<()> {
+        if self.is_for_reading { Err(Failure::ForReading.into()) } else { Ok(()) }
     }
 
     async fn write<T: Send + 'static>(
         &self,
         change: impl AsyncFn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
+        self.must_write()?;
         let done = self.tasks.run(async move |pool| unit::write(&pool, &change).await).await;
         done.map_err(|error| self.placed(error))
     }
@@ -136,6 +161,7 @@ impl ConversationStore for PostgresStore {
         from: Option<NodeId>,
         to: Option<NodeId>,
     ) -> Result<HeadMove> {
+        self.must_write()?;
         let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
         let ending = self.endings.begin(&owner, &id);
         let change = async move |unit: &Transaction<'_>| {
@@ -234,5 +260,11 @@ impl ConversationStore for PostgresStore {
     async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
         let owner = owner.clone();
         self.write(async move |unit: &Transaction<'_>| blobs::collect(unit, &owner, grace).await).await
+    }
+    async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
+        let (owner, count) = (owner.clone(), archives.len());
+        let written =
+            self.write(async move |unit: &Transaction<'_>| imports::all(unit, &owner, &archives).await).await;
+        outcomes(written, count)
     }
 }

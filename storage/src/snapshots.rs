@@ -4,7 +4,7 @@
 //! whoever reads one finds out whether it is whole.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,7 @@ use std::time::SystemTime;
 use alloquy_core::{ConversationId, Digest, Error, ErrorKind, Owner, Result, Snapshot, SnapshotSource};
 
 use crate::open::{Place, place};
+use crate::private;
 
 /// How many bytes the files of a folder may take unless told otherwise: 4 GiB.
 const QUOTA: u64 = 4 << 30;
@@ -127,7 +128,7 @@ impl SnapshotFolder {
             self.remove(owner, conversation)?;
             return Ok(SnapshotWritten::TooLarge { bytes: bytes.len() as u64, quota: self.quota });
         }
-        fs::create_dir_all(&self.path).map_err(failed("make", &self.path))?;
+        private::make_folder(&self.path).map_err(failed("make", &self.path))?;
         let path = self.file(owner, conversation);
         let part = unfinished(&path);
         write_new(&part, bytes).map_err(|source| {
@@ -204,11 +205,7 @@ fn unfinished(path: &Path) -> PathBuf {
 
 /// Conversations are nobody else's business.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(bytes)
+    private::create(path)?.write_all(bytes)
 }
 
 fn source(path: &Path) -> io::Result<SnapshotSource> {

@@ -2,9 +2,11 @@
 
 mod blobs;
 mod conversations;
+mod imports;
 mod migrate;
 mod nodes;
 mod questions;
+pub(crate) mod reader;
 mod rows;
 mod schema;
 mod words;
@@ -13,6 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::archive::Archive;
 use alloquy_core::{
     ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind,
     HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
@@ -21,8 +24,10 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use serde_json::{Map, Value};
 
+use self::reader::Reader;
 use crate::durability::Durability;
-use crate::failure::Failure;
+use crate::failure::{Failure, outcomes};
+use crate::private;
 use crate::worker::Worker;
 
 /// Keeps conversations in a SQLite database.
@@ -48,8 +53,15 @@ use crate::worker::Worker;
 /// ```
 #[derive(Debug)]
 pub struct SqliteStore {
-    worker: Worker<Connection>,
+    worker: Worker<Access>,
     name: String,
+}
+
+/// How a database is used.
+#[derive(Debug)]
+enum Access {
+    Writing(Connection),
+    Reading(Reader),
 }
 
 impl SqliteStore {
@@ -84,7 +96,45 @@ impl SqliteStore {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let name = format!("SQLite database {path:?}");
-        Self::start(name, durability, move || Connection::open_with_flags(path, flags)).await
+        let connect = move || {
+            make_private(&path);
+            Connection::open_with_flags(path, flags)
+        };
+        Self::start(name, durability, connect).await
+    }
+
+    /// Opens the database at a path for reading alone: calls that change something are refused, and nothing is made, neither a
+    /// database nor a file beside it. Works where nothing may be written, and while others write.
+    ///
+    /// What stands in a log that a killed writer left is read with the database. A database of an older format is read as
+    /// if it were of the newest one, and stays as it is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a database that does not exist or holds nothing, [`ErrorKind::Store`] for one that cannot be
+    /// read, and otherwise as [`open`](Self::open).
+    ///
+    /// ```
+    /// use alloquy_core::{ConversationStore, ErrorKind, Owner, Query};
+    /// use alloquy_storage::SqliteStore;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("chats.db");
+    /// # pollster::block_on(async {
+    /// assert_eq!(SqliteStore::open_for_reading(&path).await.unwrap_err().kind(), ErrorKind::NotFound);
+    /// drop(SqliteStore::open(&path).await?);
+    /// let store = SqliteStore::open_for_reading(&path).await?;
+    /// assert_eq!(store.count(&Owner::local(), &Query::default()).await?, 0);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn open_for_reading(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref().to_owned();
+        let name = format!("SQLite database {path:?}");
+        match Worker::start(move || Reader::open(&path).map(Access::Reading)).await {
+            Ok(worker) => Ok(Self { worker, name }),
+            Err(error) => Err(error.context(name)),
+        }
     }
 
     /// Opens a database in memory, which ends with the store.
@@ -104,7 +154,7 @@ impl SqliteStore {
         let open = move || {
             let mut connection = connect()?;
             schema::prepare(&mut connection, durability)?;
-            Ok(connection)
+            Ok(Access::Writing(connection))
         };
         match Worker::start(open).await {
             Ok(worker) => Ok(Self { worker, name }),
@@ -117,23 +167,22 @@ impl SqliteStore {
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
-        self.transact(TransactionBehavior::Immediate, change).await
+        let job = move |access: &mut Access| match access {
+            Access::Writing(connection) => transact(connection, TransactionBehavior::Immediate, change),
+            Access::Reading(_) => Err(Failure::ForReading),
+        };
+        self.worker.run(job).await.map_err(|error| self.placed(error))
     }
 
-    /// Runs a question in a transaction that sees one state of the database.
+    /// Runs a question in a transaction that sees one state of the database. It may be asked more than once.
     async fn read<T: Send + 'static>(
         &self,
-        question: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+        question: impl Fn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
-        self.transact(TransactionBehavior::Deferred, question).await
-    }
-
-    async fn transact<T: Send + 'static>(
-        &self,
-        behavior: TransactionBehavior,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T> {
-        let job = in_transaction(behavior, work);
+        let job = move |access: &mut Access| match access {
+            Access::Writing(connection) => transact(connection, TransactionBehavior::Deferred, question),
+            Access::Reading(reader) => reader.ask(&question),
+        };
         self.worker.run(job).await.map_err(|error| self.placed(error))
     }
 
@@ -146,24 +195,41 @@ impl SqliteStore {
     }
 }
 
-/// Makes work in a transaction a job.
-fn in_transaction<T>(
+/// Runs work in a transaction, and commits unless it fails.
+fn transact<T>(
+    connection: &mut Connection,
     behavior: TransactionBehavior,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
-) -> impl FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static {
-    move |connection| {
-        let transaction = connection.transaction_with_behavior(behavior)?;
-        let outcome = work(&transaction)?;
-        transaction.commit()?;
-        Ok(outcome)
+    work: impl FnOnce(&Transaction<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let transaction = connection.transaction_with_behavior(behavior)?;
+    let outcome = work(&transaction)?;
+    transaction.commit()?;
+    Ok(outcome)
+}
+
+/// Links that lead to links are followed this far, as SQLite does.
+const LINKS: usize = 40;
+
+/// Makes the file of a new database, which SQLite would make readable by others; the files beside it get its rights.
+/// Where that fails, opening fails too and says why.
+fn make_private(path: &Path) {
+    let mut target = path.to_owned();
+    for _ in 0..LINKS {
+        // SQLite makes what a link names that leads nowhere.
+        let Ok(link) = std::fs::read_link(&target) else { break };
+        target = match target.parent() {
+            Some(folder) => folder.join(link),
+            None => link,
+        };
     }
+    let _ = private::create_new(&target);
 }
 
 #[async_trait]
 impl ConversationStore for SqliteStore {
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
         let (owner, record) = (owner.clone(), record.clone());
-        self.write(move |transaction| conversations::create(transaction, &owner, &record)).await
+        self.write(move |transaction| conversations::create(transaction, &owner, &record).map(drop)).await
     }
 
     async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
@@ -191,9 +257,14 @@ impl ConversationStore for SqliteStore {
         to: Option<NodeId>,
     ) -> Result<HeadMove> {
         let (owner, id, nodes) = (owner.clone(), id.clone(), nodes.to_vec());
-        let job = in_transaction(TransactionBehavior::Immediate, move |transaction: &Transaction<'_>| {
-            conversations::append_and_move(transaction, &owner, &id, &nodes, from, to)
-        });
+        let job = move |access: &mut Access| match access {
+            Access::Writing(connection) => {
+                transact(connection, TransactionBehavior::Immediate, |transaction| {
+                    conversations::append_and_move(transaction, &owner, &id, &nodes, from, to)
+                })
+            }
+            Access::Reading(_) => Err(Failure::ForReading),
+        };
         self.worker.complete(job).await.map_err(|error| self.placed(error))
     }
 
@@ -274,5 +345,10 @@ impl ConversationStore for SqliteStore {
     async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
         let owner = owner.clone();
         self.write(move |transaction| blobs::collect(transaction, &owner, grace)).await
+    }
+    async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
+        let (owner, count) = (owner.clone(), archives.len());
+        let written = self.write(move |transaction| imports::all(transaction, &owner, &archives)).await;
+        outcomes(written, count)
     }
 }

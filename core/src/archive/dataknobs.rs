@@ -53,19 +53,16 @@ fn is_state(fields: &Map<String, Value>) -> bool {
         || fields.get("fields").is_some_and(Value::is_object)
 }
 
-/// Reads a state, a record of one, a list of either, a database of the file backend, or lines of them.
-pub(super) fn read(text: &str, limits: &ArchiveLimits) -> Result<Vec<Result<ReadArchive>>> {
-    let mut states = Vec::new();
-    for document in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-        match document.map_err(|source| invalid("the document is not JSON").with_source(source))? {
-            Value::Array(documents) => states.extend(documents),
-            Value::Object(records) if !is_state(&records) && is_one(&Value::Object(records.clone())) => {
-                states.extend(records.into_iter().map(|(_, record)| record));
-            }
-            document => states.push(document),
+/// Reads a document: a state, a record of one, a list of either, or a database of the file backend.
+pub(super) fn read(document: Value, limits: &ArchiveLimits) -> Vec<Result<ReadArchive>> {
+    let states = match document {
+        Value::Array(documents) => documents,
+        Value::Object(records) if !is_state(&records) && is_one(&Value::Object(records.clone())) => {
+            records.into_iter().map(|(_, record)| record).collect()
         }
-    }
-    Ok(states.into_iter().map(|state| read_one(state, limits)).collect())
+        document => vec![document],
+    };
+    states.into_iter().map(|state| read_one(state, limits)).collect()
 }
 
 fn read_one(document: Value, limits: &ArchiveLimits) -> Result<ReadArchive> {

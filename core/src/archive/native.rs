@@ -24,14 +24,9 @@ const DOCUMENT: [&str; 4] = [MARK, "record", "nodes", "blobs"];
 const RECORD: [&str; 6] = ["id", "created", "preface", "sampling", "head", "metadata"];
 const NODE: [&str; 6] = ["id", "parent", "message", "status", "tokens", "metadata"];
 
-/// Reads documents, one behind the other, with or without line feeds between them.
-pub(super) fn read(text: &str, limits: &ArchiveLimits) -> Result<Vec<Result<ReadArchive>>> {
-    let mut read = Vec::new();
-    for document in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
-        let document = document.map_err(|source| invalid("the document is not JSON").with_source(source))?;
-        read.push(read_one(document, limits).map(|archive| ReadArchive { archive, mended: Vec::new() }));
-    }
-    Ok(read)
+/// Reads a document.
+pub(super) fn read(document: Value, limits: &ArchiveLimits) -> Result<ReadArchive> {
+    read_one(document, limits).map(|archive| ReadArchive { archive, mended: Vec::new() })
 }
 
 fn read_one(document: Value, limits: &ArchiveLimits) -> Result<Archive> {

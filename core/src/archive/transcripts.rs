@@ -9,24 +9,18 @@ use crate::formats::{self, Dialect, MediaRules, Transcript};
 use crate::media::Digest;
 use crate::store::{ConversationId, ConversationRecord, milliseconds};
 use crate::tree::{Node, NodeId};
-use crate::{Error, ErrorKind, Message, Preface, Result};
+use crate::{Message, Preface, Result};
 
-/// Reads a conversation per line, or one that spans the whole text.
-pub(super) fn read_lines(
-    text: &str,
+/// Reads a conversation that is a document among others.
+pub(super) fn read_document(
+    index: usize,
+    document: &Value,
     limits: &ArchiveLimits,
     rules: &MediaRules<'_>,
-) -> Result<Vec<Result<ReadArchive>>> {
-    let documents: Vec<Value> = serde_json::Deserializer::from_str(text)
-        .into_iter()
-        .collect::<Result<_, _>>()
-        .map_err(|source| Error::new(ErrorKind::Invalid, "the document is not JSON").with_source(source))?;
-    let one = |(index, document): (usize, &Value)| {
-        let transcript = formats::read(Dialect::OpenAi, document, rules);
-        let read = transcript.and_then(|transcript| of(transcript, &format!("{index} {document}"), limits));
-        read.map_err(|error| error.context(format_args!("conversation {}", index + 1)))
-    };
-    Ok(documents.iter().enumerate().map(one).collect())
+) -> Result<ReadArchive> {
+    let transcript = formats::read(Dialect::OpenAi, document, rules);
+    let read = transcript.and_then(|transcript| of(transcript, &format!("{index} {document}"), limits));
+    read.map_err(|error| error.context(format_args!("conversation {}", index + 1)))
 }
 
 /// Reads marked text.

@@ -1,10 +1,11 @@
 //! Text as words that compare alike whatever their case and accents, in any script. Knows no query and no index.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
-use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_segmentation::{UnicodeSegmentation as _, UnicodeWordIndices};
 
 /// Longer words are cut here, in text and in queries alike: nobody types more, and indexes have limits.
 const LONGEST: usize = 64;
@@ -18,33 +19,46 @@ pub(super) struct Token {
     pub(super) ends_run: bool,
 }
 
-/// Reads a text as tokens, one behind the other.
+/// Reads a text as tokens, one after the other, and holds a few of them at a time: a text may be large.
 ///
 /// Words are those of UAX #29. A script that writes no spaces between words has none to find: there each pair of
 /// neighbouring characters is a token, and the last character of a run is one of its own, so that a part of such a run
 /// is found wherever it stands.
-pub(super) fn tokens(text: &str) -> Vec<Token> {
-    let mut tokens = Tokens::default();
-    for (start, word) in text.unicode_word_indices() {
-        tokens.word(word, start..start + word.len());
+pub(super) fn tokens(text: &str) -> Tokens<'_> {
+    Tokens { words: text.unicode_word_indices(), ready: VecDeque::new(), run: None }
+}
+
+/// The tokens of a text.
+pub(super) struct Tokens<'a> {
+    words: UnicodeWordIndices<'a>,
+    ready: VecDeque<Token>,
+    /// The last character of a run that may go on.
+    run: Option<(char, Range<usize>)>,
+}
+
+impl Iterator for Tokens<'_> {
+    type Item = Token;
+
+    fn next(&mut self) -> Option<Token> {
+        while self.ready.is_empty() {
+            match self.words.next() {
+                Some((start, word)) => self.word(word, start..start + word.len()),
+                None if self.run.is_some() => self.end_run(),
+                None => return None,
+            }
+        }
+        self.ready.pop_front()
     }
-    tokens.end_run();
-    tokens.found
 }
 
-#[derive(Default)]
-struct Tokens {
-    found: Vec<Token>,
-    run: Vec<(char, Range<usize>)>,
-}
-
-impl Tokens {
+impl Tokens<'_> {
     fn word(&mut self, word: &str, place: Range<usize>) {
-        if self.run.last().is_some_and(|(_, last)| last.end != place.start) {
+        if self.run.as_ref().is_some_and(|(_, last)| last.end != place.start) {
             self.end_run();
         }
         if word.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return self.letters(&word.to_ascii_lowercase(), place);
+            let start = word.get(..LONGEST).unwrap_or(word);
+            return self.letters(&start.to_ascii_lowercase(), place);
         }
         let folded = folded(word);
         for piece in folded.split(|character: char| !is_of_word(character)) {
@@ -55,12 +69,11 @@ impl Tokens {
     fn piece(&mut self, piece: &str, place: &Range<usize>) {
         let mut letters = String::new();
         for character in piece.chars() {
-            match is_unspaced(character) {
-                true => {
-                    self.letters(&std::mem::take(&mut letters), place.clone());
-                    self.run.push((character, place.clone()));
-                }
-                false => letters.push(character),
+            if is_unspaced(character) {
+                self.letters(&std::mem::take(&mut letters), place.clone());
+                self.unspaced(character, place.clone());
+            } else {
+                letters.push(character);
             }
         }
         self.letters(&letters, place.clone());
@@ -70,20 +83,21 @@ impl Tokens {
         if !letters.is_empty() {
             self.end_run();
             let text = letters.chars().take(LONGEST).collect();
-            self.found.push(Token { text, place, ends_run: false });
+            self.ready.push_back(Token { text, place, ends_run: false });
         }
     }
 
-    fn end_run(&mut self) {
-        let run = std::mem::take(&mut self.run);
-        for pair in run.windows(2) {
-            if let [(first, from), (second, to)] = pair {
-                let text = String::from_iter([first, second]);
-                self.found.push(Token { text, place: from.start..to.end, ends_run: false });
-            }
+    fn unspaced(&mut self, character: char, place: Range<usize>) {
+        if let Some((before, from)) = self.run.take() {
+            let text = String::from_iter([before, character]);
+            self.ready.push_back(Token { text, place: from.start..place.end, ends_run: false });
         }
-        if let Some((last, place)) = run.last() {
-            self.found.push(Token { text: last.to_string(), place: place.clone(), ends_run: true });
+        self.run = Some((character, place));
+    }
+
+    fn end_run(&mut self) {
+        if let Some((last, place)) = self.run.take() {
+            self.ready.push_back(Token { text: last.to_string(), place, ends_run: true });
         }
     }
 }

@@ -95,12 +95,8 @@ impl Owned {
             found.extend(nodes.filter(|node| scope.text.matches(node)).map(|node| (node, &entry.record.id)));
         }
         found.sort_by(|left, right| right.0.id.cmp(&left.0.id).then_with(|| left.1.cmp(right.1)));
-        let candidate = |(node, conversation): (&Node, &ConversationId)| Candidate {
-            conversation: conversation.clone(),
-            node: node.clone(),
-            mark: node.id.to_string(),
-        };
-        Ok(found.into_iter().take(scope.at_most).map(candidate).collect())
+        let newest = found.into_iter().take(scope.at_most);
+        Ok(newest.map(|(node, id)| scope.candidate(id, node, node.id.to_string())).collect())
     }
 
     fn collect(&mut self, grace: Duration) -> usize {

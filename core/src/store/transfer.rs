@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ConversationId, ConversationRecord, ConversationStore, Owner};
+use super::{ConversationId, ConversationStore, Owner};
 use crate::archive::Archive;
 use crate::media::Digest;
 use crate::tree::Node;
@@ -14,8 +14,8 @@ pub(super) async fn import<S: ConversationStore + ?Sized>(
     owner: &Owner,
     archive: &Archive,
 ) -> Result<()> {
-    check(archive)?;
-    let record = ConversationRecord { head: None, revision: 0, ..archive.record.clone() };
+    archive.must_be_whole()?;
+    let record = archive.new_record();
     for bytes in archive.blobs.values() {
         store.put_blob(owner, bytes).await?;
     }
@@ -42,20 +42,14 @@ enum Began {
     Before,
 }
 
-/// Says whether what is there is the beginning of this very import: the same record without a head, and no other nodes.
+/// Says whether what is there is the beginning of this very import.
 async fn is_begun<S: ConversationStore + ?Sized>(
     store: &S,
     owner: &Owner,
     archive: &Archive,
 ) -> Result<bool> {
     let (record, tree) = store.load(owner, &archive.record.id).await?;
-    let begun = ConversationRecord { head: None, revision: 0, ..archive.record.clone() };
-    let wanted = archive.tree()?;
-    let is_one_of_ours = |node: &Node| wanted.node(node.id).is_ok_and(|ours| ours == node);
-    Ok(record == begun
-        && archive.record.head.is_some()
-        && tree.tombstones().next().is_none()
-        && tree.nodes().all(is_one_of_ours))
+    archive.is_begun(&record, &tree)
 }
 
 async fn fill<S: ConversationStore + ?Sized>(store: &S, owner: &Owner, archive: &Archive) -> Result<()> {
@@ -67,16 +61,17 @@ async fn fill<S: ConversationStore + ?Sized>(store: &S, owner: &Owner, archive: 
     }
 }
 
-/// Refuses an archive that would not be whole, before anything is written.
-fn check(archive: &Archive) -> Result<()> {
-    archive.tree()?.path(archive.record.head)?;
-    let missing = archive.media().map(Media::digest).find(|digest| !archive.blobs.contains_key(digest));
-    match missing {
-        Some(digest) => {
-            Err(Error::new(ErrorKind::Invalid, format!("the archive has no bytes for media {digest}")))
-        }
-        None => Ok(()),
+/// Brings conversations in, one after the other.
+pub(super) async fn import_each<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    archives: &[Archive],
+) -> Vec<Result<()>> {
+    let mut outcomes = Vec::with_capacity(archives.len());
+    for archive in archives {
+        outcomes.push(import(store, owner, archive).await);
     }
+    outcomes
 }
 
 /// Takes a copy of a conversation out.

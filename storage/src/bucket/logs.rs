@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use super::entry::{Change, Entry, State};
 use super::key::{self, Keys};
 use super::log::Log;
-use super::objects::{AT_ONCE, Objects};
+use super::objects::{AT_ONCE, Objects, PATIENCE};
 use crate::failure::Failure;
 
 /// How long a log is written to without looking for its end first. Entries that a later one made needless stay for
@@ -80,9 +80,11 @@ impl Bucket {
         id: &ConversationId,
         decide: impl Fn(&Log) -> Result<Step<T>, Failure>,
     ) -> Result<T, Failure> {
+        self.objects.must_write()?;
         let (keys, name) = (self.keys(owner), key::conversation(id));
         let slot = self.slot(owner, &name);
         let mut kept = slot.lock().await;
+        let began = Instant::now();
         let mut is_fresh = kept.as_ref().is_none_or(|log| log.read.elapsed() > FRESH);
         if is_fresh {
             self.refresh(&keys, &name, &mut kept).await?;
@@ -99,6 +101,10 @@ impl Bucket {
                 Ok(Step::Done(outcome)) if is_fresh => return Ok(outcome),
                 Err(failure) if is_fresh => return Err(failure),
                 _ => {}
+            }
+            // A list that does not show what is there would make this go on for ever.
+            if began.elapsed() >= PATIENCE {
+                return Err(Failure::Outrun { id: id.clone(), waited: began.elapsed() });
             }
             self.refresh(&keys, &name, &mut kept).await?;
             is_fresh = true;

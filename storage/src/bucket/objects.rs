@@ -1,9 +1,10 @@
 //! Reading, writing and removing objects, and what their failures mean. Knows keys and bytes.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alloquy_core::NodeId;
+use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload};
@@ -16,16 +17,27 @@ use crate::failure::Failure;
 const TRIES: u32 = 4;
 const WAIT: Duration = Duration::from_millis(50);
 
+/// For how long requests are tried again that fail, each by itself and all that a call tries of one kind.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
 /// How many requests for objects are under way at once.
 pub(super) const AT_ONCE: usize = 16;
 
 #[derive(Clone, Debug)]
-pub(super) struct Objects(pub(super) Arc<dyn ObjectStore>);
+pub(super) struct Objects {
+    pub(super) store: Arc<dyn ObjectStore>,
+    /// Nothing is put, and nothing removed.
+    pub(super) is_for_reading: bool,
+}
 
 impl Objects {
+    pub(super) fn must_write(&self) -> Result<(), Failure> {
+        if self.is_for_reading { Err(Failure::ForReading) } else { Ok(()) }
+    }
+
     /// Reads an object; `None` where there is none.
     pub(super) async fn get(&self, key: &Path) -> Result<Option<Vec<u8>>, Failure> {
-        let read = async { self.0.get(key).await?.bytes().await };
+        let read = async { self.store.get(key).await?.bytes().await };
         match read.await {
             Ok(bytes) => Ok(Some(bytes.to_vec())),
             Err(Error::NotFound { .. }) => Ok(None),
@@ -34,12 +46,13 @@ impl Objects {
     }
 
     pub(super) async fn put(&self, key: &Path, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.must_write()?;
         let payload = PutPayload::from(bytes);
-        let mut tries = 0;
+        let (mut tries, began) = (0, Instant::now());
         loop {
-            match self.0.put(key, payload.clone()).await {
+            match self.store.put(key, payload.clone()).await {
                 Ok(_) => return Ok(()),
-                Err(error) if tries >= TRIES => return Err(error.into()),
+                Err(error) if tries >= TRIES || began.elapsed() >= PATIENCE => return Err(error.into()),
                 Err(_) => tries += 1,
             }
             sleep(WAIT * tries).await;
@@ -48,15 +61,16 @@ impl Objects {
 
     /// Writes an entry where there is none, and says whether it is this one that stands there.
     pub(super) async fn commit(&self, key: &Path, entry: &Entry) -> Result<bool, Failure> {
+        self.must_write()?;
         let payload = PutPayload::from(entry.bytes()?);
-        let mut tries = 0;
+        let (mut tries, began) = (0, Instant::now());
         loop {
-            match self.0.put_opts(key, payload.clone(), PutMode::Create.into()).await {
+            match self.store.put_opts(key, payload.clone(), PutMode::Create.into()).await {
                 Ok(_) => return Ok(true),
                 Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
                     return self.is_this(key, entry.id).await;
                 }
-                Err(error) if tries >= TRIES => return Err(error.into()),
+                Err(error) if tries >= TRIES || began.elapsed() >= PATIENCE => return Err(error.into()),
                 // It may have been written: the next try tells, by the identity of what stands there.
                 Err(_) => tries += 1,
             }
@@ -65,14 +79,14 @@ impl Objects {
     }
 
     async fn is_this(&self, key: &Path, id: NodeId) -> Result<bool, Failure> {
-        let mut tries = 0;
+        let (mut tries, began) = (0, Instant::now());
         loop {
             match self.get(key).await {
                 Ok(Some(bytes)) => {
                     return Ok(Entry::read(&bytes, key.as_ref()).is_ok_and(|found| found.id == id));
                 }
                 Ok(None) => return Ok(false),
-                Err(failure) if tries >= TRIES => return Err(failure),
+                Err(failure) if tries >= TRIES || began.elapsed() >= PATIENCE => return Err(failure),
                 Err(_) => tries += 1,
             }
             sleep(WAIT * tries).await;
@@ -81,8 +95,9 @@ impl Objects {
 
     /// Removes objects; those that are not there are removed already.
     pub(super) async fn remove(&self, keys: Vec<Path>) -> Result<(), Failure> {
+        self.must_write()?;
         let removed = futures::stream::iter(keys).map(|key| async move {
-            match self.0.delete(&key).await {
+            match self.store.delete(&key).await {
                 Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
                 Err(error) => Err(Failure::Objects(error)),
             }
@@ -92,15 +107,30 @@ impl Objects {
 
     /// Lists the objects below a key, sorted.
     pub(super) async fn list(&self, below: &Path) -> Result<Vec<ObjectMeta>, Failure> {
-        let mut found: Vec<ObjectMeta> = self.0.list(Some(below)).try_collect().await?;
-        found.sort_by(|left, right| left.location.cmp(&right.location));
-        Ok(found)
+        self.listed(|| self.store.list(Some(below))).await
     }
 
     /// Lists the objects below a key that stand behind another, sorted.
     pub(super) async fn list_behind(&self, below: &Path, key: &Path) -> Result<Vec<ObjectMeta>, Failure> {
-        let mut found: Vec<ObjectMeta> = self.0.list_with_offset(Some(below), key).try_collect().await?;
-        found.sort_by(|left, right| left.location.cmp(&right.location));
-        Ok(found)
+        self.listed(|| self.store.list_with_offset(Some(below), key)).await
+    }
+
+    /// Reads a list to its end, again when it was cut, which the client does not do by itself.
+    async fn listed<'a>(
+        &self,
+        list: impl Fn() -> BoxStream<'a, object_store::Result<ObjectMeta>>,
+    ) -> Result<Vec<ObjectMeta>, Failure> {
+        let (mut tries, began) = (0, Instant::now());
+        loop {
+            match list().try_collect::<Vec<_>>().await {
+                Ok(mut found) => {
+                    found.sort_by(|left, right| left.location.cmp(&right.location));
+                    return Ok(found);
+                }
+                Err(error) if tries >= TRIES || began.elapsed() >= PATIENCE => return Err(error.into()),
+                Err(_) => tries += 1,
+            }
+            sleep(WAIT * tries).await;
+        }
     }
 }

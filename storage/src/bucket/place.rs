@@ -1,11 +1,13 @@
 //! Which bucket a URL names.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Result};
-use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
+use object_store::{BackoffConfig, ObjectStore, RetryConfig};
 
+use super::objects::PATIENCE;
 use crate::failure::Failure;
 
 /// Returns the bucket and the prefix that a URL names.
@@ -30,6 +32,13 @@ pub(super) fn of(url: &str) -> Result<(Arc<dyn ObjectStore>, String)> {
             _ => return Err(wrong()),
         };
     }
+    let builder = builder.with_retry(retries());
     let objects = builder.build().map_err(Failure::Objects)?;
     Ok((Arc::new(objects), prefix.to_owned()))
+}
+
+/// A request is tried for as long as a server takes that starts again; whoever waits for it learns of it then.
+fn retries() -> RetryConfig {
+    let backoff = BackoffConfig { max_backoff: Duration::from_secs(2), ..BackoffConfig::default() };
+    RetryConfig { backoff, max_retries: 6, retry_timeout: PATIENCE }
 }

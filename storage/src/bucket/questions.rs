@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alloquy_core::{
     Candidate, ConversationPage, ConversationSummary, DamagedConversation, NodeId, Owner, Query, SearchPage,
-    SearchText,
+    SearchScope, SearchText,
 };
 use futures::StreamExt;
 use object_store::path::Path;
@@ -37,16 +37,8 @@ impl Bucket {
         let (summaries, damaged) = self.summaries(owner).await?;
         let mut found = Vec::new();
         for summary in summaries.into_iter().filter(|summary| query.matches(summary)) {
-            let id = &summary.record.id;
-            found.extend(self.saying(owner, &summary, scope.text).await?.into_iter().map(|node| Candidate {
-                conversation: id.clone(),
-                mark: node.id.to_string(),
-                node,
-            }));
-            found.retain(|candidate| until.is_none_or(|until| candidate.node.id <= until));
-            found.sort_by(|left, right| {
-                right.node.id.cmp(&left.node.id).then_with(|| left.conversation.cmp(&right.conversation))
-            });
+            found.extend(self.candidates(owner, &summary, &scope, until).await?);
+            found.sort_by(Candidate::newest_first);
             found.truncate(scope.at_most);
         }
         let mut page = scope.page(found);
@@ -54,17 +46,32 @@ impl Bucket {
         Ok(page)
     }
 
-    /// The nodes of a conversation that say something; none of one that was deleted meanwhile.
-    async fn saying(
+    /// The nodes of a conversation, up to one of them, that hold what is searched for; none of one that was deleted meanwhile.
+    async fn candidates(
+        &self,
+        owner: &Owner,
+        summary: &ConversationSummary,
+        scope: &SearchScope<'_>,
+        until: Option<NodeId>,
+    ) -> Result<Vec<Candidate>, Failure> {
+        let id = &summary.record.id;
+        let found = self.read(owner, id, |log| {
+            let nodes = log.tree.nodes().filter(|node| until.is_none_or(|until| node.id <= until));
+            let looked = nodes.map(|node| scope.candidate(id, node, node.id.to_string()));
+            Ok(looked.filter(Candidate::is_hit).collect())
+        });
+        found.await
+    }
+
+    /// Says whether a node of a conversation says something; none does of one that was deleted meanwhile.
+    async fn says(
         &self,
         owner: &Owner,
         summary: &ConversationSummary,
         text: &SearchText,
-    ) -> Result<Vec<alloquy_core::Node>, Failure> {
-        let said = self.read(owner, &summary.record.id, |log| {
-            Ok(log.tree.nodes().filter(|node| text.matches(node)).cloned().collect())
-        });
-        said.await
+    ) -> Result<bool, Failure> {
+        let id = &summary.record.id;
+        self.read(owner, id, |log| Ok(log.tree.nodes().any(|node| text.matches(node)))).await
     }
 
     async fn matching(&self, owner: &Owner, query: &Query) -> Result<Found, Failure> {
@@ -73,7 +80,7 @@ impl Bucket {
         if let Some(text) = query.search_text() {
             let mut saying = Vec::new();
             for summary in found {
-                if !self.saying(owner, &summary, text).await?.is_empty() {
+                if self.says(owner, &summary, text).await? {
                     saying.push(summary);
                 }
             }

@@ -8,8 +8,10 @@ use std::time::SystemTime;
 
 use super::faults::{DiskCall, DiskFault, DiskFaults, failed};
 use super::name::LOG;
+use super::place::CONVERSATIONS;
 use crate::durability::Durability;
 use crate::failure::Failure;
+use crate::private;
 
 /// The operating system's files. Every operation of a store on them passes [`Disk::call`], where tests make it fail.
 #[derive(Clone, Debug, Default)]
@@ -130,11 +132,40 @@ impl Disk {
         })
     }
 
+    /// Writes a file that has its place and not its name yet, and does not wait for the disk.
+    pub(super) fn write_unfinished(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+        let unfinished = path.with_extension(UNFINISHED);
+        let write = || {
+            let mut file = self.call(DiskCall::Create(&unfinished), || private::create(&unfinished))?;
+            self.write(&mut file, &unfinished, bytes)
+        };
+        tried("write", &unfinished, write()).inspect_err(|_| {
+            // One that stays is among the leftovers.
+            let _ = self.remove(&unfinished);
+        })
+    }
+
+    /// Waits for a file that was written so, and gives it its name, for which the folder is still to be waited for.
+    pub(super) fn finish(&self, path: &Path) -> Result<(), Failure> {
+        let unfinished = path.with_extension(UNFINISHED);
+        let synced = self
+            .open(&unfinished)
+            .and_then(|file| self.call(DiskCall::Sync(&unfinished), || file.sync_all()));
+        let finished =
+            tried("sync", &unfinished, synced).and_then(|()| self.rename("create", &unfinished, path));
+        finished.inspect_err(|_| {
+            let _ = self.remove(&unfinished);
+            let _ = self.remove(path);
+        })
+    }
+
     /// Writes a file in place of another; after an error the old one or the new one is there, each whole. Writers take
     /// turns.
     pub(super) fn replace_whole(&self, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         let unfinished = path.with_extension(UNFINISHED);
-        tried("write", &unfinished, self.write_new(&unfinished, bytes)).inspect_err(|_| {
+        let rights = tried("look at", path, self.rights(path))?;
+        let written = self.write_new(&unfinished, bytes, rights);
+        tried("write", &unfinished, written).inspect_err(|_| {
             // One that stays is among the leftovers.
             let _ = self.remove(&unfinished);
         })?;
@@ -142,8 +173,19 @@ impl Disk {
         self.sync_parent(path)
     }
 
-    fn write_new(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = self.call(DiskCall::Create(path), || File::create(path))?;
+    /// The rights of a file that is to be replaced, which its owner may have changed.
+    fn rights(&self, path: &Path) -> io::Result<Option<fs::Permissions>> {
+        let look = || found(fs::metadata(path).map(|metadata| metadata.permissions()));
+        self.call(DiskCall::Look(path), look)
+    }
+
+    fn write_new(&self, path: &Path, bytes: &[u8], rights: Option<fs::Permissions>) -> io::Result<()> {
+        let make = || {
+            let file = private::create(path)?;
+            rights.map_or(Ok(()), |rights| file.set_permissions(rights))?;
+            Ok(file)
+        };
+        let mut file = self.call(DiskCall::Create(path), make)?;
         self.write(&mut file, path, bytes)?;
         self.call(DiskCall::Sync(path), || file.sync_all())
     }
@@ -244,7 +286,7 @@ impl Disk {
 
     /// Creates a folder with those above it, where they are not there.
     pub(super) fn make_folder(&self, path: &Path) -> Result<(), Failure> {
-        let made = self.call(DiskCall::CreateFolder(path), || fs::create_dir_all(path));
+        let made = self.call(DiskCall::CreateFolder(path), || private::make_folder(path));
         tried("create folder", path, made)
     }
 
@@ -277,8 +319,34 @@ impl Disk {
 
     /// Opens the file of a lock, and makes it where there is none.
     pub(super) fn open_lock(&self, path: &Path) -> Result<File, Failure> {
-        let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let open = || {
+            let mut options = OpenOptions::new();
+            private::open(options.read(true).write(true).create(true).truncate(false), path)
+        };
         tried("open", path, self.call(DiskCall::Lock(path), open))
+    }
+
+    /// Opens the file of a lock that is there and may be read; `None` for any other.
+    pub(super) fn open_lock_for_reading(&self, path: &Path) -> Option<File> {
+        self.call(DiskCall::Lock(path), || File::open(path)).ok()
+    }
+
+    /// Says how long a file is and when it was written last; `None` when there is none.
+    pub(super) fn stamp(&self, path: &Path) -> Result<Option<(u64, SystemTime)>, Failure> {
+        let look = || found(fs::metadata(path).and_then(|found| Ok((found.len(), found.modified()?))));
+        tried("look at", path, self.call(DiskCall::Look(path), look))
+    }
+
+    /// Returns the absolute path of the folder of a store that is there.
+    pub(super) fn find_root(&self, path: &Path) -> Result<PathBuf, Failure> {
+        let look = || found(path.canonicalize());
+        let root = tried("open folder", path, self.call(DiskCall::Look(path), look))?;
+        let root = root.ok_or(Failure::Absent { reason: "it does not exist" })?;
+        if self.exists(&root.join(CONVERSATIONS))? {
+            Ok(root)
+        } else {
+            Err(Failure::Absent { reason: "it holds no conversations" })
+        }
     }
 
     /// Says whether a file that is open still has its name.

@@ -22,12 +22,18 @@ use super::place::Place;
 use super::questions::Line;
 use crate::failure::Failure;
 
+/// How often a log is read that changes meanwhile where there is no lock, and the pause before it is read again.
+const LOOKS: usize = 50;
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// A folder with `conversations`, `blobs`, `locks`, and the same again for each owner.
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) root: PathBuf,
     pub(super) disk: Disk,
     patience: Duration,
+    /// Nothing is changed, and nothing made.
+    is_for_reading: bool,
     cache: Cache,
     /// Lines of lists, each with the end of the log that it was made from.
     pub(super) lines: HashMap<Place, HashMap<String, Line>>,
@@ -41,18 +47,33 @@ impl Folder {
     /// Opens a folder and creates what is not there. Nothing waits for a lock longer than `patience`.
     pub(super) fn open(root: &Path, disk: Disk, patience: Duration) -> Result<Self, Failure> {
         let root = disk.create_root(root)?;
-        let (cache, lines) = (Cache::default(), HashMap::new());
-        let (swept, made) = (HashSet::new(), HashSet::new());
-        let mut folder = Self { root, disk, patience, cache, lines, swept, made };
+        let mut folder = Self::at(root, disk, patience);
         let place = folder.place(&Owner::local())?;
         folder.make(&place)?;
         Ok(folder)
     }
 
+    /// Opens a folder that is there, and makes nothing in it.
+    pub(super) fn open_for_reading(root: &Path, disk: Disk, patience: Duration) -> Result<Self, Failure> {
+        let root = disk.find_root(root)?;
+        Ok(Self { is_for_reading: true, ..Self::at(root, disk, patience) })
+    }
+
+    fn at(root: PathBuf, disk: Disk, patience: Duration) -> Self {
+        let (cache, lines) = (Cache::default(), HashMap::new());
+        let (swept, made) = (HashSet::new(), HashSet::new());
+        Self { root, disk, patience, is_for_reading: false, cache, lines, swept, made }
+    }
+
+    /// Refuses to change anything where only reading was asked for.
+    pub(super) fn must_write(&self) -> Result<(), Failure> {
+        if self.is_for_reading { Err(Failure::ForReading) } else { Ok(()) }
+    }
+
     /// Returns where an owner's files stand.
     pub(super) fn place(&mut self, owner: &Owner) -> Result<Place, Failure> {
         let place = Place::of(&self.root, owner);
-        if !self.swept.contains(&place) && self.disk.exists(&place.conversations)? {
+        if !self.is_for_reading && !self.swept.contains(&place) && self.disk.exists(&place.conversations)? {
             place.sweep(&self.disk)?;
             self.swept.insert(place.clone());
         }
@@ -60,7 +81,7 @@ impl Folder {
     }
 
     /// Makes the folders of a place.
-    fn make(&mut self, place: &Place) -> Result<(), Failure> {
+    pub(super) fn make(&mut self, place: &Place) -> Result<(), Failure> {
         if !(self.made.contains(place) && place.is_there(&self.disk)?) {
             place.create(&self.disk)?;
             self.made.insert(place.clone());
@@ -70,6 +91,7 @@ impl Folder {
 
     pub(super) fn create(&mut self, owner: &Owner, record: ConversationRecord) -> Result<(), Failure> {
         record.must_be_new()?;
+        self.must_write()?;
         let place = self.place(owner)?;
         self.make(&place)?;
         let name = log_name(&record.id);
@@ -157,6 +179,7 @@ impl Folder {
         query: &Query,
     ) -> Result<Vec<ConversationId>, Failure> {
         query.must_be_filtered()?;
+        self.must_write()?;
         let page = self.list(owner, query)?;
         let mut deleted = Vec::new();
         for id in page.conversations.into_iter().map(|summary| summary.record.id) {
@@ -172,6 +195,7 @@ impl Folder {
     }
 
     fn remove(&mut self, owner: &Owner, id: &ConversationId) -> Result<(), Failure> {
+        self.must_write()?;
         let (place, name) = (self.place(owner)?, log_name(id));
         let path = place.conversations.join(&name);
         if self.disk.exists(&path)? {
@@ -190,6 +214,7 @@ impl Folder {
     }
 
     pub(super) fn put_blob(&mut self, owner: &Owner, bytes: &[u8]) -> Result<Digest, Failure> {
+        self.must_write()?;
         let place = self.place(owner)?;
         self.make(&place)?;
         let _guard = self.lock(place.blob_lock(), Hold::Alone)?;
@@ -207,6 +232,7 @@ impl Folder {
     }
 
     pub(super) fn collect_blobs(&mut self, owner: &Owner, grace: Duration) -> Result<usize, Failure> {
+        self.must_write()?;
         let place = self.place(owner)?;
         if blobs::all(&self.disk, &place.blobs)?.is_empty() {
             return Ok(0);
@@ -227,6 +253,7 @@ impl Folder {
         id: &ConversationId,
         change: impl FnOnce(&mut Log) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        self.must_write()?;
         let (place, name) = (self.place(owner)?, log_name(id));
         let path = place.conversations.join(&name);
         if !self.disk.exists(&path)? {
@@ -246,7 +273,7 @@ impl Folder {
         outcome
     }
 
-    fn alone(&mut self, place: &Place, name: &str) -> Result<Guard, Failure> {
+    pub(super) fn alone(&mut self, place: &Place, name: &str) -> Result<Guard, Failure> {
         let lock = place.lock_of(name);
         match self.lock(&lock, Hold::Alone) {
             // A folder of an older format has no locks.
@@ -268,12 +295,31 @@ impl Folder {
         let current = match self.caught_up(&path) {
             Some(log) => Some(log),
             None if !self.disk.exists(&path)? => None,
+            None if self.is_for_reading => self.read_quietly(place, name, &path)?,
             None => {
                 let _guard = self.lock(&place.lock_of(name), Hold::Shared)?;
                 Log::read(&self.disk, &path)?
             }
         };
         Ok(current.map(|log| &*self.cache.keep(&path, log)))
+    }
+
+    /// Reads a log under its lock where that is there, and makes none. Without one, what looks damaged is damage when the file
+    /// stays as it is.
+    fn read_quietly(&self, place: &Place, name: &str, path: &Path) -> Result<Option<Log>, Failure> {
+        for _ in 0..LOOKS {
+            let guard = Guard::wait_for_reading(&self.disk, &place.lock_of(name), self.patience)?;
+            let before = self.disk.stamp(path)?;
+            let read = Log::read(&self.disk, path);
+            if read.is_ok() || guard.is_some() {
+                return read;
+            }
+            std::thread::sleep(PAUSE);
+            if self.disk.stamp(path)? == before {
+                return read;
+            }
+        }
+        Err(Failure::Restless)
     }
 
     /// Takes a log from memory and reads what was appended since; `None` unless it is known and still the same.
@@ -285,7 +331,7 @@ impl Folder {
 }
 
 /// Makes sure that a log is there, and that of this conversation: someone may have renamed or copied files.
-fn own<L: Borrow<Log>>(log: Option<L>, id: &ConversationId) -> Result<L, Failure> {
+pub(super) fn own<L: Borrow<Log>>(log: Option<L>, id: &ConversationId) -> Result<L, Failure> {
     let log = log.ok_or_else(|| Failure::NoConversation(id.clone()))?;
     let found = log.borrow().record.id.as_str();
     match found == id.as_str() {

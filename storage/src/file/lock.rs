@@ -50,7 +50,30 @@ impl Guard {
 
     /// Takes a lock that nobody holds; `None` when somebody does.
     pub(super) fn attempt(disk: &Disk, path: &Path, hold: Hold) -> Result<Option<Self>, Failure> {
-        let file = disk.open_lock(path)?;
+        Self::taken(disk, disk.open_lock(path)?, path, hold)
+    }
+
+    /// Waits for a lock without making its file; `None` where there is none, or none that may be read.
+    pub(super) fn wait_for_reading(
+        disk: &Disk,
+        path: &Path,
+        patience: Duration,
+    ) -> Result<Option<Self>, Failure> {
+        let (began, mut pause) = (Instant::now(), FIRST_PAUSE);
+        while let Some(file) = disk.open_lock_for_reading(path) {
+            if let Some(guard) = Self::taken(disk, file, path, Hold::Shared)? {
+                return Ok(Some(guard));
+            }
+            if began.elapsed() >= patience {
+                return Err(Failure::Held { what: format!("{path:?}"), waited: patience });
+            }
+            sleep(pause);
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+        Ok(None)
+    }
+
+    fn taken(disk: &Disk, file: File, path: &Path, hold: Hold) -> Result<Option<Self>, Failure> {
         let locked = match hold {
             Hold::Alone => file.try_lock(),
             Hold::Shared => file.try_lock_shared(),

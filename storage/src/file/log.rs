@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use alloquy_core::archive::Archive;
 use alloquy_core::{ConversationRecord, ConversationSummary, Digest, HeadMove, Node, NodeId, Tree};
 use serde_json::{Map, Value};
 
@@ -61,12 +62,7 @@ impl Log {
         entries.extend(nodes.chunks(BATCH).map(|nodes| Entry::Nodes(nodes.to_vec())));
         entries.extend(self.tree.tombstones().map(Entry::Pruned));
         entries.extend(self.record.head.map(|head| Entry::Head(Some(head))));
-        let (mut bytes, mut position) = (Vec::new(), Position::default());
-        for entry in &entries {
-            let (line, next) = position.seal(&encode(entry)?);
-            bytes.extend_from_slice(line.as_bytes());
-            position = next;
-        }
+        let bytes = lines(&entries)?;
         match self.disk.read_from(&self.path, 0)? {
             // Another file with the same bytes would be taken for the one that other stores have read.
             Some(found) if found == bytes => Ok(()),
@@ -284,6 +280,25 @@ impl Log {
         self.position = next;
         Ok(())
     }
+}
+
+/// Returns the bytes of a log of a whole conversation.
+pub(super) fn whole(archive: &Archive) -> Result<Vec<u8>, Failure> {
+    let record = Box::new(archive.new_record());
+    let mut entries = vec![Entry::Created { format: FORMAT, record, updated: None }];
+    entries.extend(archive.nodes.chunks(BATCH).map(|nodes| Entry::Nodes(nodes.to_vec())));
+    entries.extend(archive.record.head.map(|head| Entry::Head(Some(head))));
+    lines(&entries)
+}
+
+fn lines(entries: &[Entry]) -> Result<Vec<u8>, Failure> {
+    let (mut bytes, mut position) = (Vec::new(), Position::default());
+    for entry in entries {
+        let (line, next) = position.seal(&encode(entry)?);
+        bytes.extend_from_slice(line.as_bytes());
+        position = next;
+    }
+    Ok(bytes)
 }
 
 /// Splits after the first line feed.

@@ -34,7 +34,7 @@ impl Place {
 
     pub(super) fn at(folder: &Path) -> Self {
         Self {
-            conversations: folder.join("conversations"),
+            conversations: folder.join(CONVERSATIONS),
             blobs: folder.join("blobs"),
             locks: folder.join("locks"),
             lock: folder.join("lock"),
@@ -76,6 +76,9 @@ impl Place {
         Ok(())
     }
 }
+
+/// Where the logs of an owner stand.
+pub(super) const CONVERSATIONS: &str = "conversations";
 
 /// Where the folders of owners stand.
 pub(super) const OWNERS: &str = "owners";

@@ -63,11 +63,9 @@ impl Folder {
         for line in lines.into_iter().filter(|line| query.matches(&line.summary)) {
             let Some(log) = self.read_named(&place, &line.name)? else { continue };
             let nodes = log.tree.nodes().filter(|node| until.is_none_or(|until| node.id <= until));
-            found.extend(nodes.filter(|node| scope.text.matches(node)).map(|node| Candidate {
-                conversation: line.summary.record.id.clone(),
-                node: node.clone(),
-                mark: node.id.to_string(),
-            }));
+            let id = &line.summary.record.id;
+            let looked = nodes.map(|node| scope.candidate(id, node, node.id.to_string()));
+            found.extend(looked.filter(Candidate::is_hit));
             newest(&mut found, scope.at_most);
         }
         let mut page = scope.page(found);
@@ -123,9 +121,7 @@ impl Folder {
 
 /// Keeps the newest candidates, the newest first.
 fn newest(found: &mut Vec<Candidate>, at_most: usize) {
-    found.sort_by(|left, right| {
-        right.node.id.cmp(&left.node.id).then_with(|| left.conversation.cmp(&right.conversation))
-    });
+    found.sort_by(Candidate::newest_first);
     found.truncate(at_most);
 }
 

@@ -91,7 +91,7 @@ impl Place {
         pool.map_err(|_| Failure::Ended)
     }
 
-    /// What holds for every connection. A server that acknowledges before it has written would lose what was
+    /// What holds for every connection. No question takes as long as compiling it would. A server that acknowledges before it has written would lose what was
     /// acknowledged.
     fn settings(&self) -> String {
         format!(
@@ -99,6 +99,7 @@ impl Place {
             SET lock_timeout = '{}s';
             SET client_min_messages = warning;
             SET plan_cache_mode = force_custom_plan;
+            SET jit = off;
             SELECT set_config('synchronous_commit', 'on', false)
                 WHERE current_setting('synchronous_commit') = 'off';",
             self.schema,

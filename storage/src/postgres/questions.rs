@@ -1,6 +1,6 @@
 //! Queries as SQL: lists, counts, searches. Inside a transaction that the caller begins and ends.
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 use std::time::SystemTime;
 
 use alloquy_core::{
@@ -13,7 +13,7 @@ use tokio_postgres::types::ToSql;
 
 use super::conversations;
 use super::rows::{self, CONVERSATION, NODE};
-use super::words::{run, wanted};
+use super::words::{INDEXED, STRETCH, run, wanted};
 use crate::answers::{Hits, first_mark, limit, page};
 use crate::failure::Failure;
 use crate::stored::{milliseconds, unsigned};
@@ -41,7 +41,7 @@ impl Conditions {
     /// Adds the condition that a node says something.
     fn saying(mut self, text: Option<&SearchText>) -> Self {
         if let Some(text) = text {
-            let says = self.says(text);
+            let says = self.says(text, None);
             self.sql.push(format!("c.key IN (SELECT n.conversation FROM nodes n WHERE {says})"));
         }
         self
@@ -57,9 +57,11 @@ impl Conditions {
         self.value(self.owner.to_string())
     }
 
-    /// The condition that a node `n` says something: the index finds it, or the node is none of those in the index.
-    fn says(&mut self, text: &SearchText) -> String {
-        let wanted = self.value(wanted(&self.owner, text));
+    /// The condition that a node `n` says something, in a window or anywhere: the index finds it, or the node is none of
+    /// those in the index.
+    fn says(&mut self, text: &SearchText, window: Option<&Window>) -> String {
+        let stretches = window.and_then(Window::stretches);
+        let wanted = self.value(wanted(&self.owner, text, stretches));
         let (mut every, mut phrases) = (Vec::new(), Vec::new());
         for term in text.terms() {
             let run = format!("strpos(n.words, {}) > 0", self.value(run(term)));
@@ -67,7 +69,11 @@ impl Conditions {
             phrases.extend((term.tokens.len() > 1).then(|| run.clone()));
             every.push(run);
         }
-        let found = [vec![format!("n.terms @@ {wanted}::text::tsquery")], phrases].concat().join(" AND ");
+        let found = [vec![format!("{INDEXED} @@ {wanted}::text::tsquery")], phrases].concat().join(" AND ");
+        if let Some(window) = window {
+            let (first, last) = (self.value(window.first), self.value(window.last));
+            every.push(format!("n.position BETWEEN {first} AND {last}"));
+        }
         format!("(({found}) OR (n.terms IS NULL AND {}))", every.join(" AND "))
     }
 
@@ -195,24 +201,98 @@ pub(super) async fn count(
     rows.first().map_or(Ok(0), |row| unsigned(row.try_get(0)?))
 }
 
+/// Positions that are looked at together, the newest first: the two commonest words stand in so many messages that nobody
+/// wants all of them.
+struct Window {
+    first: i64,
+    last: i64,
+}
+
+/// How many stretches the first window has, and the widest that the index is asked for stretch by stretch: where it takes
+/// more, the words are seldom, and all that is left is looked at.
+const NARROW: i64 = 2;
+const WIDEST: i64 = 48;
+
+impl Window {
+    /// So many stretches, the last of which holds `last`.
+    fn before(last: i64, stretches: i64) -> Self {
+        let first = (last / STRETCH + 1).saturating_sub(stretches).saturating_mul(STRETCH);
+        Self { first: if stretches > WIDEST { 0 } else { first.max(0) }, last }
+    }
+
+    /// The stretches by name, unless they are all that there are.
+    fn stretches(&self) -> Option<RangeInclusive<i64>> {
+        (self.first > 0).then(|| self.first / STRETCH..=self.last / STRETCH)
+    }
+
+    /// The window behind this one, as wide as those before it let expect it must be.
+    fn next(&self, newest: i64, found: usize, wanted: usize) -> Self {
+        let seen = (newest / STRETCH - self.first / STRETCH + 1).max(1);
+        let (found, missing) = (limit(found), limit(wanted.saturating_sub(found)));
+        let expected = missing.saturating_mul(seen).checked_div(found);
+        // A little more than expected, so that one is mostly enough.
+        let width = expected.map_or(i64::MAX, |expected| expected.saturating_add(expected / 8));
+        Self::before(self.first - 1, width.max(NARROW))
+    }
+}
+
 pub(super) async fn search(
     transaction: &Transaction<'_>,
     owner: &Owner,
     query: &Query,
 ) -> Result<SearchPage, Failure> {
     let scope = query.search_scope()?;
-    let mut conditions = Conditions::of(owner, query);
-    let says = conditions.says(scope.text);
-    let until = first_mark(&scope)?;
-    let (until, limit) = (conditions.value(until), conditions.value(limit(scope.at_most)));
-    let sql = format!(
-        "SELECT {NODE}, c.id FROM nodes n JOIN conversations c ON c.key = n.conversation
-        WHERE {says} AND n.position <= {until} AND {} ORDER BY n.position DESC LIMIT {limit}",
-        conditions.all()
-    );
+    let mark = first_mark(&scope)?;
+    let sql = "SELECT coalesce(max(position), 0) FROM nodes";
+    let statement = transaction.prepare_cached(sql).await?;
+    let newest: i64 = transaction.query_one(&statement, &[]).await?.try_get(0)?;
+    let newest = newest.min(mark).max(0);
     let mut hits = Hits::default();
-    for row in conditions.ask(transaction, &sql).await? {
-        hits.take(rows::node(&row), row.try_get(5)?);
+    let mut window = Window::before(newest, NARROW);
+    let mut rows = 0;
+    loop {
+        let most = scope.at_most.saturating_sub(rows);
+        for row in rows_in(transaction, owner, query, &window, most).await? {
+            hits.take(&scope, rows::node(&row), row.try_get(5)?);
+            rows += 1;
+        }
+        if rows >= scope.at_most || window.first == 0 {
+            return Ok(hits.page(&scope));
+        }
+        window = window.next(newest, rows, scope.at_most);
     }
-    Ok(hits.page(&scope))
+}
+
+/// Reads the newest nodes of a window that are meant. Each step is bound to be one of its own, since the server expects more
+/// of few words and less of many than there is.
+async fn rows_in(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    query: &Query,
+    window: &Window,
+    most: usize,
+) -> Result<Vec<Row>, Failure> {
+    let text = query.search_scope()?.text;
+    let mut conditions = Conditions::of(owner, query);
+    let meant = conditions.all();
+    let is_plain = conditions.sql.len() == 1;
+    let says = conditions.says(text, Some(window));
+    let (first, last) = (conditions.value(window.first), conditions.value(window.last));
+    let most = conditions.value(limit(most));
+    let among = if is_plain {
+        String::new()
+    } else {
+        format!("JOIN conversations c ON c.key = f.conversation WHERE {meant}")
+    };
+    let sql = format!(
+        "WITH found AS MATERIALIZED (
+            SELECT n.position, n.conversation FROM nodes n
+            WHERE {says} AND n.position + 0 BETWEEN {first} AND {last}
+        ), newest AS MATERIALIZED (
+            SELECT f.position FROM found f {among} ORDER BY f.position DESC LIMIT {most}
+        )
+        SELECT {NODE}, c.id FROM newest f JOIN nodes n ON n.position = f.position
+        JOIN conversations c ON c.key = n.conversation WHERE {meant} ORDER BY n.position DESC"
+    );
+    conditions.ask(transaction, &sql).await
 }

@@ -6,7 +6,10 @@ use super::unit;
 use crate::failure::Failure;
 
 /// What takes a database from each format to the next; the first one makes the tables.
-const STEPS: [&str; 1] = [include_str!("schema.sql")];
+const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("search_index.sql")];
+
+/// The oldest format that is read as it is: its tables are the same, without the index that makes searches fast.
+const READABLE: usize = 1;
 
 /// Two servers that start at once take turns: the bytes `Allq`, as in SQLite.
 const LOCK: i64 = 0x416c_6c71;
@@ -21,7 +24,14 @@ pub(super) async fn prepare(pool: &Pool, schema: &str) -> Result<(), Failure> {
     let transaction = client.transaction().await?;
     transaction.query_one("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     suits(&transaction).await?;
-    let steps = STEPS.get(format(&transaction, schema).await?..).unwrap_or_default();
+    let known = match format(&transaction, schema).await? {
+        Some(known) => known,
+        None => {
+            transaction.batch_execute(&format!("CREATE SCHEMA \"{schema}\"")).await?;
+            0
+        }
+    };
+    let steps = STEPS.get(known..).unwrap_or_default();
     if !steps.is_empty() {
         for step in steps {
             transaction.batch_execute(step).await?;
@@ -30,6 +40,18 @@ pub(super) async fn prepare(pool: &Pool, schema: &str) -> Result<(), Failure> {
         transaction.execute("INSERT INTO format (version) VALUES ($1)", &[&(STEPS.len() as i32)]).await?;
     }
     Ok(transaction.commit().await?)
+}
+
+/// Makes sure that the tables can be read, and changes nothing.
+pub(super) async fn check(pool: &Pool, schema: &str) -> Result<(), Failure> {
+    let mut client = unit::connection(pool).await?;
+    let transaction = client.transaction().await?;
+    suits(&transaction).await?;
+    match format(&transaction, schema).await? {
+        None => Err(Failure::Absent { reason: "the schema does not exist" }),
+        Some(READABLE..) => Ok(()),
+        Some(_) => Err(Failure::Absent { reason: "the schema holds no conversations" }),
+    }
 }
 
 /// Refuses a server that is too old, and a database whose texts cannot hold every character.
@@ -46,25 +68,24 @@ async fn suits(transaction: &Transaction<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Returns the format of the tables, 0 where there are none; creates the schema.
-async fn format(transaction: &Transaction<'_>, schema: &str) -> Result<usize, Failure> {
+/// Returns the format of the tables, 0 where there are none, and `None` without a schema.
+async fn format(transaction: &Transaction<'_>, schema: &str) -> Result<Option<usize>, Failure> {
     let exists = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
     if transaction.query_opt(exists, &[&schema]).await?.is_none() {
-        transaction.batch_execute(&format!("CREATE SCHEMA \"{schema}\"")).await?;
-        return Ok(0);
+        return Ok(None);
     }
     let tables = "SELECT tablename::text FROM pg_tables WHERE schemaname = $1";
     let rows = transaction.query(tables, &[&schema]).await?;
     let names = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
     if names.is_empty() {
-        return Ok(0);
+        return Ok(Some(0));
     }
     if !["format", "conversations", "nodes"].iter().all(|ours| names.iter().any(|name| name == ours)) {
         return Err(Failure::Foreign);
     }
     let version: i32 = transaction.query_one("SELECT version FROM format", &[]).await?.try_get(0)?;
     match usize::try_from(version) {
-        Ok(known @ 1..=1) => Ok(known),
+        Ok(known) if (1..=STEPS.len()).contains(&known) => Ok(Some(known)),
         _ => Err(Failure::Newer {
             what: "it".to_owned(),
             found: version.unsigned_abs().into(),

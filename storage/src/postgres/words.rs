@@ -5,11 +5,21 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 
 use alloquy_core::{Digest, Node, Owner, SearchTerm, SearchText};
 
 /// A `tsvector` holds a megabyte; what it adds to each word fits into the other half.
 const LARGEST: usize = 512 * 1024;
+
+/// What the index holds of a node `n`: its words, its owner, and its owner's stretch of positions in which it stands. Must be
+/// as in `search_index.sql`.
+pub(super) const INDEXED: &str = "(n.terms || array_to_tsvector(ARRAY[
+    coalesce(substring(n.terms::text FROM '@[0-9a-f]{16}'), '@') || '#' || (n.position >> 13)::text
+]))";
+
+/// How many positions a stretch has: a thousandth of ten million messages, and few enough to look at.
+pub(super) const STRETCH: i64 = 1 << 13;
 
 /// What is written for a node.
 pub(super) struct Words {
@@ -38,9 +48,15 @@ fn mark(owner: &Owner) -> String {
     format!("@{}", digest.get(..16).unwrap_or_default())
 }
 
-/// What the index is asked for. Tokens hold no quotes: see [`SearchText::index`].
-pub(super) fn wanted(owner: &Owner, text: &SearchText) -> String {
-    let mut wanted = format!("'{}'", mark(owner));
+/// What the index is asked for: words of an owner, in some stretches of positions or everywhere. Tokens hold no quotes: see
+/// [`SearchText::index`].
+pub(super) fn wanted(owner: &Owner, text: &SearchText, stretches: Option<RangeInclusive<i64>>) -> String {
+    let mark = mark(owner);
+    let places: Vec<_> = match stretches {
+        Some(stretches) => stretches.map(|stretch| format!("'{mark}#{stretch}'")).collect(),
+        None => vec![format!("'{mark}'")],
+    };
+    let mut wanted = format!("({})", places.join(" | "));
     for term in text.terms() {
         let last = term.tokens.len().saturating_sub(1);
         for (number, token) in term.tokens.iter().enumerate() {

@@ -43,11 +43,12 @@ pub(super) fn key(transaction: &Transaction<'_>, owner: &Owner, id: &Conversatio
     key.ok_or_else(|| Failure::NoConversation(id.clone()))
 }
 
+/// Creates a conversation and returns its key.
 pub(super) fn create(
     transaction: &Transaction<'_>,
     owner: &Owner,
     record: &ConversationRecord,
-) -> Result<(), Failure> {
+) -> Result<i64, Failure> {
     record.must_be_new()?;
     let (owner, json, created) =
         (known_owner(transaction, owner)?, encode(record)?, milliseconds(record.created));
@@ -59,7 +60,8 @@ pub(super) fn create(
     }
     let key = transaction.last_insert_rowid();
     index(transaction, owner, key, &record.metadata)?;
-    blobs::refer(transaction, key, record.media())
+    blobs::refer(transaction, key, record.media())?;
+    Ok(key)
 }
 
 /// Writes down every value of the metadata, for filters and orders.

@@ -11,6 +11,14 @@ use crate::failure::Failure;
 use crate::json::encode;
 use crate::stored::{checksum, damaged, milliseconds};
 
+/// Inserts a node: above every node that is there, and above those that are gone but whose place has been passed by.
+pub(super) const INSERT: &str = "INSERT INTO nodes (position, conversation, id, parent, body, checksum)
+    SELECT 1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)), ?1, ?2, ?3, ?4, ?5 FROM progress";
+
+/// Counts nodes that were inserted.
+pub(super) const COUNT: &str =
+    "UPDATE conversations SET nodes = nodes + ?2, updated = max(updated, ?3) WHERE key = ?1";
+
 pub(super) fn append(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -30,8 +38,7 @@ pub(super) fn append(
     let Some(updated) = updated else {
         return Ok(());
     };
-    let sql = "UPDATE conversations SET nodes = nodes + ?2, updated = max(updated, ?3) WHERE key = ?1";
-    transaction.prepare_cached(sql)?.execute(params![key, added, milliseconds(updated)])?;
+    transaction.prepare_cached(COUNT)?.execute(params![key, added, milliseconds(updated)])?;
     words::keep_up(transaction)
 }
 
@@ -48,12 +55,9 @@ fn insert(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, 
         return Err(Failure::Pruned(node.id));
     }
     let parent = node.parent.map(|parent| position(transaction, key, parent)).transpose()?;
-    // Above every node that is there, and above those that are gone but whose place has been passed by.
-    let sql = "INSERT INTO nodes (position, conversation, id, parent, body, checksum)
-        SELECT 1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)), ?1, ?2, ?3, ?4, ?5 FROM progress";
     let body = encode(node)?;
     let row = params![key, node.id.to_string(), parent, body, checksum(&body)];
-    transaction.prepare_cached(sql)?.execute(row)?;
+    transaction.prepare_cached(INSERT)?.execute(row)?;
     Ok(true)
 }
 

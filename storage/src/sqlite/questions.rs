@@ -15,7 +15,7 @@ use super::rows::{self, CONVERSATION, NODE};
 use super::words::UNWRITTEN;
 use crate::answers::{Hits, first_mark, limit, page};
 use crate::failure::Failure;
-use crate::stored::{milliseconds, unsigned};
+use crate::stored::{StoredNode, milliseconds, unsigned};
 
 /// Conditions on a conversation `c`, and the values that stand in them.
 struct Conditions {
@@ -257,8 +257,7 @@ fn hits_among_all(
         conditions.all()
     );
     let mut hits = Hits::default();
-    read_hits(&mut hits, transaction, &sql, &conditions)?;
-    hits.found.retain(|candidate| scope.text.matches(&candidate.node));
+    for_nodes(transaction, &sql, &conditions, |row, name| hits.take_if_hit(scope, Ok(row), name))?;
     Ok(hits)
 }
 
@@ -275,8 +274,7 @@ fn hits_in_the_index(
         conditions.all()
     );
     let mut hits = Hits::default();
-    read_hits(&mut hits, transaction, &newest, &conditions)?;
-    hits.found.retain(|candidate| scope.text.matches(&candidate.node));
+    for_nodes(transaction, &newest, &conditions, |row, name| hits.take_if_hit(scope, Ok(row), name))?;
     let (wanted, limit) = (conditions.wanted(scope.text), conditions.value(limit(scope.at_most)));
     let indexed = format!(
         "SELECT {NODE}, c.id FROM words CROSS JOIN nodes n ON n.position = words.rowid
@@ -284,22 +282,21 @@ fn hits_in_the_index(
         WHERE words MATCH {wanted} AND words.rowid <= {until} AND {} ORDER BY words.rowid DESC LIMIT {limit}",
         conditions.all()
     );
-    read_hits(&mut hits, transaction, &indexed, &conditions)?;
+    for_nodes(transaction, &indexed, &conditions, |row, name| hits.take(scope, Ok(row), name))?;
     Ok(hits)
 }
 
-/// Reads nodes and the names of their conversations.
-fn read_hits(
-    hits: &mut Hits,
+/// Reads nodes and the names of their conversations, one at a time: each may be large.
+fn for_nodes(
     transaction: &Transaction<'_>,
     sql: &str,
     conditions: &Conditions,
+    mut take: impl FnMut(StoredNode, String),
 ) -> Result<(), Failure> {
     let mut statement = transaction.prepare_cached(sql)?;
-    let read = |row: &Row<'_>| Ok((rows::node(row)?, row.get(5)?));
-    for row in statement.query_map(params_from_iter(&conditions.values), read)? {
-        let (row, conversation) = row?;
-        hits.take(Ok(row), conversation);
+    let mut rows = statement.query(params_from_iter(&conditions.values))?;
+    while let Some(row) = rows.next()? {
+        take(rows::node(row)?, row.get(5)?);
     }
     Ok(())
 }

@@ -21,11 +21,14 @@ const LOG: i64 = 4 * 1024 * 1024;
 
 /// Writers wait for each other by polling, so a crowd of them may keep one waiting for long; this is far beyond any
 /// transaction of this store.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How much of a database stays in memory, in the sign and the unit of SQLite: 16 MiB, the index of a hundred thousand nodes.
+pub(super) const CACHE: i64 = -16_384;
 
 /// What a database holds before it is made ready.
 #[derive(PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Empty,
     /// Tables of the first format: one owner, no words, no checksums.
     First,
@@ -40,7 +43,13 @@ pub(super) fn prepare(connection: &mut Connection, durability: Durability) -> Re
     connection.busy_timeout(PATIENCE)?;
     // Before the first pragma that writes, so that a refused database is left as it was.
     state(connection)?;
-    set_pragmas(connection, durability)?;
+    must_be_writable(connection)?;
+    set_pragmas(connection, durability).map_err(unwritable)?;
+    migrate(connection).map_err(unwritable)
+}
+
+/// Makes the tables of the newest format, whatever there is.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), Failure> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     match state(&transaction)? {
         State::Current => return Ok(()),
@@ -53,8 +62,26 @@ pub(super) fn prepare(connection: &mut Connection, durability: Durability) -> Re
     Ok(transaction.commit()?)
 }
 
+/// SQLite opens what it may not write for reading alone, and says so with the first change.
+fn must_be_writable(connection: &Connection) -> Result<(), Failure> {
+    if connection.is_readonly("main")? { Err(Failure::Unwritable) } else { Ok(()) }
+}
+
+/// Says what it means when the database is there but the files beside it cannot be made.
+fn unwritable(failure: Failure) -> Failure {
+    use rusqlite::ErrorCode::{CannotOpen, PermissionDenied, ReadOnly};
+    match failure {
+        Failure::Sqlite(error)
+            if matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly)) =>
+        {
+            Failure::Unwritable
+        }
+        other => other,
+    }
+}
+
 /// Says what the database holds; an error unless it is empty or ours.
-fn state(connection: &Connection) -> Result<State, Failure> {
+pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
     let application = number("PRAGMA application_id")?;
     let version = number("PRAGMA user_version")?;
@@ -92,7 +119,6 @@ fn set_pragmas(connection: &Connection, durability: Durability) -> Result<(), Fa
     connection.pragma_update(None, "foreign_keys", true)?;
     let page = connection.query_row("PRAGMA page_size", [], |row| row.get::<_, i64>(0))?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG / page.max(1))?;
-    // 16 MiB: the index of a hundred thousand nodes stays in memory.
-    connection.pragma_update(None, "cache_size", -16_384)?;
+    connection.pragma_update(None, "cache_size", CACHE)?;
     Ok(())
 }

@@ -162,14 +162,23 @@ fn objects_of_the_first_format_are_read() {
 }
 
 #[test]
-fn a_schema_of_the_first_format_is_read() {
+fn schemas_of_every_format_are_read() {
     let Some(fresh) = urls() else { return };
-    let url = fresh();
-    let schema = url.split_once("schema=").unwrap().1;
-    let sql = fs::read_to_string(fixture("postgres-1.sql")).unwrap();
-    let sql = format!("CREATE SCHEMA \"{schema}\"; SET search_path TO \"{schema}\";\n{sql}");
-    on_server(&url, async |client| client.batch_execute(&sql).await.unwrap());
-    block_on(async { holds(&PostgresStore::open(&url).await.unwrap()).await });
+    for name in ["postgres-1.sql", "postgres-2.sql"] {
+        let url = fresh();
+        let schema = url.split_once("schema=").unwrap().1;
+        let sql = fs::read_to_string(fixture(name)).unwrap();
+        let sql = format!("CREATE SCHEMA \"{schema}\"; SET search_path TO \"{schema}\";\n{sql}");
+        on_server(&url, async |client| client.batch_execute(&sql).await.unwrap());
+        let query = Query::default().text("tea").unwrap();
+        block_on(async {
+            let found =
+                PostgresStore::open_for_reading(&url).await.unwrap().search(&me(), &query).await.unwrap();
+            let store = PostgresStore::open(&url).await.unwrap();
+            assert_eq!(found.hits, store.search(&me(), &query).await.unwrap().hits);
+            holds(&store).await;
+        });
+    }
 }
 
 /// Names of the formats that are written now, each with the place of its fixture.
@@ -207,6 +216,7 @@ fn schema_of_now(url: &str) -> (i32, String) {
     on_server(url, async |client| {
         let version: i32 = client.query_one("SELECT version FROM format", &[]).await.unwrap().get(0);
         let mut sql = include_str!("../../src/postgres/schema.sql").to_owned();
+        sql += include_str!("../../src/postgres/search_index.sql");
         for table in ["format", "conversations", "metadata", "nodes", "tombstones", "blobs", "uses"] {
             let rows = format!("SELECT coalesce(json_agg(t), '[]')::text FROM {table} t");
             let rows: String = client.query_one(&rows, &[]).await.unwrap().get(0);

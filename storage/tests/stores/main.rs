@@ -2,11 +2,15 @@
 #![cfg(all(feature = "file", feature = "sqlite", feature = "postgres", feature = "s3"))]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test may panic
 
+#[cfg(unix)]
+mod attacks;
 mod bucket;
 mod calls;
 mod damage;
 mod disk;
 mod dropped;
+#[cfg(unix)]
+mod faulty_objects;
 mod fixtures;
 mod folder;
 mod formats;
@@ -17,7 +21,11 @@ mod open;
 mod postgres;
 mod power;
 mod processes;
+#[cfg(unix)]
+mod proxies;
 mod raw;
+#[cfg(unix)]
+mod reading;
 mod requests;
 mod servers;
 mod sizes;

@@ -1,0 +1,48 @@
+//! Whole conversations, many in one transaction. Inside a transaction that the caller begins and ends.
+
+use alloquy_core::Owner;
+use alloquy_core::archive::Archive;
+use deadpool_postgres::Transaction;
+
+use super::{blobs, conversations, nodes};
+use crate::failure::Failure;
+
+/// Brings conversations in, each whole or not at all; fails where the server does, and then none is in.
+pub(super) async fn all(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    archives: &[Archive],
+) -> Result<Vec<Result<(), Failure>>, Failure> {
+    let mut outcomes = Vec::with_capacity(archives.len());
+    for archive in archives {
+        transaction.batch_execute("SAVEPOINT conversation").await?;
+        let outcome = one(transaction, owner, archive).await;
+        let after = match &outcome {
+            Ok(()) => "RELEASE conversation",
+            Err(Failure::Postgres(_)) => return outcome.map(|()| Vec::new()),
+            Err(_) => "ROLLBACK TO conversation; RELEASE conversation",
+        };
+        transaction.batch_execute(after).await?;
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+async fn one(transaction: &Transaction<'_>, owner: &Owner, archive: &Archive) -> Result<(), Failure> {
+    archive.must_be_whole()?;
+    for bytes in archive.blobs.values() {
+        blobs::put(transaction, owner, bytes).await?;
+    }
+    let (id, head) = (&archive.record.id, archive.record.head);
+    match conversations::create(transaction, owner, &archive.new_record()).await {
+        Err(Failure::Exists(id)) => {
+            let (record, tree) = nodes::load(transaction, owner, &id).await?;
+            if !archive.is_begun(&record, &tree)? {
+                return Err(Failure::Exists(id));
+            }
+        }
+        created => created?,
+    }
+    nodes::append(transaction, owner, id, &archive.nodes).await?;
+    if head.is_some() { conversations::set_head(transaction, owner, id, None, head).await } else { Ok(()) }
+}

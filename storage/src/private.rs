@@ -1,0 +1,88 @@
+//! Files and folders that nobody but their owner reads, whatever the umask. Those that are there keep their rights.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+/// The rights of a file that is made here: its owner reads and writes it.
+#[cfg(unix)]
+const FILE: u32 = 0o600;
+
+/// The rights of a folder that is made here.
+#[cfg(unix)]
+const FOLDER: u32 = 0o700;
+
+/// Makes a folder with those above it, where they are not there.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = path.parent().filter(|above| !above.as_os_str().is_empty()) {
+        make_folder(above)?;
+    }
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, FOLDER);
+    match builder.create(path) {
+        // Somebody else was faster.
+        Err(_) if path.is_dir() => Ok(()),
+        Err(source) => Err(source),
+        Ok(()) => grant_folder(path),
+    }
+}
+
+/// Opens a file as `options` say, which make it where there is none; then it is private.
+pub(crate) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, FILE);
+    let file = options.open(path)?;
+    // One that is there may be another user's, who decides.
+    let _ = grant(&file);
+    Ok(file)
+}
+
+/// Makes a file, or empties the one that is there.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    open(OpenOptions::new().write(true).create(true).truncate(true), path)
+}
+
+/// Makes an empty file where there is none, and never opens one that is there: closing it again would end the locks that
+/// this process holds on it.
+#[cfg(feature = "sqlite")]
+pub(crate) fn create_new(path: &Path) -> io::Result<()> {
+    open(OpenOptions::new().write(true).create_new(true), path).map(drop)
+}
+
+/// Gives the owner what an odd umask took away.
+#[cfg(unix)]
+fn grant(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let rights = file.metadata()?.permissions().mode();
+    if rights & FILE == FILE {
+        Ok(())
+    } else {
+        file.set_permissions(fs::Permissions::from_mode(rights | FILE))
+    }
+}
+
+#[cfg(unix)]
+fn grant_folder(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let rights = fs::metadata(path)?.permissions().mode();
+    if rights & FOLDER == FOLDER {
+        Ok(())
+    } else {
+        fs::set_permissions(path, fs::Permissions::from_mode(FOLDER))
+    }
+}
+
+/// Other systems have no such rights.
+#[cfg(not(unix))]
+fn grant(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn grant_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
