@@ -10,8 +10,8 @@ use std::sync::Arc;
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
     ConversationStore, DataProcessor, Degradation, Engine, Error, ErrorKind, LoadPhase, LoadTiming, Manager,
-    ManagerBuilder, MediaProcessor, ModelInfo, Owner, Query, Request, Result, Round, SamplingOptions,
-    ToolChoice,
+    ManagerBuilder, MediaProcessor, MemoryStore, ModelInfo, Owner, Query, Request, Result, Round,
+    SamplingOptions, ToolChoice,
 };
 use alloquy_onnx::{Gpu, GraphCacheUse, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
 use alloquy_processors::{DataProcessorConfig, MediaOptions, MediaProcessors};
@@ -299,11 +299,29 @@ pub(crate) async fn kept(arguments: &StoreArguments) -> Result<Kept> {
     Ok(Kept { store, owner: arguments.owner() })
 }
 
-/// Opens a store and says what is in it.
+/// Opens the store that the arguments name, or the one in the user's data folder, for reading alone: nothing is made. Before
+/// the first conversation was kept, the data folder is as good as an empty store.
+pub(crate) async fn kept_for_reading(arguments: &StoreArguments) -> Result<Kept> {
+    let store: Arc<dyn ConversationStore> = match &arguments.store {
+        Some(url) => alloquy_storage::open_for_reading(url).await?,
+        None => match alloquy_storage::open_for_reading(&default_store(&data_folder()?)).await {
+            Err(error) if error.is_not_found() => Arc::new(MemoryStore::default()),
+            opened => opened?,
+        },
+    };
+    Ok(Kept { store, owner: arguments.owner() })
+}
+
+/// Opens a store for reading and says what is in it.
 pub(crate) async fn inspect_store(arguments: &StoreArguments) -> Result<String> {
     let usual = || data_folder().map(|folder| default_store(&folder));
     let named = arguments.store.clone().map_or_else(usual, Ok)?;
-    let Kept { store, owner } = kept(arguments).await?;
+    let Kept { store, owner } = match kept_for_reading(arguments).await {
+        Err(error) if error.is_not_found() => {
+            return Ok(format!("{named} does not exist yet; the first conversation makes it"));
+        }
+        opened => opened?,
+    };
     let count = store.count(&owner, &Query::default()).await?;
     let noun = if count == 1 { "conversation" } else { "conversations" };
     Ok(format!("{named}, {count} {noun}"))

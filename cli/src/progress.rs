@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::io::{IsTerminal, stderr};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::notes::{Loudness, Notes};
 
@@ -28,12 +28,56 @@ impl Progress {
         Progress::Moving(bar)
     }
 
+    /// Starts showing how much of `size` is done; in a log, that is said no more often than every few seconds.
+    pub(crate) fn of(notes: Notes, size: usize) -> Counted {
+        let is_shown = stderr().is_terminal() && notes.loudness() != Loudness::Quiet;
+        let bar = ProgressBar::with_draw_target(Some(size as u64), ProgressDrawTarget::hidden());
+        if is_shown {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        // One that is not valid is a mistake here, and the usual one shows as much.
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} % in {elapsed}, {eta} left") {
+            bar.set_style(style);
+        }
+        Counted { bar, log: (!is_shown).then_some(notes), said: Instant::now() }
+    }
+
     /// Shows what is going on now.
     pub(crate) fn step(&self, what: impl Into<Cow<'static, str>>) {
         match self {
             Progress::Moving(bar) => bar.set_message(what),
             Progress::Lines(notes) => notes.say(what.into()),
         }
+    }
+}
+
+/// Shows how much is done of what can be counted, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    bar: ProgressBar,
+    /// Where there is no terminal to show a bar on.
+    log: Option<Notes>,
+    said: Instant,
+}
+
+/// How often a log is told.
+const OFTEN: Duration = Duration::from_secs(5);
+
+impl Counted {
+    /// Shows that so much is done.
+    pub(crate) fn advance_to(&mut self, done: usize) {
+        self.bar.set_position(done as u64);
+        if let Some(notes) = self.log.filter(|_| self.said.elapsed() >= OFTEN) {
+            let percent = done as u64 * 100 / self.bar.length().unwrap_or_default().max(1);
+            notes.say(format_args!("{percent} % done"));
+            self.said = Instant::now();
+        }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

@@ -11,7 +11,7 @@ use clap::Args;
 
 use crate::arguments::{StoreArguments, WhichConversation};
 use crate::commands::Context;
-use crate::open;
+use crate::open::{self, Kept};
 use crate::resume::snapshots;
 
 /// Which stored conversation is meant, and where it is kept.
@@ -26,12 +26,20 @@ pub(crate) struct Stored {
 impl Stored {
     /// Opens the conversation that the arguments name, or the last one.
     pub(crate) async fn open(&self, context: &Context) -> Result<Chat> {
-        self.with(context, None).await.map(|(chat, _)| chat)
+        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        self.of(kept, None).await.map(|(chat, _)| chat)
+    }
+
+    /// Opens it for reading alone.
+    pub(crate) async fn open_for_reading(&self, context: &Context) -> Result<Chat> {
+        let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
+        self.of(kept, None).await.map(|(chat, _)| chat)
     }
 
     /// Opens it, and another one of the same store.
     pub(crate) async fn open_two(&self, context: &Context, other: &ConversationId) -> Result<(Chat, Chat)> {
-        let (chat, other) = self.with(context, Some(other)).await?;
+        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let (chat, other) = self.of(kept, Some(other)).await?;
         Ok((chat.clone(), other.unwrap_or(chat)))
     }
 
@@ -41,8 +49,7 @@ impl Stored {
         snapshots(&store)?.remove(&store.owner(), conversation).map(drop)
     }
 
-    async fn with(&self, context: &Context, other: Option<&ConversationId>) -> Result<(Chat, Option<Chat>)> {
-        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+    async fn of(&self, kept: Kept, other: Option<&ConversationId>) -> Result<(Chat, Option<Chat>)> {
         let id = self.which.find_or_last(&kept).await?;
         let manager = Manager::over(Arc::new(Nobody)).store(kept.store).owner(kept.owner).build()?;
         let other = match other {

@@ -27,7 +27,7 @@ pub(crate) struct Branches {
 impl Branches {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         pollster::block_on(async {
-            let chat = self.stored.open(context).await?;
+            let chat = self.stored.open_for_reading(context).await?;
             let (branches, tree) = (chat.branches().await?, chat.tree().await?);
             let mut text = String::new();
             for branch in &branches {

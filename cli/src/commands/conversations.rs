@@ -44,7 +44,7 @@ impl Conversations {
 
     async fn list(self, context: &Context) -> Result<(), Failure> {
         let query = self.query()?;
-        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let page = kept.store.list(&kept.owner, &query).await?;
         context.notes.damaged(&page.damaged);
         context.notes.more(page.next.as_ref());

@@ -47,7 +47,7 @@ impl Cost {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let prices = self.prices.as_deref().map_or_else(|| Ok(PriceTable::example()), read)?;
         pollster::block_on(async {
-            let chat = self.stored.open(context).await?;
+            let chat = self.stored.open_for_reading(context).await?;
             let spent = match &self.at {
                 Some(at) => Spending::of(&chat.path(chat.resolve(at).await?).await?, &prices),
                 None => chat.spending(&prices).await?,

@@ -33,7 +33,7 @@ pub(crate) struct Diff {
 impl Diff {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         pollster::block_on(async {
-            let chat = self.stored.open(context).await?;
+            let chat = self.stored.open_for_reading(context).await?;
             let (left, right) = (chat.resolve(&self.left).await?, chat.resolve(&self.right).await?);
             let BranchDiff { common, left, right, .. } = chat.diff(left, right).await?;
             let text =

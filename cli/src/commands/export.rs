@@ -47,7 +47,7 @@ impl Export {
     }
 
     async fn export(self, context: &Context) -> Result<(), Failure> {
-        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let archive = kept.store.export(&kept.owner, &self.id).await?;
         let written = archive::write(self.to, &archive, &ArchiveLimits::default())?;
         for omission in &written.omitted {

@@ -1,10 +1,12 @@
 //! `alloquy import`: conversations from elsewhere.
 
 use std::fs;
+use std::iter::Enumerate;
 use std::path::PathBuf;
+use std::vec::IntoIter;
 
-use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
-use alloquy_core::{ConversationStoreExt, Error, ErrorKind, Result};
+use alloquy_core::archive::{ArchiveFormat, ArchiveLimits, Archives, ReadArchive};
+use alloquy_core::{Error, ErrorKind, Result};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -14,6 +16,7 @@ use crate::failure::Failure;
 use crate::media::MediaRootArguments;
 use crate::notes::Notes;
 use crate::open::{self, Kept};
+use crate::progress::Progress;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +28,8 @@ Examples:
 
 Formats: alloquy (what `alloquy export` writes), dataknobs (states of any release, its files and databases), openai \
 (a conversation per line), chatml, markdown. A conversation comes in whole or not at all, and never over one that is \
-there: its name is taken then, which is an error. What had to be mended is said.";
+there: its name is taken then, which is an error. What had to be mended is said. An import that was stopped is gone on \
+with by the same command: what came in stays.";
 
 /// Bring conversations in from a file or a database
 #[derive(Args, Debug)]
@@ -47,14 +51,47 @@ pub(crate) fn format(name: &str) -> Result<ArchiveFormat> {
     name.parse()
 }
 
+/// How many conversations, of how many bytes of the file, are written together: the disk is waited for once.
+const TOGETHER: usize = 500;
+const BYTES: usize = 4 << 20;
+
 impl Import {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
-        let read = self.read()?;
-        pollster::block_on(self.import(context, read))
+        let (limits, rules) = (ArchiveLimits::default(), self.media.open()?);
+        let bytes = self.bytes(&limits)?;
+        if alloquy_storage::is_sqlite(&bytes) {
+            drop(bytes);
+            let read = alloquy_storage::read_dataknobs_database(&self.file, &limits)?;
+            let whole = Whole { size: read.len(), read: read.into_iter().enumerate() };
+            return pollster::block_on(self.import(context, whole));
+        }
+        let text = String::from_utf8(bytes).map_err(|source| {
+            Error::new(ErrorKind::Invalid, format!("{:?} is no text in UTF-8", self.file)).with_source(source)
+        })?;
+        if text.trim().is_empty() {
+            return Err(self.refused("it is empty, so there is no conversation in it").into());
+        }
+        let format = match self.from {
+            Some(format) => format,
+            None => self.recognized(&text)?,
+        };
+        let rules = rules.rules();
+        let archives = Archives::of(format, &text, limits, &rules);
+        let archives = archives.map_err(|error| error.context(format_args!("file {:?}", self.file)))?;
+        pollster::block_on(self.import(context, Document { size: text.len(), archives }))
     }
 
-    fn read(&self) -> Result<Vec<Result<ReadArchive>>> {
-        let limits = ArchiveLimits::default();
+    fn recognized(&self, text: &str) -> Result<ArchiveFormat> {
+        ArchiveFormat::recognized(text).map_err(|error| {
+            error.context(format_args!("no --from names a format, and file {:?} does not show it", self.file))
+        })
+    }
+
+    fn refused(&self, reason: &str) -> Error {
+        Error::new(ErrorKind::Invalid, format!("file {:?}: {reason}", self.file))
+    }
+
+    fn bytes(&self, limits: &ArchiveLimits) -> Result<Vec<u8>> {
         let unreadable = |kind| Error::new(kind, format!("file {:?} cannot be read", self.file));
         let size =
             fs::metadata(&self.file).map_err(|source| unreadable(ErrorKind::NotFound).with_source(source))?;
@@ -63,36 +100,138 @@ impl Import {
                 format!("{:?} has {} bytes, and the limit is {}", self.file, size.len(), limits.bytes);
             return Err(Error::new(ErrorKind::Invalid, message));
         }
-        let bytes =
-            fs::read(&self.file).map_err(|source| unreadable(ErrorKind::Invalid).with_source(source))?;
-        if alloquy_storage::is_sqlite(&bytes) {
-            return alloquy_storage::read_dataknobs_database(&self.file, &limits);
-        }
-        let text = String::from_utf8(bytes).map_err(|source| {
-            Error::new(ErrorKind::Invalid, format!("{:?} is no text in UTF-8", self.file)).with_source(source)
-        })?;
-        let format = self.from.or_else(|| ArchiveFormat::of(&text));
-        let unknown = || {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("{:?} looks like no known format: name one with --from", self.file),
-            )
-        };
-        archive::read_with(format.ok_or_else(unknown)?, &text, &limits, &self.media.open()?.rules())
+        fs::read(&self.file).map_err(|source| unreadable(ErrorKind::Invalid).with_source(source))
     }
 
-    async fn import(&self, context: &Context, read: Vec<Result<ReadArchive>>) -> Result<(), Failure> {
+    async fn import(&self, context: &Context, mut source: impl Source) -> Result<(), Failure> {
         let kept = open::kept(&context.settings.settle(&self.store)?).await?;
-        let (mut imported, mut refused) = (Vec::new(), Vec::new());
-        for read in read {
-            match import(&kept, read, context.notes).await {
-                Ok(line) => imported.push(line),
-                Err(error) => refused.push(error),
+        let mut done = Done::default();
+        let mut progress = Progress::of(context.notes, source.size());
+        loop {
+            let (mut batch, begin) = (Vec::new(), source.read_so_far());
+            while batch.len() < TOGETHER && source.read_so_far() - begin < BYTES {
+                match source.next() {
+                    Some(Ok(read)) => batch.push(read),
+                    Some(Err(error)) => done.refused.push(error),
+                    None => break,
+                }
+            }
+            progress.advance_to(source.read_so_far());
+            if batch.is_empty() && source.read_so_far() == begin {
+                break;
+            }
+            done.write(&kept, batch, context.notes).await;
+        }
+        drop(progress);
+        if done.imported.is_empty() && done.refused.is_empty() {
+            return Err(self.refused("there is no conversation in it").into());
+        }
+        done.print(context)
+    }
+}
+
+/// Where conversations come from, and how far that was read.
+trait Source: Iterator<Item = Result<ReadArchive>> {
+    /// How much there is to read, in a unit of its own.
+    fn size(&self) -> usize;
+
+    /// How much of it was read.
+    fn read_so_far(&self) -> usize;
+}
+
+/// A text, which is read bit by bit; measured in bytes.
+struct Document<'a> {
+    size: usize,
+    archives: Archives<'a>,
+}
+
+impl Iterator for Document<'_> {
+    type Item = Result<ReadArchive>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.archives.next()
+    }
+}
+
+impl Source for Document<'_> {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn read_so_far(&self) -> usize {
+        self.archives.bytes_read()
+    }
+}
+
+/// What was read as a whole; measured in conversations.
+struct Whole {
+    size: usize,
+    read: Enumerate<IntoIter<Result<ReadArchive>>>,
+}
+
+impl Iterator for Whole {
+    type Item = Result<ReadArchive>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read.next().map(|(_, read)| read)
+    }
+}
+
+impl Source for Whole {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn read_so_far(&self) -> usize {
+        self.size - self.read.len()
+    }
+}
+
+/// What became of the conversations so far.
+#[derive(Default)]
+struct Done {
+    imported: Vec<Value>,
+    refused: Vec<Error>,
+    /// How many of those that were refused are there already.
+    taken: usize,
+}
+
+impl Done {
+    /// Brings conversations in together.
+    async fn write(&mut self, kept: &Kept, batch: Vec<ReadArchive>, notes: Notes) {
+        let (mut archives, mut lines) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
+        for ReadArchive { archive, mended } in batch {
+            let mended: Vec<_> = mended.iter().map(ToString::to_string).collect();
+            lines.push((archive.record.id.clone(), archive.nodes.len(), mended));
+            archives.push(archive);
+        }
+        let outcomes = kept.store.import_all(&kept.owner, archives).await;
+        for ((id, nodes, mended), outcome) in lines.into_iter().zip(outcomes) {
+            match outcome {
+                Ok(()) => {
+                    for mending in &mended {
+                        notes.say(format_args!("{id}: {mending}"));
+                    }
+                    self.imported.push(json!({"id": id, "nodes": nodes, "mended": mended}));
+                }
+                Err(error) => {
+                    self.taken += usize::from(error.is_conflict());
+                    self.refused.push(error);
+                }
             }
         }
-        // The first one is the error that this command ends with.
-        for error in refused.iter().skip(1) {
+    }
+
+    /// Says what came in; the first that was refused is the error that the command ends with.
+    fn print(self, context: &Context) -> Result<(), Failure> {
+        let Self { imported, refused, taken } = self;
+        // Who goes on with an import that was stopped wants to know how many, and not each.
+        let is_told = |error: &&Error| taken <= MANY || !error.is_conflict();
+        for error in refused.iter().skip(1).filter(is_told) {
             context.notes.say(format_args!("not imported: {error:#}"));
+        }
+        if taken > MANY {
+            context.notes.say(format_args!("{taken} conversations exist already and stay as they are"));
         }
         let text: String =
             imported.iter().map(|line| format!("{}\n", line["id"].as_str().unwrap_or_default())).collect();
@@ -105,13 +244,5 @@ impl Import {
     }
 }
 
-async fn import(kept: &Kept, read: Result<ReadArchive>, notes: Notes) -> Result<Value> {
-    let ReadArchive { archive, mended } = read?;
-    kept.store.import(&kept.owner, &archive).await?;
-    let id = &archive.record.id;
-    for mending in &mended {
-        notes.say(format_args!("{id}: {mending}"));
-    }
-    let mended: Vec<_> = mended.iter().map(ToString::to_string).collect();
-    Ok(json!({"id": id, "nodes": archive.nodes.len(), "mended": mended}))
-}
+/// So many conversations that exist already are named one by one.
+const MANY: usize = 20;

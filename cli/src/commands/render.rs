@@ -117,7 +117,7 @@ impl Render {
     async fn before(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
         let preface = context.settings.settle(&self.system)?.preface();
         if self.which.last || self.which.conversation.is_some() {
-            let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+            let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
             let id = self.which.find_or_last(&kept).await?;
             let manager = model.manager(kept)?.build()?;
             return Ok(manager.open(&id).await?.request().await?);

@@ -44,7 +44,7 @@ impl Search {
 
     async fn search(self, context: &Context) -> Result<(), Failure> {
         let query = self.query()?;
-        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let page = kept.store.search(&kept.owner, &query).await?;
         if let Ranked::Newest(count) = page.ranked {
             context

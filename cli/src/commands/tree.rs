@@ -34,7 +34,7 @@ impl Tree {
     }
 
     async fn draw(self, context: &Context) -> Result<(), Failure> {
-        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let id = self.which.find_or_last(&kept).await?;
         let (record, tree) = kept.store.load(&kept.owner, &id).await?;
         let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();
