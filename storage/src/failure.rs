@@ -43,6 +43,7 @@ pub(crate) enum Failure {
     Foreign,
     #[error("the store was opened for reading alone, so nothing is changed: open it for writing")]
     ForReading,
+    #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres"))]
     #[error("{reason}")]
     Absent { reason: &'static str },
     #[cfg(any(feature = "file", feature = "sqlite"))]
@@ -130,6 +131,7 @@ impl Failure {
             Self::Newer { .. } => ErrorKind::Unsupported,
             Self::Ended => ErrorKind::Store,
             Self::ForReading => ErrorKind::Unsupported,
+            #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres"))]
             Self::Absent { .. } => ErrorKind::NotFound,
             #[cfg(any(feature = "file", feature = "sqlite"))]
             Self::Restless => ErrorKind::Busy,
