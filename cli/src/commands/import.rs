@@ -28,8 +28,8 @@ Examples:
 
 Formats: alloquy (what `alloquy export` writes), dataknobs (states of any release, its files and databases), openai \
 (a conversation per line), chatml, markdown. A conversation comes in whole or not at all, and never over one that is \
-there: its name is taken then, which is an error. What had to be mended is said. An import that was stopped is gone on \
-with by the same command: what came in stays.";
+there: its name is taken then, which is an error. What had to be mended is said. The same command \
+continues an import that was stopped.";
 
 /// Bring conversations in from a file or a database
 #[derive(Args, Debug)]
