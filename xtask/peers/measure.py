@@ -1,4 +1,6 @@
-"""Measures one peer: `measure.py genai|llama MODEL THREADS NEW PROMPT...`, a line of JSON for each length of a prompt.
+"""Measures one peer: `measure.py PEER MODEL THREADS NEW PROMPT...`, a line of JSON for each length of a prompt.
+
+A peer is `genai`, `llama`, or ONNX Runtime itself, whose threads wait in one of three ways: `bare-spin`, `bare-sleep`, `bare-brief`.
 
 As Alloquy's own benchmark: a short run that is not counted comes first, a prompt's time is that to its first token, and a
 reply's rate is that of the median step, which a disturbed machine moves less than the sum of all.
@@ -73,14 +75,44 @@ class Llama:
         return first, [timed(lambda place=place: self.model.eval([place + 10])) for place in range(new)]
 
 
+class Bare:
+    """ONNX Runtime itself."""
+
+    def __init__(self, model, threads, waiting):
+        import bare
+
+        self.runtime = bare.Bare(model, threads, waiting)
+        self.name = self.runtime.name
+
+    def run(self, prompt, new):
+        """Seconds of the prompt, and of each token."""
+        self.runtime.bind(prompt + new + 1)
+        following = []
+
+        def forward(tokens):
+            following[:] = [self.runtime.forward(tokens)]
+
+        first = timed(lambda: forward(babble(prompt)))
+        return first, [timed(lambda: forward(list(following))) for _ in range(new)]
+
+
+def peer_of(name, model, threads):
+    """Loads a peer."""
+    kind, _, waiting = name.partition("-")
+    if kind == "bare":
+        return Bare(model, threads, waiting)
+    return {"genai": Genai, "llama": Llama}[kind](model, threads)
+
+
 def main(peer, model, threads, new, *prompts):
     """Prints what was measured."""
-    measured = {"genai": Genai, "llama": Llama}[peer](model, int(threads))
+    measured = peer_of(peer, model, int(threads))
     measured.run(WARMUP_PROMPT, WARMUP_NEW)
     for prompt in map(int, prompts):
         prefill, steps = measured.run(prompt, int(new))
         step = statistics.median(steps)
-        print(json.dumps({"peer": measured.name, "prompt": prompt, "prefill_rate": prompt / prefill, "step_seconds": step}), flush=True)
+        told = {"peer": measured.name, "prompt": prompt, "prefill_rate": prompt / prefill, "step_seconds": step, "decode_rate": len(steps) / sum(steps)}
+        print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,11 +16,16 @@ use crate::{Error, Result, command, root};
 pub(super) const NAME: &str = "peers";
 /// How many tokens are written behind each prompt.
 const GENERATED: &str = "48";
-const OURS: &str = "alloquy";
-/// How threads wait in the peers too, unless they are told otherwise.
-const SPIN: &str = "spin";
-/// How they wait in ours, unless they are told otherwise.
-const DEFAULT: &str = "sleep";
+/// What ends the name of ours as shipped, which the others are compared with.
+const SHIPPED: &str = "as shipped";
+/// How threads can wait for work in ours, otherwise than as shipped.
+const WAITING: [&str; 2] = ["spin", "sleep"];
+/// ONNX Runtime itself, whose threads wait in each of the ways.
+const BARE: [&str; 3] = ["bare-brief", "bare-spin", "bare-sleep"];
+/// Prints where the Python that has the peers keeps ONNX Runtime's library: ours is measured with the same.
+const LIBRARY: &str = "import onnxruntime, pathlib; folder = pathlib.Path(onnxruntime.__file__).parent / 'capi'; \
+                       print(*[file for name in ('libonnxruntime.so.*', 'libonnxruntime.*.dylib', 'onnxruntime.dll') \
+                       for file in folder.glob(name)])";
 
 /// Options of the benchmark `peers`.
 #[derive(Debug, clap::Args)]
@@ -39,16 +44,21 @@ pub(super) struct Peers {
     without_llama: bool,
 }
 
-/// Prompt tokens and reply tokens a second.
-#[derive(Clone, Copy)]
+/// Tokens a second.
+#[derive(Clone, Copy, Default)]
 struct Rates {
+    /// Of the prompt.
     prefill: f64,
+    /// Of the reply, by its median step.
     decode: f64,
+    /// Of the reply, by all of its steps: one that waits for another program counts as long as it took.
+    reply: f64,
 }
 
 /// What is run: the Python that has the peers, and a model in each format.
 struct Models {
     python: PathBuf,
+    library: String,
     onnx: PathBuf,
     gguf: Option<PathBuf>,
 }
@@ -66,8 +76,9 @@ impl Peers {
             false => Some(made(&python, "gguf_model.py", folder.join("qwen3-0.6b-q4_0.gguf"))?),
         };
         command::run(&mut command::cargo(&["build", "--release", "--package", "alloquy"]))?;
+        let library = library(&python)?;
         let mut measured = Measured::new();
-        let models = Models { python, onnx, gguf };
+        let models = Models { python, library, onnx, gguf };
         for _ in 0..self.rounds {
             self.round(&models, &self.prompts, &mut measured)?;
         }
@@ -93,34 +104,51 @@ impl Peers {
 
     /// Every runtime once.
     fn round(&self, models: &Models, prompts: &[usize], measured: &mut Measured) -> Result {
-        let Models { python, onnx, gguf } = models;
-        self.ours(onnx, prompts, SPIN, measured)?;
-        self.peer(python, "genai", onnx, prompts, measured)?;
-        self.ours(onnx, prompts, DEFAULT, measured)?;
-        gguf.as_ref().map_or(Ok(()), |gguf| self.peer(python, "llama", gguf, prompts, measured))
+        self.ours(models, prompts, None, measured)?;
+        self.peer(&models.python, "genai", &models.onnx, prompts, measured)?;
+        for waiting in WAITING {
+            self.ours(models, prompts, Some(waiting), measured)?;
+        }
+        for bare in BARE {
+            self.peer(&models.python, bare, &models.onnx, prompts, measured)?;
+        }
+        let Some(gguf) = &models.gguf else { return Ok(()) };
+        self.peer(&models.python, "llama", gguf, prompts, measured)
     }
 
-    fn ours(&self, model: &Path, prompts: &[usize], waiting: &str, measured: &mut Measured) -> Result {
+    /// Ours, whose threads wait in one of the ways, or as shipped.
+    fn ours(
+        &self,
+        models: &Models,
+        prompts: &[usize],
+        waiting: Option<&str>,
+        measured: &mut Measured,
+    ) -> Result {
         let mut bench = Command::new(root().join("target/release/alloquy"));
-        bench
-            .args([
-                "--json",
-                "bench",
-                "--together",
-                "1",
-                "--repeat",
-                "1",
-                "--generate",
-                GENERATED,
-                "--waiting",
-                waiting,
-                "--model",
-            ])
-            .arg(model);
+        bench.args([
+            "--json",
+            "bench",
+            "--together",
+            "1",
+            "--repeat",
+            "1",
+            "--generate",
+            GENERATED,
+            "--model",
+        ]);
+        bench.arg(&models.onnx);
         bench.args(["--threads", &self.threads.to_string(), "--prompt", &list(prompts, ",")]);
+        bench.env("ORT_DYLIB_PATH", &models.library);
+        if let Some(waiting) = waiting {
+            bench.args(["--waiting", waiting]);
+        }
         let report: Value = parsed(&printed(&mut bench)?)?;
+        let told = report.get("waiting").and_then(Value::as_str).unwrap_or_default();
+        let mut name = format!("alloquy, threads {told}");
+        if waiting.is_none() {
+            name = format!("{name}, {SHIPPED}");
+        }
         let runs = report.get("runs").and_then(Value::as_array).cloned().unwrap_or_default();
-        let name = if waiting == SPIN { OURS.to_owned() } else { format!("{OURS}, threads {waiting}") };
         runs.iter().try_for_each(|run| note(run, &name, measured))
     }
 
@@ -148,22 +176,29 @@ fn note(run: &Value, name: &str, measured: &mut Measured) -> Result {
     let number = |field: &str| {
         run.get(field).and_then(Value::as_f64).ok_or_else(|| Error::new(format!("{run} has no {field:?}")))
     };
-    let rates = Rates { prefill: number("prefill_rate")?, decode: 1.0 / number("step_seconds")? };
+    let (prefill, reply) = (number("prefill_rate")?, number("decode_rate")?);
+    let rates = Rates { prefill, decode: 1.0 / number("step_seconds")?, reply };
     measured.entry((name.to_owned(), number("prompt")? as usize)).or_default().push(rates);
     Ok(())
 }
 
 fn print(measured: &Measured, prompts: &[usize]) {
     println!(
-        "\n| runtime | prompt | prompt tokens/s | reply tokens/s | ours / theirs, prompt | reply |\n|---|---|---|---|---|---|"
+        "\n| runtime | prompt | prompt tokens/s | reply tokens/s | by all of its steps | ours / theirs, prompt | reply | all steps |\n\
+         |---|---|---|---|---|---|---|---|"
     );
     for &prompt in prompts {
-        let ours = measured.get(&(OURS.to_owned(), prompt)).map(|rates| median(rates));
-        for ((name, _), rates) in measured.iter().filter(|((_, length), _)| *length == prompt) {
-            let Rates { prefill, decode } = median(rates);
-            let (by_prefill, by_decode) =
-                ours.map_or((0.0, 0.0), |ours| (ours.prefill / prefill, ours.decode / decode));
-            println!("| {name} | {prompt} | {prefill:.1} | {decode:.1} | {by_prefill:.2} | {by_decode:.2} |");
+        let of_prompt: Vec<_> = measured.iter().filter(|((_, length), _)| *length == prompt).collect();
+        let ours = of_prompt.iter().find(|((name, _), _)| name.ends_with(SHIPPED));
+        let ours = ours.map(|(_, rates)| median(rates)).unwrap_or_default();
+        for ((name, _), rates) in of_prompt {
+            let Rates { prefill, decode, reply } = median(rates);
+            println!(
+                "| {name} | {prompt} | {prefill:.1} | {decode:.1} | {reply:.1} | {:.2} | {:.2} | {:.2} |",
+                ours.prefill / prefill,
+                ours.decode / decode,
+                ours.reply / reply
+            );
         }
     }
 }
@@ -171,8 +206,8 @@ fn print(measured: &Measured, prompts: &[usize]) {
 /// What part of its speed each runtime loses beside a busy program.
 fn print_losses(alone: &Measured, beside: &Measured) {
     for (key, rates) in alone {
-        let Some(beside) = beside.get(key).map(|rates| median(rates).decode) else { continue };
-        let loss = 100.0 * (1.0 - beside / median(rates).decode);
+        let Some(beside) = beside.get(key).map(|rates| median(rates).reply) else { continue };
+        let loss = 100.0 * (1.0 - beside / median(rates).reply);
         println!("{} loses {loss:.0} % of its reply tokens/s behind {} tokens", key.0, key.1);
     }
 }
@@ -198,7 +233,11 @@ fn median(rates: &[Rates]) -> Rates {
         values.sort_by(f64::total_cmp);
         values.get(values.len() / 2).copied().unwrap_or_default()
     };
-    Rates { prefill: middle(|rates| rates.prefill), decode: middle(|rates| rates.decode) }
+    Rates {
+        prefill: middle(|rates| rates.prefill),
+        decode: middle(|rates| rates.decode),
+        reply: middle(|rates| rates.reply),
+    }
 }
 
 /// The bytes that a token reads of a model: all files of its weights.
@@ -235,6 +274,15 @@ fn python(folder: &Path) -> Result<PathBuf> {
         )?;
     }
     Ok(python)
+}
+
+/// Where the library of ONNX Runtime is that the peers use.
+fn library(python: &Path) -> Result<String> {
+    let printed = printed(Command::new(python).args(["-c", LIBRARY]))?;
+    match printed.split_whitespace().next() {
+        Some(library) => Ok(library.to_owned()),
+        None => Err(Error::new(format!("{} has no library of onnx runtime", python.display()))),
+    }
 }
 
 fn script(name: &str) -> PathBuf {
