@@ -8,6 +8,7 @@ use alloquy_core::Result;
 
 use crate::adapter::ENDING;
 use crate::error::{model, unreadable};
+use crate::file;
 
 /// The description files that are read, where they exist.
 pub(crate) const DESCRIPTIONS: &[&str] = &[
@@ -165,7 +166,7 @@ impl ModelFolder {
         }
         let real = |path: &Path| path.canonicalize().map_err(|source| unreadable(path, source));
         match real(&path)?.starts_with(real(&self.fence)?) {
-            true => fs::read(&path).map_err(|source| unreadable(&path, source)),
+            true => file::bytes(&path, file::ADAPTER),
             false => Err(model(format!("adapter {name:?} leads out of the model folder {:?}", self.root))),
         }
     }
@@ -180,15 +181,12 @@ impl ModelFolder {
         model(format!("model folder {:?} has no adapter {name:?}; it has {found}", self.root))
     }
 
-    /// Reads a file that a model must have.
-    pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
+    /// Reads a file of at most so many bytes that a model must have.
+    pub(crate) fn read(&self, name: &str, most: u64) -> Result<Vec<u8>> {
         let path = self.root.join(name);
-        match fs::read(&path) {
-            Ok(bytes) => Ok(bytes),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(model(format!("model folder {:?} has no {name}", self.root)))
-            }
-            Err(error) => Err(unreadable(&path, error)),
+        match is_absent(&path) {
+            true => Err(model(format!("model folder {:?} has no {name}", self.root))),
+            false => file::bytes(&path, most),
         }
     }
 }
@@ -223,7 +221,7 @@ pub(crate) fn is_plain(path: &Path) -> bool {
 /// Returns the snapshot of a cached repository that `refs/main` names, or the only one.
 fn snapshot(repository: &Path) -> Result<PathBuf> {
     let snapshots = repository.join("snapshots");
-    let revision = fs::read_to_string(repository.join("refs/main")).ok();
+    let revision = file::text(&repository.join("refs/main"), file::NOTE).ok();
     let main = revision.map(|revision| snapshots.join(revision.trim()));
     if let Some(main) = main.filter(|path| path.is_dir()) {
         return Ok(main);
@@ -259,16 +257,28 @@ fn file_name(path: &Path) -> String {
 
 fn descriptions(root: &Path) -> Result<BTreeMap<String, String>> {
     let mut files = BTreeMap::new();
+    let mut left = file::DESCRIPTIONS;
     let more = fs::read_dir(root.join(MORE_TEMPLATES)).ok();
     let more = more.into_iter().flatten().filter_map(|entry| Some(file_name(&entry.ok()?.path())));
     let more = more.filter(|name| name.ends_with(".jinja")).map(|name| format!("{MORE_TEMPLATES}/{name}"));
     for name in DESCRIPTIONS.iter().map(|name| (*name).to_owned()).chain(more) {
         let path = root.join(&name);
-        match fs::read_to_string(&path) {
-            Ok(text) => drop(files.insert(name, text)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(unreadable(&path, error)),
+        if is_absent(&path) {
+            continue;
         }
+        let text = file::text(&path, file::DESCRIPTIONS)?;
+        left = left.checked_sub(text.len() as u64).ok_or_else(|| {
+            let most = file::DESCRIPTIONS;
+            model(format!(
+                "the description files have more than {most} bytes together, of which {path:?} is one"
+            ))
+        })?;
+        files.insert(name, text);
     }
     Ok(files)
+}
+
+/// Says whether there is nothing at a path, not even a link that leads nowhere.
+fn is_absent(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }

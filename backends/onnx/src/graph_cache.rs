@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::decoder::{self, Loading};
 use crate::engine::CPU;
 use crate::error::model;
+use crate::file;
 use crate::graph_file::GraphFile;
 use crate::graph_optimization::GraphOptimization;
 use crate::identity::{Ran, file_digest, optimized_identity};
@@ -179,7 +180,7 @@ impl Entry {
     /// Reads what an entry says of its files.
     fn written(folder: &Path) -> Result<Self> {
         let path = folder.join(ENTRY);
-        let bytes = fs::read(&path).map_err(|source| crate::error::unreadable(&path, source))?;
+        let bytes = file::bytes(&path, file::NOTE)?;
         serde_json::from_slice(&bytes)
             .map_err(|source| model(format!("{path:?} is damaged")).with_source(source))
     }
@@ -203,9 +204,9 @@ impl Partial {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = root.join(format!(".{key}-{}-{count}{PARTIAL}", process::id()));
-        fs::create_dir_all(root).map_err(|source| unwritable(root, source))?;
+        make_private(root).map_err(|source| unwritable(root, source))?;
         remove_stale(root);
-        fs::create_dir(&folder).map_err(|source| unwritable(&folder, source))?;
+        make_private(&folder).map_err(|source| unwritable(&folder, source))?;
         Ok(Self { folder })
     }
 
@@ -229,6 +230,14 @@ impl Drop for Partial {
         // Nothing is there any more once it is published; what cannot be removed is stale tomorrow.
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Makes a folder, and those above it, for its owner alone: whoever may write into it decides what is computed.
+fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
 }
 
 /// Removes what processes left that did not come to their end.

@@ -6,13 +6,13 @@
 //! followed.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 use alloquy_core::Result;
 
 use crate::error::{model, unreadable};
+use crate::file;
 use crate::folder::is_plain;
 
 /// Graphs may stand in graphs, as branches do; no exporter nests them this deep.
@@ -36,8 +36,7 @@ impl GraphFile {
 
     /// Reads the file at `path`, and checks that every file it names lies inside `fence`.
     pub(crate) fn read(path: &Path, fence: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|source| unreadable(path, source))?;
-        let length = file.metadata().map_err(|source| unreadable(path, source))?.len();
+        let (file, length) = file::open(path)?;
         let graph = Self::walked(BufReader::new(file), length, path)?;
         let folder = path.parent().unwrap_or(path);
         let fence = fence.canonicalize().map_err(|source| unreadable(fence, source))?;
@@ -55,6 +54,7 @@ impl GraphFile {
             if !real.starts_with(&fence) {
                 return Err(outside());
             }
+            file::open(&named)?;
         }
         Ok(graph)
     }

@@ -3,7 +3,6 @@
 //! A state that was computed once is worth something only where it would be computed again to the bit, so whatever can
 //! change a bit counts: the graph, its weights, how tokens are fed to it, the numbers of its cache, and what runs it.
 
-use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use alloquy_core::{Digest, Result};
 
 use crate::cpu::processor;
 use crate::error::unreadable;
+use crate::file;
 use crate::graph_optimization::GraphOptimization;
 use crate::layout::Slot;
 use crate::source::{Graph, Part, Parts};
@@ -106,12 +106,8 @@ fn of_bytes(bytes: &[u8]) -> Result<Digest> {
 
 /// Hashes a file: all of a short one, the length and samples of a long one.
 pub(crate) fn file_digest(path: &Path) -> Result<Digest> {
-    let read = || -> io::Result<Digest> {
-        let file = File::open(path)?;
-        let length = file.metadata()?.len();
-        sampled(file, length)
-    };
-    read().map_err(|source| unreadable(path, source))
+    let (file, length) = file::open(path)?;
+    sampled(file, length).map_err(|source| unreadable(path, source))
 }
 
 /// Hashes the length and the bytes, or samples of them from the first to the last.

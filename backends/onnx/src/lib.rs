@@ -26,6 +26,7 @@ mod engine;
 mod environment;
 mod error;
 mod feeds;
+mod file;
 mod folder;
 mod generation_config;
 mod graph_cache;
@@ -48,12 +49,15 @@ mod telemetry;
 mod tokenizer;
 mod waiting;
 
-pub use alloquy_onnx_runtime::{Event, Gpu, Library, LocateError, Locator, Origin, Policy, cache_folder};
+pub use alloquy_onnx_runtime::{
+    Event, Gpu, Library, LocateError, Locator, Origin, Policy, Presence, Wheel, cache_folder,
+};
 pub use engine::{OnnxEngine, OnnxEngineBuilder};
 pub use graph_cache::GraphCacheUse;
 pub use graph_optimization::GraphOptimization;
 pub use media::MediaStatistics;
 pub use model_files::ModelFiles;
+pub use providers::{providers, require_providers};
 pub use runtime::{Runtime, inspect_runtime};
 pub use summary::{describe, describe_files};
 pub use tokenizer::HuggingFaceTokenizer;

@@ -71,8 +71,10 @@ impl Providers {
         named: Option<&Locator>,
         on_event: &mut dyn FnMut(Event),
     ) -> Result<Environment> {
+        // Before anything is looked for or fetched that would be of no use.
+        require_providers([&self.first].into_iter().chain(&self.fallbacks))?;
         let first = match self.first.as_str() {
-            "cuda" => Locator::new().gpu(Gpu::Cuda).policy(Policy::Never),
+            "cuda" if is_built("cuda") => Locator::new().gpu(Gpu::Cuda).policy(Policy::Never),
             _ => Locator::new(),
         };
         let loaded = environment(named.unwrap_or(&first), on_event);
@@ -111,6 +113,51 @@ impl<T> Loaded<T> {
             |(asked, reason)| Degradation::ProviderReplaced { asked, used: provider.to_owned(), reason };
         Self { loaded, provider: provider.to_owned(), degradations: replaced.into_iter().map(used).collect() }
     }
+}
+
+/// Returns the names of the execution providers that this build has; whether the library has them too is another matter.
+///
+/// ```
+/// assert!(alloquy_onnx::providers().any(|name| name == "cpu"));
+/// ```
+pub fn providers() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().map(|provider| provider.name)
+}
+
+/// Checks that this build has one of these execution providers; loads nothing.
+///
+/// # Errors
+/// [`ErrorKind::Backend`] where it has none, which lists those that it has.
+///
+/// ```
+/// assert!(alloquy_onnx::require_providers(["abacus", "cpu"]).is_ok());
+/// assert!(alloquy_onnx::require_providers(["abacus"]).is_err());
+/// ```
+pub fn require_providers(names: impl IntoIterator<Item = impl AsRef<str>>) -> Result<()> {
+    let mut missing = Vec::new();
+    for name in names {
+        if is_built(name.as_ref()) {
+            return Ok(());
+        }
+        missing.push(name.as_ref().to_owned());
+    }
+    let built: Vec<_> = providers().collect();
+    let mut message = format!(
+        "execution provider {:?} is not available in this build, one of: {}",
+        missing.join(","),
+        built.join(", ")
+    );
+    for name in FEATURES.into_iter().filter(|feature| missing.iter().any(|name| name == feature)) {
+        message += &format!("; build it with the feature {name:?}");
+    }
+    Err(Error::new(ErrorKind::Backend, message))
+}
+
+/// The providers that are features of this crate.
+const FEATURES: [&str; 4] = ["cuda", "coreml", "directml", "webgpu"];
+
+fn is_built(name: &str) -> bool {
+    providers().any(|built| built == name)
 }
 
 /// Returns what to register for the provider called `name`.

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use alloquy_core::Result;
 
 use crate::description::{Description, Place};
-use crate::error::unreadable;
+use crate::file;
 use crate::folder::{ModelFolder, type_of};
 use crate::graph_file::GraphFile;
 use crate::model_files::ModelFiles;
@@ -124,7 +123,7 @@ fn of_folder(folder: ModelFolder, wanted: Wanted<'_>) -> Result<Parts> {
     };
     let (embedding, vision, audio) = (beside(EMBEDDING)?, beside(VISION)?, beside(AUDIO)?);
     let decoder = read(path)?;
-    let tokenizer = folder.read(TOKENIZER)?;
+    let tokenizer = folder.read(TOKENIZER, file::TOKENIZER)?;
     let adapter = wanted.adapter.map(|name| adapter(name, || folder.adapter(name))).transpose()?;
     let ModelFolder { name, files, .. } = folder;
     Ok(Parts { name, files, description, tokenizer, decoder, embedding, vision, audio, adapter })
@@ -155,7 +154,7 @@ fn of_files(mut source: ModelFiles, wanted: Wanted<'_>) -> Result<Parts> {
 fn adapter(name: &Path, of_model: impl FnOnce() -> Result<Vec<u8>>) -> Result<AdapterBytes> {
     let bytes = match name.file_name() == Some(name.as_os_str()) {
         true => of_model()?,
-        false => fs::read(name).map_err(|source| unreadable(name, source))?,
+        false => file::bytes(name, file::ADAPTER)?,
     };
     Ok(AdapterBytes { name: name.to_owned(), bytes })
 }

@@ -1,0 +1,188 @@
+//! A model's folder in which a file is a pipe, a device, a folder or far too long: an error that says so, at once.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may panic
+
+mod common;
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use alloquy_core::{Error, ErrorKind};
+use alloquy_onnx::OnnxEngine;
+use common::graphs::{Cache, Lora, graph, noise};
+use tempfile::TempDir;
+
+const TOKENIZER: &[u8] = include_bytes!("fixtures/tokenizers/unigram.json");
+const CONFIG: &str = r#"{"max_position_embeddings": 64, "eos_token_id": 2, "vocab_size": 64}"#;
+const ADAPTER: &str = "french.onnx_adapter";
+
+/// Every file of a folder that is read.
+const FILES: [&str; 16] = [
+    "config.json",
+    "generation_config.json",
+    "genai_config.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "chat_template.json",
+    "processor_config.json",
+    "preprocessor_config.json",
+    "video_preprocessor_config.json",
+    "mlc-chat-config.json",
+    "additional_chat_templates/tool_use.jinja",
+    "tokenizer.json",
+    "model.onnx",
+    ADAPTER,
+];
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let lora = Lora::Merged(noise(3, 16), noise(4, 128));
+    fs::write(folder.path().join("model.onnx"), graph(Cache::Concat, &lora)).unwrap();
+    fs::write(folder.path().join("tokenizer.json"), TOKENIZER).unwrap();
+    fs::write(folder.path().join("config.json"), CONFIG).unwrap();
+    fs::create_dir(folder.path().join("additional_chat_templates")).unwrap();
+    folder
+}
+
+/// Loads a folder, with the adapter where there is one; whoever waits for a pipe is not waited for.
+fn load(folder: &Path) -> Result<(), Error> {
+    let (sender, receiver) = mpsc::channel();
+    let path = folder.to_owned();
+    std::thread::spawn(move || {
+        let mut builder = OnnxEngine::builder(&path);
+        if fs::symlink_metadata(path.join(ADAPTER)).is_ok() {
+            builder = builder.adapter(ADAPTER);
+        }
+        sender.send(builder.load().map(drop))
+    });
+    receiver.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("{folder:?} is waited for"))
+}
+
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+#[test]
+fn a_file_has_to_be_a_regular_one() {
+    load(folder().path()).unwrap();
+    let link_to_a_pipe = |path: &Path| {
+        let pipe_at = path.with_extension("pipe");
+        pipe(&pipe_at);
+        symlink(pipe_at, path).unwrap();
+    };
+    let strange: [(&str, fn(&Path)); 6] = [
+        ("a pipe", pipe),
+        ("a link to a pipe", link_to_a_pipe),
+        ("a device that never ends", |path| symlink("/dev/zero", path).unwrap()),
+        ("a device that is empty", |path| symlink("/dev/null", path).unwrap()),
+        ("a folder", |path| fs::create_dir(path).unwrap()),
+        ("a socket", |path| drop(UnixListener::bind(path).unwrap())),
+    ];
+    for name in FILES {
+        for (what, make) in strange {
+            let folder = folder();
+            let path = folder.path().join(name);
+            let _ = fs::remove_file(&path);
+            make(&path);
+            let error = load(folder.path()).expect_err(&format!("{name} is {what}"));
+            assert_eq!(error.kind(), ErrorKind::Model, "{name}, {what}: {error:#}");
+            let said = format!("{error:#}");
+            let named = said.contains("not a file") && said.contains(name);
+            // What leads out of the folder is refused before it is looked at.
+            let outside = name == ADAPTER && said.contains("leads out of the model folder");
+            let absent = name == "model.onnx" && said.contains("no decoder graph");
+            assert!(named || outside || absent, "{what}: {said}");
+        }
+    }
+}
+
+#[test]
+fn links_to_regular_files_are_followed() {
+    let folder = folder();
+    let blobs = folder.path().join("blobs");
+    fs::create_dir(&blobs).unwrap();
+    for name in ["config.json", "tokenizer.json", "model.onnx"] {
+        fs::rename(folder.path().join(name), blobs.join(name)).unwrap();
+        symlink(blobs.join(name), folder.path().join(name)).unwrap();
+    }
+    load(folder.path()).unwrap();
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_an_error() {
+    for name in ["generation_config.json", "tokenizer.json"] {
+        let folder = folder();
+        let _ = fs::remove_file(folder.path().join(name));
+        symlink("/nowhere", folder.path().join(name)).unwrap();
+        let error = load(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("could not read"), "{error}");
+    }
+}
+
+#[test]
+fn files_have_limits() {
+    let grow = |folder: &TempDir, name: &str, bytes: u64| {
+        File::create(folder.path().join(name)).unwrap().set_len(bytes).unwrap();
+    };
+    let cases = [
+        ("tokenizer.json", (256 << 20) + 1, "268435457 bytes, and the limit is 268435456"),
+        ("tokenizer.json", 100 << 30, "and the limit is 268435456"),
+        ("config.json", (32 << 20) + 1, "33554433 bytes, and the limit is 33554432"),
+        ("chat_template.jinja", 1 << 40, "and the limit is"),
+        (ADAPTER, (2 << 30) + 1, "2147483649 bytes, and the limit is 2147483648"),
+    ];
+    for (name, bytes, said) in cases {
+        let folder = folder();
+        grow(&folder, name, bytes);
+        let error = format!("{:#}", load(folder.path()).unwrap_err());
+        assert!(error.contains(said), "{name}: {error}");
+    }
+    let folder = folder();
+    for index in 0..40 {
+        grow(&folder, &format!("additional_chat_templates/{index}.jinja"), 1 << 20);
+    }
+    let error = format!("{:#}", load(folder.path()).unwrap_err());
+    assert!(error.contains("the description files have more than 33554432 bytes together"), "{error}");
+}
+
+#[test]
+fn weights_are_a_regular_file() {
+    let Some(models) = common::models() else { return };
+    for what in ["pipe", "folder"] {
+        let folder = tempfile::tempdir().unwrap();
+        for entry in fs::read_dir(models.join("stories260k")).unwrap() {
+            let from = entry.unwrap().path();
+            fs::write(folder.path().join(from.file_name().unwrap()), fs::read(&from).unwrap()).unwrap();
+        }
+        let weights = folder.path().join("model.onnx.data");
+        fs::remove_file(&weights).unwrap();
+        match what {
+            "pipe" => pipe(&weights),
+            _ => fs::create_dir(&weights).unwrap(),
+        }
+        let error = load(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("model.onnx.data\" is a"), "{error}");
+    }
+}
+
+#[test]
+fn what_a_hub_cache_says_of_its_revision_is_a_regular_file() {
+    let place = tempfile::tempdir().unwrap();
+    let repository = place.path().join("models--me--little");
+    for name in ["blobs", "refs", "snapshots/0123"] {
+        fs::create_dir_all(repository.join(name)).unwrap();
+    }
+    pipe(&repository.join("refs/main"));
+    let error = load(&repository).unwrap_err();
+    assert!(
+        error.to_string().contains("no decoder graph") || error.to_string().contains("tokenizer"),
+        "{error}"
+    );
+}
