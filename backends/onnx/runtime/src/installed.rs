@@ -8,7 +8,6 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use sha2::{Digest as _, Sha256};
 
@@ -24,9 +23,6 @@ const COMPARED: &str = "compared.txt";
 
 /// How long the lists may be.
 const LONGEST: u64 = 64 << 10;
-
-/// Clocks of file systems are coarse: what changed a moment ago may change again without showing it.
-const SETTLED: Duration = Duration::from_secs(3);
 
 /// A file as it was installed.
 #[derive(Debug, PartialEq, Eq)]
@@ -144,6 +140,10 @@ fn remember(folder: &Path, readers: Readers, stamps: &str) {
 #[cfg(unix)]
 fn stamp(found: &Metadata) -> Option<String> {
     use std::os::unix::fs::MetadataExt as _;
+    use std::time::{Duration, SystemTime};
+
+    /// Clocks of file systems are coarse: what changed a moment ago may change again without showing it.
+    const SETTLED: Duration = Duration::from_secs(3);
 
     let changed = Duration::new(u64::try_from(found.ctime()).ok()?, u32::try_from(found.ctime_nsec()).ok()?);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;

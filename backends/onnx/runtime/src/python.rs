@@ -72,7 +72,10 @@ fn run_pip(wheel: &Wheel, into: &Path) -> Result<(&'static str, Output)> {
         let mut pip = python(command);
         pip.args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--require-hashes"]);
         pip.args(["--python-version", "3.11", "--implementation", "cp", "--platform", wheel.platform]);
-        pip.args(["--quiet", "--disable-pip-version-check", "--dest", ".", "-r", "requirements.txt"]);
+        pip.args(["--quiet", "--disable-pip-version-check", "--no-cache-dir", "--dest", "."]);
+        pip.args(["-r", "requirements.txt"]);
+        // It asks `rustc` for its version, to tell it to the index; rustup would make a folder in the home folder for that.
+        pip.env("RUSTUP_HOME", into);
         // `-m` puts the current folder on the module path: let it be one that holds nothing else.
         match pip.current_dir(into).output() {
             Ok(output) => return Ok((command, output)),
