@@ -113,7 +113,7 @@ fn json(file: &Path) -> Result<serde_json::Value> {
 }
 
 fn read(file: &Path) -> Result<String> {
-    std::fs::read_to_string(file).map_err(|source| {
+    crate::file::text(file).map_err(|source| {
         let kind = match source.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
             _ => ErrorKind::Invalid,

@@ -5,6 +5,7 @@ mod commands;
 mod condition;
 mod current;
 mod failure;
+mod file;
 mod form;
 mod interrupts;
 mod media;

@@ -13,7 +13,10 @@ use alloquy_core::{
     ManagerBuilder, MediaProcessor, MemoryStore, ModelInfo, Owner, Query, Request, Result, Round,
     SamplingOptions, ToolChoice,
 };
-use alloquy_onnx::{Gpu, GraphCacheUse, GraphOptimization, Locator, OnnxEngine, OnnxEngineBuilder, Policy};
+use alloquy_onnx::{
+    Gpu, GraphCacheUse, GraphOptimization, LocateError, Locator, OnnxEngine, OnnxEngineBuilder, Policy,
+    Presence,
+};
 use alloquy_processors::{DataProcessorConfig, MediaOptions, MediaProcessors};
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
@@ -259,16 +262,30 @@ fn named_model(path: &Path, progress: &Progress) -> Result<OnnxEngineBuilder> {
     Ok(OnnxEngine::builder(path))
 }
 
-/// Says which library of ONNX Runtime is loaded and what it can compute on; nothing is fetched.
-pub(crate) fn runtime(arguments: &ModelArguments) -> Result<String> {
-    let locator = Locator::new().policy(Policy::Never);
+/// What there is of ONNX Runtime.
+pub(crate) enum Runtime {
+    /// It is loaded; where from, and what it can compute on.
+    Loaded(String),
+    /// It is not here, and so many bytes would be fetched.
+    Fetchable(u64),
+}
+
+/// Finds the library of ONNX Runtime and loads it; nothing is fetched.
+pub(crate) fn runtime(arguments: &ModelArguments) -> Result<Runtime> {
     let locator = match arguments.provider.as_deref().and_then(|named| named.split(',').next()) {
-        Some("cuda") => locator.gpu(Gpu::Cuda),
-        _ => locator,
+        // A build without it says so when the model is loaded.
+        Some("cuda") if alloquy_onnx::providers().any(|name| name == "cuda") => {
+            Locator::new().gpu(Gpu::Cuda).policy(Policy::Never)
+        }
+        _ => Locator::new(),
     };
-    let runtime = alloquy_onnx::inspect_runtime(&locator)?;
+    let absent = |source: LocateError| Error::new(ErrorKind::Backend, source.to_string()).with_source(source);
+    if let Presence::Fetchable(wheel) = locator.look().map_err(absent)? {
+        return Ok(Runtime::Fetchable(wheel.bytes));
+    }
+    let runtime = alloquy_onnx::inspect_runtime(&locator.policy(Policy::Never))?;
     let (path, providers) = (runtime.library.path.display(), runtime.providers.join(", "));
-    Ok(format!("onnx runtime {} at {path}, computes on {providers}", runtime.version))
+    Ok(Runtime::Loaded(format!("onnx runtime {} at {path}, computes on {providers}", runtime.version)))
 }
 
 fn family(named: Option<&str>, model: &ModelInfo, config: &DataProcessorConfig) -> Result<Family> {
@@ -330,7 +347,7 @@ pub(crate) async fn inspect_store(arguments: &StoreArguments) -> Result<String> 
 /// Returns the URL of the store that is used unless another is named, and makes its folder.
 fn usual_store() -> Result<String> {
     let folder = data_folder()?;
-    std::fs::create_dir_all(&folder).map_err(|source| {
+    crate::file::make_private_folder(&folder).map_err(|source| {
         Error::new(ErrorKind::Store, format!("data folder {folder:?} cannot be made")).with_source(source)
     })?;
     Ok(default_store(&folder))
@@ -374,10 +391,22 @@ pub(crate) fn describe(folder: &Path) -> Result<Description> {
         true => "transformers.js",
         false => "optimum",
     };
-    described(alloquy_onnx::describe(folder)?, layout)
+    summed(alloquy_onnx::describe(folder)?, layout)
 }
 
-fn described(mut info: ModelInfo, layout: &'static str) -> Result<Description> {
+/// Says what [`Model::summary`] says, without loading anything. A provider that this build does not have is an error.
+pub(crate) fn described(arguments: &ModelArguments) -> Result<String> {
+    alloquy_onnx::require_providers(
+        arguments.provider.as_deref().unwrap_or(PROVIDER).split(',').map(str::trim),
+    )?;
+    let named = arguments.model.as_deref().filter(|path| !pocket::is_named(path));
+    let described = named.map(describe).or_else(pocket::describe).transpose()?;
+    let Description { info, family, template, .. } = described.ok_or_else(pocket::absent)?;
+    let ModelInfo { name, context_length, .. } = info;
+    Ok(format!("{name}: family {family}, template from {template}, context {context_length}"))
+}
+
+fn summed(mut info: ModelInfo, layout: &'static str) -> Result<Description> {
     info.sampling = info.sampling.clone().or(&recommended(&info)?);
     let family = family(None, &info, &DataProcessorConfig::default())?.processor.name().to_owned();
     let template = origin(&info)?.to_string();

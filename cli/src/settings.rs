@@ -135,7 +135,7 @@ fn folders() -> Result<impl etcetera::BaseStrategy> {
 }
 
 fn read(path: &Path, presence: Presence) -> Result<String> {
-    match std::fs::read_to_string(path) {
+    match crate::file::text(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && presence == Presence::Optional => {
             Ok(String::new())
         }

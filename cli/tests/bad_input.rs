@@ -170,6 +170,33 @@ fn names_and_numbers_that_are_not_valid() {
     insta::assert_snapshot!(errors.join("\n\n"));
 }
 
+/// A pipe that nobody writes to is not waited for, and a device is not read to its end.
+#[cfg(unix)]
+#[test]
+fn files_that_are_no_regular_ones() {
+    let program = Program::new();
+    let pipe = program.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    program.write("long", "");
+    fs::File::options().write(true).open(program.path("long")).unwrap().set_len(1 << 30).unwrap();
+    for (file, said) in [
+        ("pipe", "it is a pipe, a socket or a device, not a file"),
+        ("/dev/zero", "it is a pipe, a socket or a device, not a file"),
+        (".", "it is a folder, not a file"),
+        ("long", "it has 1073741824 bytes, and the limit is 16777216"),
+    ] {
+        for arguments in [
+            ["ask", "--template", file, "Hello"],
+            ["ask", "--json-schema", file, "Hello"],
+            ["ask", "--lark", file, "Hello"],
+            ["render", "--config", file, "Hello"],
+        ] {
+            let told = told(&program, &arguments);
+            assert!(told.contains(said), "{arguments:?}: {told}");
+        }
+    }
+}
+
 #[test]
 fn a_configuration_that_is_not_valid() {
     let program = Program::new();

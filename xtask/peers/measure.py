@@ -7,6 +7,7 @@ reply's rate is that of the median step, which a disturbed machine moves less th
 """
 
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -32,6 +33,8 @@ class Genai:
     """ONNX Runtime GenAI, which takes its threads from the model's own file."""
 
     def __init__(self, model, threads):
+        # Read when the library starts: nothing of a benchmark is sent to its makers.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
         import onnxruntime_genai
 
         self.library, self.name = onnxruntime_genai, f"onnxruntime-genai {onnxruntime_genai.__version__}"

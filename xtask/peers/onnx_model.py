@@ -50,7 +50,7 @@ def main(out):
         builder = [sys.executable, "-m", "onnxruntime_genai.models.builder", "-i", source, "-c", cache, "-p", "int4", "-e", "cpu"]
         part = Path(f"{out}.part").resolve()
         # In a folder of its own: beside this file, the builder's imports would find this file.
-        subprocess.run([*builder, "-o", str(part), "--extra_options", *OPTIONS], check=True, cwd=cache, env={**os.environ, "HF_HUB_OFFLINE": "1"}, stdout=sys.stderr)
+        subprocess.run([*builder, "-o", str(part), "--extra_options", *OPTIONS], check=True, cwd=cache, env={**os.environ, "HF_HUB_OFFLINE": "1", "ORT_DISABLE_TELEMETRY": "1"}, stdout=sys.stderr)
         part.rename(out)
 
 

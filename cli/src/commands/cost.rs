@@ -62,7 +62,7 @@ fn read(path: &Path) -> Result<PriceTable> {
     let failed = |source| {
         Error::new(ErrorKind::Invalid, format!("table of prices {path:?} cannot be read")).with_source(source)
     };
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    let text = crate::file::text(path).map_err(failed)?;
     let table = match path.extension().is_some_and(|extension| extension == "json") {
         true => PriceTable::from_json(&text),
         false => toml::from_str(&text).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string())),

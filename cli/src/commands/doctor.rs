@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::arguments::{ModelArguments, StoreArguments};
 use crate::failure::{Failure, one_line};
-use crate::open;
+use crate::open::{self, Runtime};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,11 +45,13 @@ impl Doctor {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let model = context.settings.settle(&self.model)?;
         let store = context.settings.settle(&self.store)?;
+        let runtime = open::runtime(&model);
+        let is_fetchable = matches!(runtime, Ok(Runtime::Fetchable(_)));
         let checks = [
             check("configuration", Ok(configuration(context)), ""),
-            check("runtime", open::runtime(&model), RUNTIME),
+            check("runtime", runtime.map(|runtime| present(&runtime)), RUNTIME),
             check("store", pollster::block_on(open::inspect_store(&store)), STORE),
-            check("model", inspect_model(&model, context), MODEL),
+            check("model", inspect_model(&model, is_fetchable, context), MODEL),
         ];
         let text: String = checks.iter().map(line).collect();
         let values: Vec<_> = checks.iter().map(value).collect();
@@ -61,8 +63,8 @@ impl Doctor {
     }
 }
 
-const RUNTIME: &str = "run `cargo xtask setup` in a checkout of Alloquy or `pip install onnxruntime`, or set \
-                       ORT_DYLIB_PATH to the library's path";
+const RUNTIME: &str = "with a Python and pip the first question fetches it, unless ALLOQUY_OFFLINE is set; or run \
+                       `pip install onnxruntime`, or set ORT_DYLIB_PATH to the library's path";
 const STORE: &str = "check the path and its permissions, or name another store with --store URL";
 const MODEL: &str = "check the folder or fetch the model again; `alloquy models DIR` lists what is below DIR";
 
@@ -79,11 +81,26 @@ fn configuration(context: &Context) -> String {
     }
 }
 
-fn inspect_model(arguments: &ModelArguments, context: &Context) -> Result<String> {
-    match arguments.model {
-        None if open::pocket::describe().is_none() => Ok("none is named; --model DIR loads one".to_owned()),
-        _ => Ok(open::model(arguments, context.notes)?.summary()),
+fn present(runtime: &Runtime) -> String {
+    match runtime {
+        Runtime::Loaded(found) => found.clone(),
+        Runtime::Fetchable(bytes) => {
+            let megabytes = bytes.div_ceil(1_000_000);
+            format!("onnx runtime is not here yet; the first question fetches it ({megabytes} MB)")
+        }
     }
+}
+
+/// Loads the model; where that would fetch the runtime first, reads what describes it.
+fn inspect_model(arguments: &ModelArguments, is_fetchable: bool, context: &Context) -> Result<String> {
+    if arguments.model.is_none() && open::pocket::describe().is_none() {
+        return Ok("none is named; --model DIR loads one".to_owned());
+    }
+    if !is_fetchable {
+        return Ok(open::model(arguments, context.notes)?.summary());
+    }
+    let described = open::described(arguments)?;
+    Ok(format!("{described}; it was not loaded, as the runtime is not here yet"))
 }
 
 fn line(check: &Check) -> String {

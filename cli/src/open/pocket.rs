@@ -41,16 +41,21 @@ pub(super) fn builder() -> Result<OnnxEngineBuilder> {
 
 #[cfg(not(feature = "pocket"))]
 pub(super) fn builder() -> Result<OnnxEngineBuilder> {
+    Err(absent())
+}
+
+/// There is none within this program.
+pub(super) fn absent() -> alloquy_core::Error {
     let message = "no model is named: use --model DIR, ALLOQUY_MODEL, or model in the configuration file; \
                    `alloquy models` lists those found";
-    Err(alloquy_core::Error::new(alloquy_core::ErrorKind::Invalid, message))
+    alloquy_core::Error::new(alloquy_core::ErrorKind::Invalid, message)
 }
 
 /// Describes it; `None` for a program without it.
 #[cfg(feature = "pocket")]
 pub(crate) fn describe() -> Option<Result<Description>> {
     let info = alloquy_onnx::describe_files(&alloquy_pocket::files());
-    Some(info.and_then(|info| super::described(info, "genai")))
+    Some(info.and_then(|info| super::summed(info, "genai")))
 }
 
 #[cfg(not(feature = "pocket"))]

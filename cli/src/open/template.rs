@@ -39,7 +39,7 @@ impl Template {
         let dialect = arguments.template_dialect;
         match arguments.template.as_deref() {
             None => own(model, dialect),
-            Some(path) if Path::new(path).is_file() => of_file(path, model, dialect),
+            Some(path) if Path::new(path).exists() => of_file(path, model, dialect),
             Some(name) => Ok(named(name, model)?.without_dialect(dialect)),
         }
     }
@@ -93,7 +93,7 @@ fn own(model: &ModelInfo, asked: Option<TemplateDialect>) -> Result<Template> {
 }
 
 fn of_file(path: &str, model: &ModelInfo, asked: Option<TemplateDialect>) -> Result<Template> {
-    let source = std::fs::read_to_string(path).map_err(|source| {
+    let source = crate::file::text(Path::new(path)).map_err(|source| {
         Error::new(ErrorKind::Template, format!("template {path:?} cannot be read")).with_source(source)
     })?;
     let builder = JinjaTemplate::builder_of(&with_source(model, source.clone()))?;

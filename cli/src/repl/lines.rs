@@ -73,7 +73,8 @@ impl Typed {
         let Some(file) = self.file.clone() else {
             return;
         };
-        let folder = file.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(ReadlineError::Io);
+        let folder =
+            file.parent().map_or(Ok(()), crate::file::make_private_folder).map_err(ReadlineError::Io);
         let kept = folder.and_then(|()| self.editor.append_history(&file));
         self.forgive(&file, kept);
     }

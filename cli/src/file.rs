@@ -1,0 +1,48 @@
+//! Files that a person names, read within bounds, and folders that are nobody else's. Knows no format.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// How long a text may be that says how something is done: a template, a schema, a grammar, prices, the configuration.
+pub(crate) const LONGEST: u64 = 16 << 20;
+
+/// Reads a regular file that is a text. A pipe that nobody writes to would be waited for, and a device may never end.
+pub(crate) fn text(path: &Path) -> io::Result<String> {
+    check(&fs::metadata(path)?)?;
+    let file = File::open(path)?;
+    check(&file.metadata()?)?;
+    let mut text = String::new();
+    // It may have grown since.
+    file.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(too_long(text.len() as u64));
+    }
+    Ok(text)
+}
+
+fn check(metadata: &fs::Metadata) -> io::Result<()> {
+    if metadata.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file"));
+    }
+    if !metadata.is_file() {
+        let message = "it is a pipe, a socket or a device, not a file";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    if metadata.len() > LONGEST {
+        return Err(too_long(metadata.len()));
+    }
+    Ok(())
+}
+
+fn too_long(bytes: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("it has {bytes} bytes, and the limit is {LONGEST}"))
+}
+
+/// Makes a folder, and those above it that are not there, for its owner alone.
+pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
