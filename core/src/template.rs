@@ -55,6 +55,15 @@ pub trait PromptTemplate: Send + Sync + Debug {
     /// Renders the whole prompt.
     fn render(&self, input: &TemplateInput) -> Result<String>;
 
+    /// Renders a small conversation, from which somebody learns what the template prints. A template that may do only so
+    /// much should allow it less here, for there are many of these.
+    ///
+    /// # Errors
+    /// Those of `render`.
+    fn probe(&self, input: &TemplateInput) -> Result<String> {
+        self.render(input)
+    }
+
     /// Returns the digest of the template's source: the same digest renders alike.
     fn digest(&self) -> Digest;
 
@@ -83,6 +92,10 @@ pub trait PromptTemplate: Send + Sync + Debug {
 impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
     fn render(&self, input: &TemplateInput) -> Result<String> {
         (**self).render(input)
+    }
+
+    fn probe(&self, input: &TemplateInput) -> Result<String> {
+        (**self).probe(input)
     }
 
     fn digest(&self) -> Digest {

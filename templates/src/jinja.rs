@@ -206,15 +206,28 @@ impl JinjaTemplate {
     /// was loaded, by [`detect`](crate::detect), [`of`](Self::of) or [`named`](Self::named); another is at first use.
     pub fn capabilities(&self) -> &Capabilities {
         self.capabilities.get_or_init(|| {
+            let environment = self.probing();
             let bos = self.variables.get("bos_token").and_then(Value::as_str).filter(|bos| !bos.is_empty());
             let exhausted = Cell::new(false);
-            let render = |probe: &Probe| self.probe(probe, &exhausted);
+            let render = |probe: &Probe| self.measure(&environment, probe, &exhausted);
             Prober { render: &render, bos }.measure()
         })
     }
 
+    /// The engine, with what small conversations take.
+    fn probing(&self) -> Environment<'static> {
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(self.limits.steps.min(limits::PROBE_STEPS)));
+        environment
+    }
+
     /// A template that ran out of its limits once is not tried again.
-    fn probe(&self, probe: &Probe, exhausted: &Cell<bool>) -> Option<String> {
+    fn measure(
+        &self,
+        environment: &Environment<'_>,
+        probe: &Probe,
+        exhausted: &Cell<bool>,
+    ) -> Option<String> {
         if exhausted.get() {
             return None;
         }
@@ -226,8 +239,8 @@ impl JinjaTemplate {
             extra: probe.extra.clone(),
         };
         let messages = input::of_probe(&probe.messages, self.dialect);
-        let rendered = self.run(self.template_for(&input), &self.variables(messages, &input));
-        exhausted.set(matches!(rendered, Err(Fault::Steps(_) | Fault::Output(_) | Fault::Panic(_))));
+        let rendered = self.run(environment, self.template_for(&input), &self.variables(messages, &input));
+        exhausted.set(rendered.as_ref().is_err_and(Fault::is_exhaustion));
         rendered.ok()
     }
 
@@ -239,7 +252,7 @@ impl JinjaTemplate {
         let marks = Marks::new(&variables).ok_or(Fault::Unmarked)?;
         marks.add_to(&mut variables);
         let template = self.template_for(&input);
-        let rendered = marks.read(&self.run(template, &variables)?);
+        let rendered = marks.read(&self.run(&self.environment, template, &variables)?);
         Ok(Rendered { polyfills, template, ..rendered })
     }
 
@@ -276,7 +289,8 @@ impl JinjaTemplate {
             Ending::Continue => Some(Continuation::mark(&mut messages)?),
             Ending::Answer | Ending::Closed => None,
         };
-        let rendered = self.run(self.template_for(input), &self.variables(messages, input))?;
+        let variables = self.variables(messages, input);
+        let rendered = self.run(&self.environment, self.template_for(input), &variables)?;
         match continuation {
             Some(continuation) => continuation.cut(rendered),
             None => Ok(rendered),
@@ -306,10 +320,15 @@ impl JinjaTemplate {
         }
     }
 
-    fn run(&self, name: &str, variables: &Variables<'_>) -> Result<String, Fault> {
+    fn run(
+        &self,
+        environment: &Environment<'_>,
+        name: &str,
+        variables: &Variables<'_>,
+    ) -> Result<String, Fault> {
         let mut output = Output::new(self.limits.output_bytes);
         let rendered = guarded(|| {
-            let template = self.environment.get_template(name)?;
+            let template = environment.get_template(name)?;
             template.render_captured_to(variables.value(), &mut output).map(drop)
         })?;
         match rendered {
@@ -323,6 +342,12 @@ impl JinjaTemplate {
 impl PromptTemplate for JinjaTemplate {
     fn render(&self, input: &TemplateInput) -> Result<String> {
         Ok(self.render_checked(input)?)
+    }
+
+    fn probe(&self, input: &TemplateInput) -> Result<String> {
+        let messages = input::messages(input, self.dialect)?;
+        let variables = self.variables(messages, input);
+        Ok(self.run(&self.probing(), self.template_for(input), &variables)?)
     }
 
     fn digest(&self) -> Digest {

@@ -50,7 +50,21 @@ pub(super) enum Fault {
 #[error("{0}")]
 pub(super) struct Refusal(pub(super) String);
 
+/// What makes an error one of a template that would hold or print more than it may.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a limit of the template")]
+pub(super) struct Excessive;
+
 impl Fault {
+    /// Says whether the template came to a limit, and would again.
+    pub(super) fn is_exhaustion(&self) -> bool {
+        match self {
+            Self::Steps(_) | Self::Output(_) | Self::Panic(_) => true,
+            Self::Engine { source, .. } => causes(source).any(|cause| cause.is::<Excessive>()),
+            _ => false,
+        }
+    }
+
     /// Reads what the engine says; `steps` is the limit it ran under.
     pub(super) fn of_engine(error: minijinja::Error, steps: u64) -> Self {
         if let Some(Refusal(words)) = refusal(&error) {

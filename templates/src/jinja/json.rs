@@ -9,7 +9,7 @@ use minijinja::{Error, ErrorKind, Value};
 
 use super::arguments::Arguments;
 use super::dict::Dict;
-use super::ledger::refusal;
+use super::ledger::{excess, refusal};
 use super::limits::{NESTING, TEXT_BYTES};
 use super::number;
 
@@ -98,7 +98,7 @@ impl Writer {
             kind => return Err(unserialisable(kind)),
         }
         match self.text.len() > TEXT_BYTES {
-            true => Err(refusal(format!("a value takes more than {TEXT_BYTES} bytes of JSON"))),
+            true => Err(excess(format!("a value takes more than {TEXT_BYTES} bytes of JSON"))),
             false => Ok(()),
         }
     }

@@ -10,6 +10,7 @@ use minijinja::value::{DynObject, Tuple, Value, ValueIter, ValueKind};
 use minijinja::{Error, ErrorKind, State};
 
 use super::dict::Dict;
+use super::fault::Excessive;
 use super::generator::{self, Generator};
 use super::limits::{Limits, NESTING};
 
@@ -101,7 +102,7 @@ pub(super) fn pass(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> R
     let ledger = ledger(state);
     ledger.passed = ledger.passed.saturating_add(bytes);
     match ledger.passed > most {
-        true => Err(refusal(format!("more than {most} bytes of text were captured or printed"))),
+        true => Err(excess(format!("more than {most} bytes of text were captured or printed"))),
         false => Ok(()),
     }
 }
@@ -133,11 +134,12 @@ pub(super) fn go_through(state: &mut State<'_, '_>, limits: Limits, value: &Valu
     search(state, limits, bytes)
 }
 
-/// Counts steps.
+/// Counts steps; those that the engine has counted take from the same.
 pub(super) fn spend(state: &mut State<'_, '_>, limits: Limits, steps: u64) -> Result<(), Error> {
+    let left = state.fuel_levels().map_or(limits.steps, |(_, left)| left);
     let ledger = ledger(state);
     ledger.worked = ledger.worked.saturating_add(steps);
-    match ledger.worked > limits.steps {
+    match ledger.worked > left {
         true => Err(Error::from(ErrorKind::OutOfFuel)),
         false => Ok(()),
     }
@@ -156,7 +158,7 @@ pub(super) fn room(state: &mut State<'_, '_>, limits: Limits, bytes: usize) -> R
         ledger.bytes = ledger.held.iter().map(|held| held.bytes).sum();
     }
     match ledger.bytes.saturating_add(bytes) > most {
-        true => Err(refusal(format!("values take more than {most} bytes"))),
+        true => Err(excess(format!("values take more than {most} bytes"))),
         false => Ok(()),
     }
 }
@@ -191,9 +193,9 @@ pub(super) fn weigh(state: &mut State<'_, '_>, limits: Limits, value: &Value) ->
     match weighed {
         Ok(()) => Ok(limits.output_bytes - scale.left),
         Err(Excess::Bytes) => {
-            Err(refusal(format!("a variable holds more than {} bytes", limits.output_bytes)))
+            Err(excess(format!("a variable holds more than {} bytes", limits.output_bytes)))
         }
-        Err(Excess::Depth) => Err(refusal(format!("a variable nests deeper than {NESTING} levels"))),
+        Err(Excess::Depth) => Err(excess(format!("a variable nests deeper than {NESTING} levels"))),
     }
 }
 
@@ -291,6 +293,11 @@ impl Scale {
         self.left = self.left.checked_sub(bytes).ok_or(Excess::Bytes)?;
         Ok(())
     }
+}
+
+/// The error of a template that would hold or print more than it may.
+pub(super) fn excess(words: String) -> Error {
+    refusal(words).with_source(Excessive)
 }
 
 pub(super) fn refusal(words: String) -> Error {

@@ -5,6 +5,10 @@
 /// 567 public templates take fewer than 8000 each for conversations of up to eight messages.
 pub const DEFAULT_STEPS: u64 = 5_000_000;
 
+/// Steps that a template may take for one of the small conversations from which it is learnt what it prints: there are some
+/// sixty of them.
+pub(super) const PROBE_STEPS: u64 = 50_000;
+
 /// Bytes of text that a render may write: 16 MiB, some four million tokens.
 pub const DEFAULT_OUTPUT_BYTES: usize = 16 << 20;
 

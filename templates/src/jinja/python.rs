@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use minijinja::Error;
 use minijinja::value::{Value, ValueKind, from_args};
 
-use super::ledger::refusal;
+use super::ledger::{excess, refusal};
 use super::limits::{NESTING, TEXT_BYTES};
 use super::{generator, number, operators, range};
 
@@ -71,7 +71,7 @@ fn write_repr(text: &mut String, value: &Value, depth: usize) -> Result<(), Erro
         _ => text.push_str(&value.to_string()),
     }
     match text.len() > TEXT_BYTES {
-        true => Err(refusal(format!("a value prints as more than {TEXT_BYTES} bytes"))),
+        true => Err(excess(format!("a value prints as more than {TEXT_BYTES} bytes"))),
         false => Ok(()),
     }
 }

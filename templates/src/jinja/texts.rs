@@ -6,7 +6,7 @@ use minijinja::value::{DynObject, Kwargs, Rest, Value, ValueKind, ValueOrKwargs}
 use minijinja::{Environment, Error, ErrorKind, State};
 
 use super::arguments::Arguments;
-use super::ledger::{self, made, refusal, room};
+use super::ledger::{self, excess, made, refusal, room};
 use super::limits::{Limits, TEXT_BYTES};
 use super::{filters, percent, python};
 
@@ -133,7 +133,7 @@ fn wordwrap(value: &Value, arguments: Rest<ValueOrKwargs>) -> Result<Value, Erro
     let text = python::text(value)?;
     let most = text.len().saturating_mul(wrap.len().saturating_add(1));
     if most > TEXT_BYTES && wrap.len() > 1 {
-        return Err(refusal(format!("a wrapped text may take {most} bytes, more than {TEXT_BYTES}")));
+        return Err(excess(format!("a wrapped text may take {most} bytes, more than {TEXT_BYTES}")));
     }
     let lines = python::lines(&text).into_iter().map(|line| wrapped(line, width, breaks).join(&wrap));
     Ok(Value::from(lines.collect::<Vec<_>>().join(&wrap)))
