@@ -1,5 +1,6 @@
 //! What every data processor must do.
 
+mod marks;
 mod media;
 
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use crate::template::{Ending, TemplateInput};
 use crate::testing::{Draws, ReadReply, join_deltas};
 use crate::tokenizer::SpecialToken;
 
+pub use marks::what_a_processor_adds_is_no_way_in;
 pub use media::media_stand_in_their_places;
 
 /// Runs every law that holds of families without media too, with the model's control tokens and with replies of every shape that the family has.
@@ -30,6 +32,7 @@ pub fn all(processor: &dyn DataProcessor, specials: &[SpecialToken], replies: &[
     for special in specials {
         control_tokens_in_texts_stay_text(processor, &special.text);
         control_tokens_in_tools_stay_text(processor, &special.text);
+        what_a_processor_adds_is_no_way_in(processor, &special.text);
         what_becomes_a_control_token_is_told(processor, &special.text);
         prompts_are_pure(processor, &special.text);
     }
@@ -242,7 +245,7 @@ fn render(input: &TemplateInput, strip: Strip) -> String {
 }
 
 /// Calls `check` with a conversation of one message by each speaker that is not the model.
-fn each_speaker(text: &str, check: impl Fn(PromptSource<'_>, Role)) {
+fn each_speaker(text: &str, mut check: impl FnMut(PromptSource<'_>, Role)) {
     let result = ToolResult::ok(&ToolCall::new("call_0", "tool", json!({})), text);
     let preface = Preface::default();
     for message in [Message::system(text), Message::user(text), Message::tool(vec![result])] {
