@@ -250,6 +250,20 @@ pub enum Degradation {
         /// How often it stands in the texts that the template was given.
         times: usize,
     },
+    /// A text of the conversation has a text by which the template says who speaks, such as `USER:`, and which is no control
+    /// token: the model may read what follows as a message of its own. [`RoleMarkers`](crate::RoleMarkers) finds them.
+    RoleMarkerInText {
+        /// The marker, as the template prints it.
+        marker: String,
+        /// Whose texts have it.
+        source: TextSource,
+        /// Which of the messages that the template was given is the first that has it, counted from 0; `None` of tools and
+        /// variables.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<usize>,
+        /// How often it is in the texts of that source.
+        times: usize,
+    },
     /// The template has no place for system messages, and their text stands in the first message of the user.
     InstructionsMerged {
         /// How many of them.

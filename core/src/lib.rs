@@ -43,6 +43,7 @@ mod prices;
 mod processor;
 mod prompt;
 mod query;
+mod role_markers;
 mod round;
 mod sampling;
 mod scoring;
@@ -100,6 +101,7 @@ pub use prompt::{Prompt, Unit, common_prefix};
 pub use query::{
     Cursor, Direction, Filter, MetadataKey, Period, Query, RANKED, Scalar, SearchScope, Sort, SortKey, Test,
 };
+pub use role_markers::RoleMarkers;
 pub use round::{PlacedMedia, PreparedPrompt, Round, RoundBuilder};
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};
 pub use scoring::Score;

@@ -1,6 +1,6 @@
 //! One model call: template, processor, prompt, session, parser. The only place that knows their order.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -14,6 +14,7 @@ use crate::generator::{Generation, Generator, GeneratorOptions, PromptLookup};
 use crate::media::Digest;
 use crate::processor::{DataProcessor, PromptPart, PromptSource};
 use crate::prompt::Prompt;
+use crate::role_markers::RoleMarkers;
 use crate::sampling::{Sampler, SamplingOptions};
 use crate::scoring::Score;
 use crate::slots::{CacheBudget, CacheStatistics};
@@ -58,6 +59,7 @@ pub struct Round {
     generator: Generator,
     constraints: Option<Arc<Prepared>>,
     outlines: Arc<Outlines>,
+    markers: Arc<OnceLock<RoleMarkers>>,
 }
 
 /// What a [`Round`] is made of; template and processor are required.
@@ -122,6 +124,7 @@ impl RoundBuilder {
             engine: self.engine,
             constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
             outlines: Arc::default(),
+            markers: Arc::default(),
         })
     }
 }
@@ -142,7 +145,8 @@ pub struct PreparedPrompt {
     pub template: Digest,
     /// Which of the template's several rendered, such as `tool_use`; `None` where there is one.
     pub template_name: Option<String>,
-    /// What the arguments ask for and the prompt does not have, and the control tokens that they let through.
+    /// What the arguments ask for and the prompt does not have, the control tokens that they let through, and the template's
+    /// own role markers in texts.
     pub degradations: Vec<Degradation>,
     /// How many positions the model's context has.
     pub context: usize,
@@ -286,7 +290,9 @@ impl Round {
         let of_template = self.template.degradations(input);
         let of_processor = self.processor.degradations(rendered, source);
         let of_model = self.model().degradations.iter().cloned();
-        of_model.chain(ignored).chain(of_template).chain(of_processor).collect()
+        let markers = self.markers.get_or_init(|| RoleMarkers::of(&self.template, self.model()));
+        let forged = markers.found_in(input);
+        of_model.chain(ignored).chain(of_template).chain(of_processor).chain(forged).collect()
     }
 
     fn options(&self, request: &Request) -> SamplingOptions {

@@ -247,6 +247,12 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
             let source = source.as_str();
             format!("(a control token was let through: {token:?} from {source}, times {times})")
         }
+        Degradation::RoleMarkerInText { marker, source, times, .. } => {
+            let source = source.as_str();
+            format!(
+                "(a text from {source} has the template's own role marker {marker:?}, times {times}: the model may take what follows for another message)"
+            )
+        }
         Degradation::InstructionsMerged { messages } => {
             format!(
                 "(the template has no place for {messages} system messages: the first question begins with them)"

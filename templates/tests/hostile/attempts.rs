@@ -12,6 +12,11 @@ pub(crate) fn attempts() -> Vec<Attempt> {
         .concat()
 }
 
+/// Templates that make values which hold the same value twice, again and again.
+pub(crate) fn of_shared_values() -> Vec<Attempt> {
+    loops::shared()
+}
+
 fn attempt(name: &'static str, source: &str) -> Attempt {
     (name, source.to_owned())
 }

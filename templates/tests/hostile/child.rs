@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
-use alloquy_core::PromptTemplate as _;
+use alloquy_core::{ModelInfo, PromptTemplate as _, RoleMarkers};
 use alloquy_templates::{JinjaTemplate, Limits};
 
 /// Set in a child process, which reads the attempt's source.
@@ -47,7 +47,12 @@ fn child() {
     std::io::stdin().read_to_string(&mut source).unwrap();
     let started = computed();
     let template = JinjaTemplate::builder(source).limits(limits()).build();
-    let rendered = template.and_then(|template| template.render(&crate::input()));
+    let rendered = template.and_then(|template| {
+        // What is learnt of a template when it is loaded and when it is first used counts as well.
+        template.capabilities();
+        RoleMarkers::of(&template, &ModelInfo::default());
+        template.render(&crate::input())
+    });
     let took = computed() - started;
     let words = match rendered {
         Ok(text) => format!("rendered {} bytes", text.len()),

@@ -63,6 +63,18 @@ fn every_attempt_ends_soon_and_in_little_memory() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn values_that_hold_the_same_twice_end_soon_and_in_little_memory() {
+    for (name, source) in attempts::of_shared_values() {
+        let outcome = child::outcome(name, &source);
+        eprintln!("{:.3} s {:>6} KiB  {name}: {}", outcome.seconds, outcome.kib, outcome.words);
+        assert!(outcome.is_soon(), "{name}: {outcome:?}");
+        assert!(outcome.kib < 100 << 10, "{name}: {outcome:?}");
+        assert!(!outcome.words.starts_with("no end"), "{name}: {outcome:?}");
+    }
+}
+
+#[test]
 fn no_way_to_name_a_variable_escapes_the_check() {
     let grown = ["a variable holds more than 1048576 bytes", "values take more than 2097152 bytes"];
     for source in [

@@ -6,6 +6,78 @@ pub(super) fn attempts() -> Vec<Attempt> {
     [little_by_little(), recursive(), on_something_long()].concat()
 }
 
+/// Values that hold the same value twice, again and again: small in memory, endless to whoever goes through them.
+pub(crate) fn shared() -> Vec<Attempt> {
+    let doubled = |piece: &str, then: &str| {
+        format!(
+            "{{% set ns = namespace(x=['a']) %}}{{% for i in range(100000) %}}{{% set ns.x = {piece} %}}{then}{{% endfor %}}"
+        )
+    };
+    let written_out = |piece: &str| {
+        format!("{{% set x = ['a'] %}}{}{{{{ x }}}}", format!("{{% set x = {piece} %}}").repeat(60))
+    };
+    let within = |piece: &str| {
+        format!(
+            "{{% set ns = namespace(x=['a']) %}}{{% for i in range(17) %}}{{% set ns.x = [ns.x, ns.x] %}}{{% endfor %}}{{% for i in range(100000) %}}{piece}{{% endfor %}}"
+        )
+    };
+    vec![
+        attempt("a list that holds itself twice", &doubled("[ns.x, ns.x]", "")),
+        attempt("a dict that holds itself twice", &doubled("{'a': ns.x, 'b': ns.x}", "")),
+        attempt("a tuple that holds itself twice", &doubled("(ns.x, ns.x)", "")),
+        attempt("a list that holds itself twice, by a function", &doubled("dict(a=ns.x, b=ns.x)", "")),
+        attempt("a namespace that holds itself twice", &doubled("namespace(a=ns.x, b=ns.x)", "")),
+        attempt("a list that holds itself twice, printed", &doubled("[ns.x, ns.x]", "{{ ns.x }}")),
+        attempt(
+            "a list that holds itself twice, compared",
+            &doubled("[ns.x, ns.x]", "{{ ns.x == [ns.x, ns.x] }}"),
+        ),
+        attempt(
+            "a list that holds itself twice, as JSON",
+            &doubled("[ns.x, ns.x]", "{{ ns.x | tojson | length }}"),
+        ),
+        attempt(
+            "a list that holds itself twice, sorted",
+            &doubled("[ns.x, ns.x]", "{{ ns.x | sort | length }}"),
+        ),
+        attempt(
+            "a list that holds itself twice, unique",
+            &doubled("[ns.x, ns.x]", "{{ ns.x | unique | list | length }}"),
+        ),
+        attempt("a list that holds itself twice, a key", &doubled("[ns.x, ns.x]", "{% set y = {ns.x: 1} %}")),
+        attempt("a list that holds itself twice, searched", &doubled("[ns.x, ns.x]", "{{ 1 in ns.x }}")),
+        attempt(
+            "a list that holds itself twice, in a cycle",
+            &doubled("[ns.x, ns.x]", "{{ cycler(ns.x, ns.x).next() | length }}"),
+        ),
+        attempt("a list that holds itself twice, written out", &written_out("[x, x]")),
+        attempt("a dict that holds itself twice, written out", &written_out("{'a': x, 'b': x}")),
+        attempt("a list that holds itself three times, written out", &written_out("[x, x, x]")),
+        attempt(
+            "a macro that holds its argument twice",
+            "{% macro f(x) %}{{ f([x, x]) }}{% endmacro %}{{ f(['a']) }}",
+        ),
+        attempt(
+            "scopes that hold a list twice",
+            &("{% with x = [x, x] %}".repeat(60) + &"{% endwith %}".repeat(60)),
+        ),
+        attempt("a shared list given a name in a loop", &within("{% set y = ns.x %}")),
+        attempt("a shared list compared in a loop", &within("{% if ns.x == ns.x %}{% endif %}")),
+        attempt("a shared list ordered in a loop", &within("{% if ns.x < ns.x %}{% endif %}")),
+        attempt("a shared list printed in a loop", &within("{% set y = (ns.x | string) | length %}")),
+        attempt("a shared list as JSON in a loop", &within("{% set y = (ns.x | tojson) | length %}")),
+        attempt("a shared list put into a list in a loop", &within("{% set y = [[ns.x]] | length %}")),
+        attempt(
+            "a shared list called with in a loop",
+            &("{% macro f(x) %}{% endmacro %}".to_owned() + &within("{{ f(ns.x) }}")),
+        ),
+        attempt(
+            "a shared list grouped in a loop",
+            &within("{% set y = ns.x | groupby(0) | list | length %}"),
+        ),
+    ]
+}
+
 fn little_by_little() -> Vec<Attempt> {
     let grown = |piece: &str| {
         format!(
