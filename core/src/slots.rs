@@ -9,6 +9,7 @@ use crate::snapshot::{
 use crate::{Error, ErrorKind, Result};
 
 mod computed;
+mod shortened;
 
 use computed::Computed;
 
@@ -178,6 +179,7 @@ impl Slots {
         };
         held.iter().for_each(|slot| self.computed.note(&slot.resident, engine.tokenizer()));
         let respelled = self.computed.is_respelled(prompt, engine.tokenizer());
+        self.drop_shortened(prompt);
         let mut slot = self.chosen(engine, prompt, held)?;
         let shared = common_prefix(&slot.resident, prompt);
         // What was computed differs there, even where it was cut off since.
@@ -298,6 +300,19 @@ impl Slots {
         }
     }
 
+    /// Drops what holds the conversation of a prompt with more of its beginning than is shown now: it is not asked again. One
+    /// that shares the longest beginning with the prompt stays, to be cut back.
+    fn drop_shortened(&mut self, prompt: &[Unit]) {
+        let shares = |slot: &Slot| common_prefix(&slot.resident, prompt);
+        let longest = self.slots.iter().map(shares).max().unwrap_or(0);
+        let before = self.slots.len();
+        self.slots.retain(|slot| {
+            let shared = shares(slot);
+            shared == longest && shared > 0 || !shortened::is_of(&slot.resident, prompt, shared)
+        });
+        self.statistics.evicted += before - self.slots.len();
+    }
+
     fn chosen(&mut self, engine: &dyn Engine, prompt: &[Unit], held: &[&Slot]) -> Result<Slot> {
         let gone = || Error::new(ErrorKind::Backend, "a session is gone");
         match self.choose(prompt, held) {
@@ -344,12 +359,12 @@ impl Slots {
             (idle, Some((shared, index))) if shared > idle.map_or(0, |(shared, ..)| shared) => {
                 Choice::ForkHeld(index)
             }
-            (Some((shared, _, index)), _) if shared > 0 => self.cut_or_fork(index, shared, held),
+            (Some((shared, _, index)), _) if shared > 0 => self.cut_or_fork(prompt, index, shared, held),
             _ => Choice::Open,
         }
     }
 
-    fn cut_or_fork(&self, index: usize, shared: usize, held: &[&Slot]) -> Choice {
+    fn cut_or_fork(&self, prompt: &[Unit], index: usize, shared: usize, held: &[&Slot]) -> Choice {
         let Some(slot) = self.slots.get(index) else { return Choice::Open };
         let lost = slot.resident.len() - shared;
         let room = self.slots.len() + held.len() < self.budget.sessions
@@ -357,6 +372,7 @@ impl Slots {
         let foreign = lost > shared && self.slots.len() > 1;
         match lost > 0 {
             false => Choice::Cut(index),
+            true if shortened::is_of(&slot.resident, prompt, shared) => Choice::Cut(index),
             true if room || foreign => Choice::Fork(index),
             true => self.cut_or_replace(index, lost, held),
         }
