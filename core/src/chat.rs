@@ -15,7 +15,7 @@ use crate::scoring::Score;
 use crate::store::{ConversationId, ConversationRecord, HeadMove};
 use crate::template::Ending;
 use crate::tree::NodeId;
-use crate::turn::{self, Parts, Place, Start, Turn};
+use crate::turn::{self, Parts, Place, Start, Trail, Turn};
 
 pub(crate) use annotating::must_be_free;
 pub use ask::Ask;
@@ -126,11 +126,12 @@ impl Chat {
     pub async fn request(&self) -> Result<Request> {
         let record = self.record().await?;
         let path = match record.head {
-            Some(head) => self.parts.path(&self.id, head).await?,
-            None => Vec::new(),
+            Some(head) => self.parts.trail(&record, head).await?,
+            None => Trail::default(),
         };
         let tools = self.parts.toolbox.now()?;
         let mut request = self.parts.request(&tools, &record.preface, &path);
+        self.parts.trails.keep(&record, path);
         request.sampling = record.sampling.or(&request.sampling);
         Ok(request.arguments(self.arguments.clone()).ending(Ending::Closed))
     }

@@ -10,6 +10,8 @@ use crate::generator::Speculation;
 use crate::guidance::Guidance;
 use crate::media::Digest;
 use crate::message::{Message, Role};
+use crate::middleware::CutHistory;
+use crate::path::MessagePath;
 use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::round::PreparedPrompt;
@@ -29,8 +31,8 @@ use crate::{Error, ErrorKind, Result};
 pub struct Request {
     /// Instructions, tools and template variables.
     pub preface: Preface,
-    /// The messages from the first to the one to answer.
-    pub path: Vec<Message>,
+    /// The messages from the first to the one to answer, and the ids that replies among them were sampled as.
+    pub path: MessagePath,
     /// How to sample; what is absent the model decides.
     pub sampling: SamplingOptions,
     /// How the prompt ends.
@@ -43,14 +45,20 @@ pub struct Request {
     pub arguments: ProcessorArguments,
     /// What the host hands to middleware and tools; models leave it aside.
     pub turn_data: TurnData,
-    /// The ids that replies on the path were sampled as, in their order. A model that finds a reply's text in its prompt
-    /// takes these in its place, so that it computes none of it again; others are of no consequence.
+    /// The ids that replies on the path were sampled as, in their order, where the path itself has none. A model that finds
+    /// a reply's text in its prompt takes these in its place, so that it computes none of it again; others are of no
+    /// consequence.
     pub replies: Vec<Vec<TokenId>>,
 }
 
 impl Request {
     /// Asks for an answer to `path`.
     pub fn new(preface: Preface, path: Vec<Message>) -> Self {
+        Self::of(preface, path.into())
+    }
+
+    /// Asks for an answer to a path that others may hold too: no message of it is copied.
+    pub fn of(preface: Preface, path: MessagePath) -> Self {
         Self { preface, path, ..Self::default() }
     }
 
@@ -90,11 +98,14 @@ impl Request {
     /// Puts `text` in the place of the first system message, or before all messages where there is none.
     pub fn replace_system_prompt(&mut self, text: &str) {
         let is_system = |message: &&mut Message| message.role == Role::System;
-        let is_bare = self.preface.messages.is_empty();
-        let first = self.path.first_mut().filter(|_| is_bare).filter(is_system);
-        match self.preface.messages.iter_mut().find(is_system).or(first) {
-            Some(message) => *message = Message::system(text),
-            None => self.preface.messages.insert(0, Message::system(text)),
+        let is_alone = self.preface.messages.is_empty();
+        let is_first = self.path.first().is_some_and(|first| first.role == Role::System);
+        if let Some(message) = self.preface.messages.iter_mut().find(is_system) {
+            *message = Message::system(text);
+        } else if is_alone && is_first {
+            self.path.replace(0, Message::system(text));
+        } else {
+            self.preface.messages.insert(0, Message::system(text));
         }
     }
 
@@ -390,6 +401,8 @@ pub struct Reply {
     pub template: Option<Digest>,
     /// What was not done as asked.
     pub degradations: Vec<Degradation>,
+    /// Where the history of its prompt began, where a policy for a full context left some of it out.
+    pub cut: Option<CutHistory>,
 }
 
 impl Reply {
@@ -425,6 +438,7 @@ impl Reply {
             seed: None,
             template: None,
             degradations: Vec::new(),
+            cut: None,
         }
     }
 }

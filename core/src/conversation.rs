@@ -13,6 +13,7 @@ use crate::chat_model::{CacheReport, ChatModel, FinishReason, Reply, ReplyStream
 use crate::guidance::Guidance;
 use crate::message::{Message, MessagePart, Part};
 use crate::middleware::{Middleware, Next};
+use crate::path::MessagePath;
 use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::sampling::SamplingOptions;
@@ -20,7 +21,6 @@ use crate::scoring::Score;
 use crate::stop::StopSignal;
 use crate::task_group::{Task, TaskGroup};
 use crate::template::Ending;
-use crate::tokenizer::TokenId;
 
 mod checkpoints;
 mod prompt;
@@ -50,9 +50,7 @@ pub struct Conversation {
     sampling: SamplingOptions,
     guidance: Guidance,
     arguments: ProcessorArguments,
-    history: Vec<Message>,
-    /// For each message of the history the ids it was sampled as; none where it was not, or where they are not known.
-    sampled: Vec<Vec<TokenId>>,
+    history: MessagePath,
     pending: Vec<Message>,
     /// How many messages there were at each place that was given a name.
     checkpoints: BTreeMap<String, usize>,
@@ -80,7 +78,7 @@ impl Conversation {
     /// Starts a conversation.
     pub fn new(model: Arc<dyn ChatModel>, preface: Preface) -> Self {
         let (middleware, sampling, arguments, guidance) = Default::default();
-        let (history, sampled, pending, checkpoints) = Default::default();
+        let (history, pending, checkpoints) = Default::default();
         Self {
             model,
             middleware,
@@ -89,7 +87,6 @@ impl Conversation {
             arguments,
             guidance,
             history,
-            sampled,
             pending,
             checkpoints,
             group: None,
@@ -127,8 +124,7 @@ impl Conversation {
     /// Goes on from messages that were said before.
     #[must_use]
     pub fn with_history(mut self, history: Vec<Message>) -> Self {
-        self.sampled = vec![Vec::new(); history.len()];
-        self.history = history;
+        self.history = history.into();
         self
     }
 
@@ -146,7 +142,6 @@ impl Conversation {
     /// Forgets all but the first `messages` messages, what is pending, and the checkpoints behind.
     pub fn truncate(&mut self, messages: usize) {
         self.history.truncate(messages);
-        self.sampled.truncate(messages);
         self.checkpoints.retain(|_, place| *place <= messages);
         self.pending.clear();
     }
@@ -171,11 +166,12 @@ impl Conversation {
         let said = joined(&self.pending, messages.into().0);
         let task = self.group.as_ref().map(TaskGroup::begin);
         let stop = task.as_ref().map_or_else(StopSignal::default, Task::stop_signal);
-        let request = self.request(&said, Ending::Answer).guidance(self.guidance.clone());
+        let path = self.taken_up(said);
+        let request = self.request_of(path.clone(), Ending::Answer).guidance(self.guidance.clone());
         let stream = self.next().call(request.stop(stop.clone())).await?;
         let stream = Task::hold_where(task, stream);
         self.guidance = Guidance::default();
-        Ok(MessageStream { conversation: self, stream, said, stop })
+        Ok(MessageStream { conversation: self, stream, path, stop })
     }
 
     /// Takes a message, or a piece of one, without asking for an answer yet, and computes it ahead.
@@ -213,11 +209,24 @@ impl Conversation {
         Next::new(&self.middleware, &*self.model)
     }
 
+    /// The history with what is said behind it. The history stays as it is and shares its messages.
+    fn taken_up(&mut self, said: Vec<Message>) -> MessagePath {
+        let mut path = std::mem::take(&mut self.history);
+        let length = path.len();
+        path.extend(said);
+        self.history = path.clone();
+        self.history.truncate(length);
+        path
+    }
+
     fn request(&self, said: &[Message], ending: Ending) -> Request {
-        let path = self.history.iter().chain(said).cloned().collect();
-        let replies = self.sampled.iter().filter(|tokens| !tokens.is_empty()).cloned().collect();
-        let request =
-            Request::new(self.preface.clone(), path).sampling(self.sampling.clone()).replies(replies);
+        let mut path = self.history.clone();
+        path.extend(said.iter().cloned());
+        self.request_of(path, ending)
+    }
+
+    fn request_of(&self, path: MessagePath, ending: Ending) -> Request {
+        let request = Request::of(self.preface.clone(), path).sampling(self.sampling.clone());
         request.arguments(self.arguments.clone()).ending(ending)
     }
 }
@@ -253,7 +262,8 @@ fn push_part(parts: &mut Vec<MessagePart>, part: MessagePart) {
 pub struct MessageStream<'a> {
     conversation: &'a mut Conversation,
     stream: ReplyStream,
-    said: Vec<Message>,
+    /// The history with what was said behind it.
+    path: MessagePath,
     stop: StopSignal,
 }
 
@@ -276,11 +286,8 @@ impl MessageStream<'_> {
             return Ok(reply);
         }
         self.conversation.pending.clear();
-        let Conversation { history, sampled, .. } = self.conversation;
-        history.extend(self.said);
-        history.push(reply.message.clone());
-        sampled.resize(history.len() - 1, Vec::new());
-        sampled.push(reply.tokens.clone());
+        self.conversation.history = self.path;
+        self.conversation.history.push_sampled(reply.message.clone(), reply.tokens.clone());
         Ok(reply)
     }
 }

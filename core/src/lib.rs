@@ -38,6 +38,7 @@ mod media_processor;
 mod message;
 mod middleware;
 mod panics;
+mod path;
 mod preface;
 mod prices;
 mod processor;
@@ -91,9 +92,10 @@ pub use media::{Digest, Media};
 pub use media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
 pub use middleware::{
-    DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, PromptLength,
+    CutHistory, CutSummary, DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, PromptLength,
     ShiftPolicy, SummarisedRequest, SummaryPolicy,
 };
+pub use path::{MessagePath, MessagesMut};
 pub use preface::{Preface, ToolSpec};
 pub use prices::{Day, Price, PriceTable};
 pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};

@@ -371,6 +371,7 @@ impl ManagerBuilder {
             tool_rounds: self.tool_rounds,
             partial_replies: self.partial_replies,
             unfinished: Arc::default(),
+            trails: Arc::default(),
         };
         Ok(Manager { parts: Arc::new(parts) })
     }

@@ -11,14 +11,17 @@ use crate::round::PreparedPrompt;
 use crate::scoring::Score;
 use crate::{ErrorKind, Result};
 
+mod cut_history;
 mod fitting;
 mod groups;
 mod history_drop;
 mod history_shift;
 mod history_summary;
 mod ids;
+mod lengths;
 mod memory;
 
+pub use cut_history::{CutHistory, CutSummary};
 pub use fitting::{FittedRequest, PromptLength};
 pub use history_drop::{DropPolicy, HistoryDrop};
 pub use history_shift::{HistoryShift, ShiftPolicy};

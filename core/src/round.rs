@@ -195,6 +195,13 @@ impl Round {
         &*self.processor
     }
 
+    /// What tells its prompts' lengths from those of other rounds.
+    pub(crate) fn counting_identity(&self) -> Digest {
+        let ModelInfo { name, context_length, vocabulary, .. } = self.model();
+        let (template, processor) = (self.template.digest(), self.processor.name());
+        Digest::of(format!("{name:?} {context_length} {vocabulary} {template} {processor:?}").as_bytes())
+    }
+
     /// Makes the prompt of a request without running the model.
     ///
     /// # Errors
@@ -210,7 +217,7 @@ impl Round {
         let parts = self.processor.prompt_parts(&rendered, source)?;
         let parts = self.outlines.expand(engine, parts, &mut degradations)?;
         let mut prompt = self.outlines.lower(engine, &parts)?;
-        let known = splice(&mut prompt, &request.replies, engine.tokenizer())?;
+        let known = Self::spliced(&mut prompt, request, engine)?;
         Ok(PreparedPrompt {
             media: self.outlines.placed(engine, &prompt)?,
             prompt,
@@ -222,6 +229,15 @@ impl Round {
             context: self.model().context_length,
             rendered,
         })
+    }
+
+    /// Puts the ids that replies were sampled as into their places: those of the path, or those that are given besides.
+    fn spliced(prompt: &mut Prompt, request: &Request, engine: &dyn Engine) -> Result<KnownReplies> {
+        let (tokenizer, lost) = (engine.tokenizer(), request.path.has_lost());
+        if request.replies.is_empty() {
+            return splice(prompt, request.path.sampled(), lost, tokenizer);
+        }
+        splice(prompt, request.replies.iter().map(Vec::as_slice), lost, tokenizer)
     }
 
     /// Writes down what is computed of a conversation, so that another process can go on from it.

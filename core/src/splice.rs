@@ -6,11 +6,13 @@
 //! tokens that are blanks alone, as vocabularies like Gemma's have them for line breaks, are text like any other: what stands
 //! before a reply joins with the blanks that it begins with.
 
-use std::collections::{HashMap, VecDeque};
-
 use crate::prompt::{Prompt, Unit};
 use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer};
 use crate::{CacheReport, MissReason, Result};
+
+mod places;
+
+use places::{Places, Stretch};
 
 /// What is known of the earlier replies of a prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,11 @@ pub(crate) struct KnownReplies {
 }
 
 impl KnownReplies {
+    /// Begins with a prompt that goes without earlier replies, or has them all.
+    fn begun(lost: bool) -> Self {
+        Self { end: 0, some_lost: lost, last_lost: lost }
+    }
+
     fn note(&mut self, end: Option<usize>) {
         self.end = end.unwrap_or(self.end);
         self.last_lost = end.is_none();
@@ -56,85 +63,84 @@ impl KnownReplies {
     }
 }
 
-/// Puts the ids of `replies`, which stand in the prompt in that order, into the places of their texts.
+/// Puts the ids of `replies`, which stand in the prompt in that order, into the places of their texts; `lost` says that
+/// earlier ones were left out of the prompt.
+///
+/// What it costs does not grow faster than the prompt: a reply is looked for near the one before, and then by what was found
+/// out about the whole prompt once.
 ///
 /// # Errors
 /// Those of the tokenizer.
-pub(crate) fn splice(
+pub(crate) fn splice<'r>(
     prompt: &mut Prompt,
-    replies: &[Vec<TokenId>],
+    replies: impl Iterator<Item = &'r [TokenId]>,
+    lost: bool,
     tokenizer: &dyn Tokenizer,
 ) -> Result<KnownReplies> {
-    let mut splicing = Splicing::new(prompt, tokenizer);
-    let mut known = KnownReplies::default();
-    for reply in replies.iter().filter(|reply| !reply.is_empty()) {
+    let mut replies = replies.filter(|reply| !reply.is_empty()).peekable();
+    let mut known = KnownReplies::begun(lost);
+    if replies.peek().is_none() {
+        return Ok(known);
+    }
+    let mut splicing = Splicing::new(&prompt.units, tokenizer);
+    for reply in replies {
         known.note(splicing.place(reply)?);
+    }
+    let exchanges = splicing.exchanges;
+    if !exchanges.is_empty() {
+        prompt.units = exchanged(std::mem::take(&mut prompt.units), exchanges);
     }
     Ok(known)
 }
 
+/// Ids that stand in the place of others.
+struct Exchange {
+    start: usize,
+    end: usize,
+    ids: Vec<TokenId>,
+}
+
+/// Puts ids into their places, which ascend.
+fn exchanged(units: Vec<Unit>, exchanges: Vec<Exchange>) -> Vec<Unit> {
+    let (mut all, mut rest, mut done) = (Vec::with_capacity(units.len()), units.into_iter(), 0);
+    for Exchange { start, end, ids } in exchanges {
+        all.extend(rest.by_ref().take(start - done));
+        all.extend(ids.into_iter().map(Unit::Token));
+        done = end;
+        if end > start {
+            rest.nth(end - start - 1);
+        }
+    }
+    all.extend(rest);
+    all
+}
+
 struct Splicing<'a> {
-    units: &'a mut Vec<Unit>,
+    places: Places<'a>,
     tokenizer: &'a dyn Tokenizer,
-    specials: HashMap<TokenId, &'a SpecialToken>,
     /// The text behind the prompt's last control token: what stands before each reply ends like it.
     opening: Vec<u8>,
     /// Its ids, which are those of every prompt that ended with it.
     opening_ids: Vec<TokenId>,
-    /// Where the next reply is looked for.
-    from: usize,
-    /// What stands behind there.
-    stretches: VecDeque<Stretch>,
-}
-
-/// A stretch without control tokens and media.
-#[derive(Clone, Debug)]
-struct Stretch {
-    start: usize,
-    end: usize,
-    /// `None` where a token has no bytes.
-    text: Option<Vec<u8>>,
+    exchanges: Vec<Exchange>,
+    /// How many units the exchanges so far have added and taken away.
+    added: usize,
+    taken: usize,
 }
 
 impl<'a> Splicing<'a> {
-    fn new(prompt: &'a mut Prompt, tokenizer: &'a dyn Tokenizer) -> Self {
-        let specials = tokenizer.specials().iter().filter(|special| !special.text.trim().is_empty());
-        let specials = specials.map(|special| (special.id, special)).collect();
-        let mut splicing = Self {
-            units: &mut prompt.units,
-            tokenizer,
-            specials,
-            opening: Vec::new(),
-            opening_ids: Vec::new(),
-            from: 0,
-            stretches: VecDeque::new(),
-        };
-        splicing.stretches = splicing.cut();
-        if let Some(Stretch { start, end, text: Some(text) }) = splicing.stretches.back().cloned() {
-            splicing.opening_ids = splicing.tokens(start, end).unwrap_or_default();
-            splicing.opening = text;
-        }
-        splicing
-    }
-
-    /// Cuts the prompt at its control tokens and media.
-    fn cut(&self) -> VecDeque<Stretch> {
-        let is_border = |(at, unit): (usize, &Unit)| self.is_border(unit).then_some(at);
-        let borders = self.units.iter().enumerate().filter_map(is_border);
-        let mut next = 0;
-        let stretch = |end| {
-            let start = std::mem::replace(&mut next, end + 1);
-            Stretch { start, end, text: self.text(start, end) }
-        };
-        borders.chain([self.units.len()]).map(stretch).collect()
+    fn new(units: &'a [Unit], tokenizer: &'a dyn Tokenizer) -> Self {
+        let places = Places::new(units, tokenizer);
+        let (opening, opening_ids) = places.last_stretch().unwrap_or_default();
+        Self { places, tokenizer, opening, opening_ids, exchanges: Vec::new(), added: 0, taken: 0 }
     }
 
     /// Finds a reply, as it was sampled or as its text encodes, with the blanks at its end or without, and says where it
-    /// ends.
+    /// ends once all is exchanged.
     fn place(&mut self, reply: &[TokenId]) -> Result<Option<usize>> {
-        let mut end = self.verbatim(reply);
+        let mut end = self.places.verbatim(reply);
         match end {
-            Some(end) => self.advance(end),
+            Some(end) => self.places.advance(end, reply),
             None => end = self.exchanged(reply)?,
         }
         if end.is_none()
@@ -142,12 +148,12 @@ impl<'a> Splicing<'a> {
         {
             end = self.exchanged(&trimmed)?;
         }
-        Ok(end)
+        Ok(end.map(|end| end + self.added - self.taken))
     }
 
     /// The reply without the blanks at its end, which many templates leave out; `None` where it has none, or nothing else.
     fn trimmed(&self, reply: &[TokenId]) -> Result<Option<Vec<TokenId>>> {
-        let ordinary = |token: TokenId| match self.special(token) {
+        let ordinary = |token: TokenId| match self.places.special(token) {
             Some(_) => None,
             None => self.tokenizer.bytes(token),
         };
@@ -164,60 +170,23 @@ impl<'a> Splicing<'a> {
         Ok(ending.map(|ending| [before, &ending].concat()))
     }
 
-    /// Where the reply stands as it was sampled: best behind a token like the prompt's last.
-    fn verbatim(&self, reply: &[TokenId]) -> Option<usize> {
-        let is_token = |(unit, token): (&Unit, &TokenId)| *unit == Unit::Token(*token);
-        let stands = |window: &[Unit]| window.iter().zip(reply).all(is_token);
-        let rest = self.units.get(self.from..)?;
-        let mut places = rest
-            .windows(reply.len())
-            .enumerate()
-            .filter(|(_, window)| stands(window))
-            .map(|(at, _)| at + self.from);
-        let first = places.clone().next()?;
-        let opened = |&at: &usize| at > 0 && self.units.get(at - 1) == self.units.last();
-        Some(places.find(opened).unwrap_or(first) + reply.len())
-    }
-
-    /// Goes on looking behind a reply that stands there already.
-    fn advance(&mut self, end: usize) {
-        self.from = end;
-        while self.stretches.front().is_some_and(|first| first.end < end) {
-            self.stretches.pop_front();
-        }
-        let rest = self.stretches.front().filter(|first| first.start < end).map(|first| first.end);
-        let text = rest.and_then(|rest| self.text(end, rest));
-        if let (Some(first), Some(_)) = (self.stretches.front_mut(), rest) {
-            (first.start, first.text) = (end, text);
-        }
-    }
-
     /// Exchanges the ids of the reply's text for those that were sampled.
     fn exchanged(&mut self, reply: &[TokenId]) -> Result<Option<usize>> {
-        let borders = |token: &TokenId| self.special(*token).is_some();
-        let pieces: Option<Vec<_>> =
-            reply.split(borders).map(|piece| self.bytes(piece.iter().copied())).collect();
+        let pieces = self.places.pieces(reply);
         let Some(pieces) = pieces else { return Ok(None) };
-        let stretches = &*self.stretches.make_contiguous();
-        let places = stretches.windows(pieces.len()).enumerate();
-        let found =
-            places.filter_map(|(index, places)| Some((index, matches(places, &pieces, &self.opening)?)));
-        let found: Vec<_> = found.map(|(index, opening)| (index, opening.to_vec())).collect();
-        let fits = |(index, _): &(usize, Vec<u8>)| self.borders_match(*index, pieces.len(), reply);
-        match found.into_iter().find(fits) {
+        let mut found = None;
+        self.places.each_like(&pieces, &mut |index, places| {
+            let opening = matches(places, &pieces, &self.opening);
+            let Some(opening) = opening.filter(|_| self.places.borders_match(places, reply)) else {
+                return false;
+            };
+            found = Some((index, opening.to_vec()));
+            true
+        });
+        match found {
             Some((index, opening)) => self.exchange(index, pieces.len(), &opening, reply),
             None => Ok(None),
         }
-    }
-
-    /// Says whether the control tokens between the stretches are those of the reply.
-    fn borders_match(&self, index: usize, count: usize, reply: &[TokenId]) -> bool {
-        let places = || self.stretches.iter().skip(index).take(count);
-        let said = reply.iter().filter(|token| self.special(**token).is_some());
-        let mut between = places().zip(places().skip(1)).filter_map(|(left, right)| {
-            (left.end + 1 == right.start).then(|| self.units.get(left.end)).flatten()
-        });
-        said.clone().all(|token| between.next() == Some(&Unit::Token(*token))) && between.next().is_none()
     }
 
     fn exchange(
@@ -227,49 +196,40 @@ impl<'a> Splicing<'a> {
         opening: &[u8],
         reply: &[TokenId],
     ) -> Result<Option<usize>> {
-        let last = self.stretches.get(index + count - 1).map(|last| last.end);
-        let (Some(first), Some(last)) = (self.stretches.get(index), last) else { return Ok(None) };
-        let Some(mut ids) = self.encode_opening(first, opening)? else { return Ok(None) };
+        let (first, last) = (self.places.stretch(index), self.places.stretch(index + count - 1));
+        let (Some(first), Some(last)) = (first, last) else { return Ok(None) };
+        let (start, end) = (first.start, last.end);
+        let Some(mut ids) = self.encode_opening(&first, opening)? else { return Ok(None) };
         ids.extend_from_slice(reply);
-        let (start, end) = (first.start, first.start + ids.len());
-        self.units.splice(start..last, ids.into_iter().map(Unit::Token));
-        self.stretches.drain(..index + count);
-        for stretch in &mut self.stretches {
-            // They stand behind what was exchanged.
-            (stretch.start, stretch.end) = (stretch.start - last + end, stretch.end - last + end);
-        }
-        self.stretches.push_front(Stretch { start: end, end, text: Some(Vec::new()) });
-        self.from = end;
+        self.added += ids.len();
+        self.taken += end - start;
+        self.exchanges.push(Exchange { start, end, ids });
+        self.places.advance(end, reply);
         Ok(Some(end))
     }
 
     /// Returns the ids of what stands before a reply, as they were when the reply was sampled: those of the prompt's end, or
     /// those that stand there where one of them ends with it, or what it encodes to behind its control token, and alone.
-    fn encode_opening(&self, place: &Stretch, opening: &[u8]) -> Result<Option<Vec<TokenId>>> {
+    fn encode_opening(&self, place: &Stretch<'_>, opening: &[u8]) -> Result<Option<Vec<TokenId>>> {
         if opening == self.opening {
             return Ok(Some(self.opening_ids.clone()));
         }
         if let Some(ids) = self.standing(place, opening.len()) {
             return Ok(Some(ids));
         }
-        let before = place.start.checked_sub(1).and_then(|border| self.units.get(border));
-        let before = match before {
-            Some(Unit::Token(token)) => self.special(*token),
-            Some(Unit::Media(_)) | None => None,
-        };
-        self.encode_behind(before, opening)
+        self.encode_behind(self.places.special_before(place), opening)
     }
 
     /// The first ids of a stretch that have so many bytes; `None` where no id ends there.
-    fn standing(&self, place: &Stretch, length: usize) -> Option<Vec<TokenId>> {
-        let mut ids = self.tokens(place.start, place.end)?;
+    fn standing(&self, place: &Stretch<'_>, length: usize) -> Option<Vec<TokenId>> {
+        let mut ids = self.places.tokens(place.start, place.end)?;
         let mut end = 0;
         let count = ids.iter().take_while(|id| {
             end += self.tokenizer.bytes(**id).map_or(0, |bytes| bytes.len());
             end <= length
         });
         ids.truncate(count.count());
-        (self.bytes(ids.iter().copied())?.len() == length).then_some(ids)
+        (self.places.bytes(&ids)?.len() == length).then_some(ids)
     }
 
     /// Encodes text behind a control token; `None` where the ids do not spell it.
@@ -279,50 +239,21 @@ impl<'a> Splicing<'a> {
         let pieces: Vec<_> = before.into_iter().chain([Piece::Literal(text)]).collect();
         let mut ids = self.tokenizer.encode(&pieces)?;
         ids.drain(..usize::from(before.is_some()).min(ids.len()));
-        let is_exact = self.bytes(ids.iter().copied()).is_some_and(|bytes| bytes == text.as_bytes());
+        let is_exact = self.places.bytes(&ids).is_some_and(|bytes| bytes == text.as_bytes());
         Ok(is_exact.then_some(ids))
-    }
-
-    fn is_border(&self, unit: &Unit) -> bool {
-        match unit {
-            Unit::Token(token) => self.special(*token).is_some(),
-            Unit::Media(_) => true,
-        }
-    }
-
-    fn special(&self, token: TokenId) -> Option<&'a SpecialToken> {
-        self.specials.get(&token).copied()
-    }
-
-    fn text(&self, start: usize, end: usize) -> Option<Vec<u8>> {
-        self.bytes(self.tokens(start, end)?)
-    }
-
-    /// `None` where a picture or a sound stands among them.
-    fn tokens(&self, start: usize, end: usize) -> Option<Vec<TokenId>> {
-        let tokens = self.units.get(start..end)?.iter().map(|unit| match unit {
-            Unit::Token(token) => Some(*token),
-            Unit::Media(_) => None,
-        });
-        tokens.collect()
-    }
-
-    fn bytes(&self, tokens: impl IntoIterator<Item = TokenId>) -> Option<Vec<u8>> {
-        let bytes: Option<Vec<_>> = tokens.into_iter().map(|token| self.tokenizer.bytes(token)).collect();
-        Some(bytes?.concat())
     }
 }
 
 /// Returns what stands before a reply in the first of `places`, when the texts of its `pieces` stand there.
-fn matches<'p>(places: &'p [Stretch], pieces: &[Vec<u8>], opening: &[u8]) -> Option<&'p [u8]> {
+fn matches<'p>(places: &'p [Stretch<'p>], pieces: &[Vec<u8>], opening: &[u8]) -> Option<&'p [u8]> {
     let (first, others) = places.split_first()?;
     let (begun, rest) = pieces.split_first()?;
-    let before = first.text.as_deref()?.strip_suffix(begun.as_slice())?;
+    let before = first.text?.strip_suffix(begun.as_slice())?;
     let announced = match announcement(opening) {
         [] => before.trim_ascii().is_empty(),
         last => before.ends_with(last),
     };
-    let follow = others.iter().zip(rest).all(|(place, piece)| place.text.as_ref() == Some(piece));
+    let follow = others.iter().zip(rest).all(|(place, piece)| place.text == Some(piece.as_slice()));
     let stands = follow && (announced || opening.ends_with(before));
     stands.then_some(before)
 }

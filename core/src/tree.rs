@@ -27,6 +27,8 @@ pub(crate) const USAGE: &str = "usage";
 pub(crate) const FINISH: &str = "finish";
 /// The fact about a reply that says which instructions it was given in the place of those of its conversation.
 pub(crate) const SYSTEM_PROMPT: &str = "system_prompt";
+/// The fact about a reply that says where the history of its prompt began, where some of it was left out.
+pub(crate) const CUT: &str = "history_cut";
 /// The fact about a message that says by which prompt it was made.
 pub(crate) const PROMPT: &str = "prompt_name";
 /// The fact about a node that says what it was called when it was made.

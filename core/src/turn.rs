@@ -28,6 +28,7 @@ mod outcome;
 mod parts;
 mod results;
 mod start;
+mod trail;
 mod unfinished;
 
 use facts::facts;
@@ -36,6 +37,7 @@ pub(crate) use parts::Parts;
 use results::{Replaced, too_much_for_the_store};
 use start::open_path;
 pub(crate) use start::{Place, Start};
+pub(crate) use trail::{Trail, Trails};
 use unfinished::Abandoned;
 pub use unfinished::PartialReplies;
 pub(crate) use unfinished::Unfinished;
@@ -111,6 +113,7 @@ async fn turn(
     let outcome = line.take(&start.ask, &mut emit).await;
     // Whatever came of it, nobody dropped it.
     line.abandoned.disarm();
+    line.parts.trails.keep(&line.record, std::mem::take(&mut line.path));
     outcome
 }
 
@@ -146,7 +149,7 @@ struct Line {
     tools: Tools,
     stop: StopSignal,
     record: ConversationRecord,
-    path: Vec<Node>,
+    path: Trail,
     /// What is said, at the end of the path, and is not stored yet.
     unsaid: Vec<Node>,
     /// The node that is answered.

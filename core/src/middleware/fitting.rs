@@ -3,7 +3,9 @@
 
 use std::ops::Range;
 
+use super::cut_history::CutHistory;
 use crate::chat_model::{Degradation, Request};
+use crate::media::Digest;
 use crate::message::Message;
 use crate::round::Round;
 use crate::{Error, ErrorKind, Result};
@@ -17,11 +19,21 @@ pub trait PromptLength: Send + Sync {
     /// # Errors
     /// Those of making the prompt.
     fn units(&self, request: &Request) -> Result<usize>;
+
+    /// Returns what tells the model, its template and its processor from others that count otherwise; `None` where that cannot
+    /// be said, and then no reply remembers where the history of its prompt began.
+    fn identity(&self) -> Option<Digest> {
+        None
+    }
 }
 
 impl PromptLength for Round {
     fn units(&self, request: &Request) -> Result<usize> {
         Ok(self.prepare(request)?.positions())
+    }
+
+    fn identity(&self) -> Option<Digest> {
+        Some(self.counting_identity())
     }
 }
 
@@ -37,23 +49,33 @@ impl<F: Fn(&Request) -> Result<usize> + Send + Sync> PromptLength for F {
 pub struct FittedRequest {
     /// The request, with the messages that are left.
     pub request: Request,
+    /// What the reply remembers of it.
+    pub(super) cut: Option<CutHistory>,
     /// How many messages of its path were dropped.
     pub dropped: usize,
-    /// How many units its prompt is shorter for that.
+    /// How many units its prompt is shorter for that: those of each message as they were counted when it was left out.
     pub tokens: usize,
 }
 
 impl FittedRequest {
     /// A request that goes without nothing.
     pub(super) fn whole(request: Request) -> Self {
-        Self { request, dropped: 0, tokens: 0 }
+        Self { request, cut: None, dropped: 0, tokens: 0 }
     }
 
     /// Returns what the reply says of it; `None` when it goes without nothing.
     pub fn degradation(&self) -> Option<Degradation> {
-        let Self { dropped, tokens, .. } = *self;
+        let (dropped, tokens) = (self.dropped, self.tokens);
         (dropped > 0).then_some(Degradation::HistoryShifted { dropped, tokens })
     }
+}
+
+/// Where a path goes on behind what always stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub(super) start: usize,
+    /// How many units the prompt is shorter for that.
+    pub(super) tokens: usize,
 }
 
 /// What is kept free for a reply unless it is said: MLC's `mean_gen_len`, or a quarter where the window is that small.
@@ -126,38 +148,6 @@ impl Room {
 
 /// Returns a request with other messages in the place of some.
 pub(super) fn replaced(request: &Request, range: Range<usize>, instead: &[Message]) -> Request {
-    let before = request.path.iter().take(range.start);
-    let path = before.chain(instead).chain(request.path.iter().skip(range.end)).cloned().collect();
-    Request { path, ..without_path(request) }
-}
-
-fn without_path(request: &Request) -> Request {
-    // The path is the long part, and is not copied twice.
-    Request {
-        preface: request.preface.clone(),
-        path: Vec::new(),
-        sampling: request.sampling.clone(),
-        ending: request.ending,
-        stop: request.stop.clone(),
-        guidance: request.guidance.clone(),
-        arguments: request.arguments.clone(),
-        turn_data: request.turn_data.clone(),
-        replies: request.replies.clone(),
-    }
-}
-
-/// Returns the first of `places` that fits, or the last one where none does; of later ones less is to be fitted.
-pub(super) fn first_fitting(
-    places: &[usize],
-    mut fits: impl FnMut(usize) -> Result<bool>,
-) -> Result<Option<usize>> {
-    let (mut low, mut high) = (0, places.len().saturating_sub(1));
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match places.get(middle).map_or(Ok(true), |place| fits(*place))? {
-            true => high = middle,
-            false => low = middle + 1,
-        }
-    }
-    Ok(places.get(low).copied())
+    let path = request.path.part(range.start, instead, range.end..request.path.len());
+    Request { path, ..request.clone() }
 }

@@ -2,11 +2,15 @@
 //! reply says so. Knows lengths of prompts; no template, no tokenizer.
 
 use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::fitting::{FittedRequest, PromptLength, Room, first_fitting, replaced, usual_reply};
+use super::cut_history::{self, CutHistory};
+use super::fitting::{Cut, FittedRequest, PromptLength, Room, replaced, usual_reply};
 use super::groups::Groups;
+use super::lengths::Lengths;
+use super::memory::{Memory, Place, front};
 use super::{Middleware, Next, ids};
 use crate::Result;
 use crate::chat_model::{ReplyStream, Request};
@@ -86,6 +90,8 @@ impl DropPolicy {
 pub struct HistoryDrop {
     length: Box<dyn PromptLength>,
     policy: DropPolicy,
+    /// Where conversations went on the last time: a guess for the next.
+    memory: Mutex<Memory<Cut>>,
 }
 
 impl HistoryDrop {
@@ -94,7 +100,7 @@ impl HistoryDrop {
     /// # Errors
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the reply is given the whole window.
     pub fn new(length: impl PromptLength + 'static, policy: DropPolicy) -> Result<Self> {
-        let this = Self { length: Box::new(length), policy };
+        let this = Self { length: Box::new(length), policy, memory: Mutex::default() };
         this.room().check()?;
         Ok(this)
     }
@@ -109,19 +115,37 @@ impl HistoryDrop {
     /// # Errors
     /// Those of counting, and [`ErrorKind::ContextOverflow`](crate::ErrorKind::ContextOverflow) when the last turn leaves no
     /// room for a reply.
-    pub fn fit(&self, request: Request) -> Result<FittedRequest> {
-        let (room, whole) = (self.room(), self.length.units(&request)?);
-        if whole <= room.most() {
+    pub fn fit(&self, mut request: Request) -> Result<FittedRequest> {
+        let groups = Groups::new(&mut request.path, self.policy.pinned);
+        let (end, front) = (request.path.len(), front(Some(&request.preface)));
+        let (weights, mut asked) =
+            request.path.outline(|outline, _| (outline.weights().to_vec(), outline.answers().to_vec()));
+        asked.push(end);
+        let before = self.memory().last_of(front, &mut request, &asked).map(|(_, cut)| cut);
+        let policy = cut_history::policy(&self.policy, &*self.length, &request);
+        let remembered = || Some(cut_history::remembered(&request, policy)?.1.cut(groups.lead));
+        let before = before.or_else(remembered).filter(|cut| groups.is_place(cut.start));
+        let mut lengths = Lengths::new(&*self.length, &request, groups.lead, weights);
+        let (places, most) = (groups.places(), self.room().most());
+        let start = lengths.first_fitting(&places, end, most, before.map(|cut| cut.start))?;
+        let units = lengths.units(start, end)?;
+        if start > groups.lead || units > most {
+            self.room().refuse_full(units, start - groups.lead)?;
+        }
+        let cut = Cut { start, tokens: left_out(&mut lengths, &groups, before, start, most)? };
+        let now = Place::behind(front, &mut request, end);
+        self.memory().remember(now, cut);
+        if start == groups.lead {
             return Ok(FittedRequest::whole(request));
         }
-        let groups = Groups::new(&request.path, self.policy.pinned);
-        let from = |start| replaced(&request, groups.lead..start, &[]);
-        let fits = |start| Ok(self.length.units(&from(start))? <= room.most());
-        let start = first_fitting(groups.restarts(), fits)?.unwrap_or(groups.lead);
-        let (left, dropped) = (from(start), start - groups.lead);
-        let units = self.length.units(&left)?;
-        room.refuse_full(units, dropped)?;
-        Ok(FittedRequest { request: left, dropped, tokens: whole.saturating_sub(units) })
+        let left = replaced(&request, groups.lead..start, &[]);
+        let (dropped, tokens) = (start - groups.lead, cut.tokens);
+        Ok(FittedRequest { request: left, cut: CutHistory::of(policy, dropped, tokens), dropped, tokens })
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory<Cut>> {
+        // What it holds is true whatever a thread was doing when it panicked.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn room(&self) -> Room {
@@ -138,10 +162,10 @@ impl fmt::Debug for HistoryDrop {
 #[async_trait]
 impl Middleware for HistoryDrop {
     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
-        let called = ids::of(&request.path);
+        let said = request.path.clone();
         let fitted = self.fit(request)?;
         let told = fitted.degradation().into_iter().collect();
-        ids::answered(fitted.request, called, told, next).await
+        ids::answered(fitted.request, said, told, fitted.cut, next).await
     }
 
     /// Counts as if an answer were asked for, so that what is computed ahead is what the answer begins with.
@@ -149,4 +173,21 @@ impl Middleware for HistoryDrop {
         let ending = request.ending;
         Ok(self.fit(request.ending(Ending::Answer))?.request.ending(ending))
     }
+}
+
+/// How many units the prompt is shorter without what stands between the lead and `start`: what it was the last time, and what
+/// came to it or went from it since.
+fn left_out(
+    lengths: &mut Lengths<'_>,
+    groups: &Groups,
+    before: Option<Cut>,
+    start: usize,
+    most: usize,
+) -> Result<usize> {
+    let before = before.unwrap_or(Cut { start: groups.lead, tokens: 0 });
+    let mut count = |from, to| lengths.left_out(from, to, groups.restarts(), most);
+    if start < before.start {
+        return Ok(before.tokens.saturating_sub(count(start, before.start)?));
+    }
+    Ok(before.tokens + count(before.start, start)?)
 }

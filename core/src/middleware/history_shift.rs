@@ -2,18 +2,18 @@
 //! lengths of prompts; no template, no tokenizer.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 
 use self::exchanges::Exchanges;
-use super::fitting::{FittedRequest, PromptLength, Room};
-use super::memory::Memory;
+use super::cut_history::{self, CutHistory};
+use super::fitting::{Cut, FittedRequest, PromptLength, Room};
+use super::lengths::Lengths;
+use super::memory::{Memory, Place, front};
 use super::{Middleware, Next, ids};
 use crate::Result;
 use crate::chat_model::{ReplyStream, Request};
-use crate::message::Message;
 use crate::template::Ending;
 
 mod exchanges;
@@ -123,7 +123,7 @@ impl ShiftPolicy {
 pub struct HistoryShift {
     length: Box<dyn PromptLength>,
     policy: ShiftPolicy,
-    memory: Mutex<Memory<usize>>,
+    memory: Mutex<Memory<Cut>>,
 }
 
 impl HistoryShift {
@@ -146,23 +146,30 @@ impl HistoryShift {
     /// # Errors
     /// Those of counting.
     pub fn shift(&self, mut request: Request) -> Result<FittedRequest> {
-        let path = std::mem::take(&mut request.path);
-        let exchanges = Exchanges::new(&path, self.policy.keep);
-        let counting = Counting { shift: self, request: &request, path: &path, exchanges: &exchanges };
-        let start = counting.start()?;
-        let tokens = match start > exchanges.lead {
-            true => {
-                let whole = counting.units(exchanges.lead, path.len())?;
-                whole.saturating_sub(counting.units(start, path.len())?)
-            }
-            false => 0,
-        };
-        let dropped = start - exchanges.lead;
-        request.path = without(path, exchanges.lead..start);
-        Ok(FittedRequest { request, dropped, tokens })
+        let exchanges = Exchanges::new(&mut request.path, self.policy.keep);
+        let (front, lead, end) = (front(Some(&request.preface)), exchanges.lead, request.path.len());
+        // The last place is now, and what the processor is told may be different now.
+        let before = exchanges.ends.get(..exchanges.asked() - 1).unwrap_or_default();
+        let known = self.memory().last_of(front, &mut request, before);
+        let policy = cut_history::policy(&self.policy, &*self.length, &request);
+        let remembered = cut_history::remembered(&request, policy);
+        let remembered = remembered.and_then(|(place, cut)| exchanges.known(place, cut.cut(lead)));
+        // Whichever is of later.
+        let known = known.into_iter().chain(remembered).max_by_key(|(index, _)| *index);
+        let known = known.filter(|(_, cut)| cut.start >= lead).map(|(index, cut)| (index + 1, cut));
+        let weights = request.path.outline(|outline, _| outline.weights().to_vec());
+        let lengths = Lengths::new(&*self.length, &request, lead, weights);
+        let mut going = Going { policy: &self.policy, lengths, exchanges: &exchanges };
+        let (asked, cut) = known.unwrap_or((0, Cut { start: lead, tokens: 0 }));
+        let cut = going.through(asked, cut)?;
+        let now = Place::behind(front, &mut request, end);
+        self.memory().remember(now, cut);
+        request.path = request.path.part(lead, &[], cut.start..end);
+        let (dropped, tokens) = (cut.start - lead, cut.tokens);
+        Ok(FittedRequest { request, cut: CutHistory::of(policy, dropped, tokens), dropped, tokens })
     }
 
-    fn memory(&self) -> std::sync::MutexGuard<'_, Memory<usize>> {
+    fn memory(&self) -> std::sync::MutexGuard<'_, Memory<Cut>> {
         // What it holds is true whatever a thread was doing when it panicked.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -177,10 +184,10 @@ impl fmt::Debug for HistoryShift {
 #[async_trait]
 impl Middleware for HistoryShift {
     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
-        let called = ids::of(&request.path);
+        let said = request.path.clone();
         let fitted = self.shift(request)?;
         let told = fitted.degradation().into_iter().collect();
-        ids::answered(fitted.request, called, told, next).await
+        ids::answered(fitted.request, said, told, fitted.cut, next).await
     }
 
     /// Counts as if an answer were asked for, so that what is computed ahead is what the answer begins with.
@@ -190,92 +197,37 @@ impl Middleware for HistoryShift {
     }
 }
 
-fn without(mut path: Vec<Message>, dropped: Range<usize>) -> Vec<Message> {
-    path.drain(dropped);
-    path
-}
-
-/// One request whose prompts are counted.
-struct Counting<'a> {
-    shift: &'a HistoryShift,
-    /// Without its path.
-    request: &'a Request,
-    path: &'a [Message],
+/// One request whose conversation is gone through as it was held.
+struct Going<'a> {
+    policy: &'a ShiftPolicy,
+    lengths: Lengths<'a>,
     exchanges: &'a Exchanges,
 }
 
-impl Counting<'_> {
-    /// Where the path goes on behind what is kept: goes through the conversation as it was held, from the last place
-    /// that is remembered, and moves on whenever the window was full.
-    fn start(&self) -> Result<usize> {
-        let digests = self.exchanges.digests(self.request, self.path);
-        // The last place is now, and what the processor is told may be different now.
-        let Some((now, before)) = digests.split_last() else { return Ok(self.exchanges.lead) };
-        let known = self.shift.memory().last_of(before);
-        let (mut asked, mut start) =
-            known.map_or((0, self.exchanges.lead), |(index, start)| (index + 1, start));
-        if !self.is_full(start, self.exchanges.asked())? {
-            asked = self.exchanges.asked();
-        }
-        while let Some(full) = self.first_full(asked, start)? {
-            start = self.restart(start, self.exchanges.end(full))?;
+impl Going<'_> {
+    /// Where the path goes on behind what is kept: goes through the conversation as it was held, from the time that is
+    /// remembered, and moves on whenever the window was full.
+    fn through(&mut self, mut asked: usize, mut cut: Cut) -> Result<Cut> {
+        let (most, ends) = (self.policy.most(), &self.exchanges.ends);
+        while let Some(full) = self.lengths.first_full(cut.start, ends, asked, most)? {
+            let end = self.exchanges.end(full);
+            let start = self.restart(cut.start, end)?;
+            if start > cut.start {
+                let (long, short) = (self.lengths.units(cut.start, end)?, self.lengths.units(start, end)?);
+                cut = Cut { start, tokens: cut.tokens + long.saturating_sub(short) };
+            }
             asked = full + 1;
         }
-        self.shift.memory().remember(*now, start);
-        Ok(start)
-    }
-
-    /// The first time from `asked` on that the model was asked and the prompt from `start` on was too long.
-    ///
-    /// A longer conversation has a longer prompt, so that looking twice as far each time, and then halving, finds it.
-    fn first_full(&self, asked: usize, start: usize) -> Result<Option<usize>> {
-        let count = self.exchanges.asked();
-        let (mut fits, mut step) = (asked, 1);
-        let mut full = loop {
-            if fits >= count {
-                return Ok(None);
-            }
-            let probe = (fits + step - 1).min(count - 1);
-            if self.is_full(start, probe)? {
-                break probe;
-            }
-            (fits, step) = (probe + 1, step * 2);
-        };
-        while fits < full {
-            let middle = fits + (full - fits) / 2;
-            match self.is_full(start, middle)? {
-                true => full = middle,
-                false => fits = middle + 1,
-            }
-        }
-        Ok(Some(full))
-    }
-
-    fn is_full(&self, start: usize, asked: usize) -> Result<bool> {
-        Ok(self.units(start, self.exchanges.end(asked))? > self.shift.policy.most())
+        Ok(cut)
     }
 
     /// The first message of the user behind `start` from which on the share is not exceeded, or the last one.
-    fn restart(&self, start: usize, end: usize) -> Result<usize> {
-        let mut candidates = self.exchanges.questions(start + 1..end);
-        while let Some((last, earlier)) = candidates.split_last() {
-            let (half, rest) = earlier.split_at(earlier.len() / 2);
-            let Some(middle) = rest.first() else { return Ok(*last) };
-            candidates = match self.units(*middle, end)? <= self.shift.policy.filled() {
-                true => candidates.get(..=half.len()).unwrap_or_default(),
-                false => candidates.get(half.len() + 1..).unwrap_or_default(),
-            };
+    fn restart(&mut self, start: usize, end: usize) -> Result<usize> {
+        let candidates = self.exchanges.questions(start + 1..end);
+        match candidates {
+            [] => Ok(start),
+            [only] => Ok(*only),
+            several => self.lengths.first_fitting(several, end, self.policy.filled(), None),
         }
-        Ok(start)
-    }
-
-    fn units(&self, start: usize, end: usize) -> Result<usize> {
-        let kept = self.path.iter().take(self.exchanges.lead);
-        let path = kept.chain(self.path.iter().take(end).skip(start)).cloned().collect();
-        let mut request = Request { path, ..self.request.clone() };
-        if end < self.path.len() {
-            request.ending = Ending::Answer;
-        }
-        self.shift.length.units(&request)
     }
 }

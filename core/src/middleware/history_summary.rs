@@ -6,9 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::fitting::{PromptLength, Room, first_fitting, replaced};
+use super::cut_history::{self, CutHistory};
+use super::fitting::{Cut, PromptLength, Room, replaced};
 use super::groups::Groups;
-use super::memory::Memory;
+use super::lengths::Lengths;
+use super::memory::{self, Memory, front};
 use super::{Middleware, Next, ids};
 use crate::Result;
 use crate::chat_model::{ChatModel, Degradation, ReplyStream, Request, Usage};
@@ -35,6 +37,8 @@ pub struct SummarisedRequest {
     pub request: Request,
     /// What its prompt goes without; empty when it fits as it is.
     pub degradations: Vec<Degradation>,
+    /// What the reply remembers of it.
+    cut: Option<CutHistory>,
 }
 
 /// The middleware that puts a summary in the place of a conversation's oldest turns when its prompt would not fit.
@@ -78,7 +82,7 @@ pub struct HistorySummary {
     length: Box<dyn PromptLength>,
     model: Arc<dyn ChatModel>,
     policy: SummaryPolicy,
-    memory: Mutex<Memory<Arc<Summary>>>,
+    memory: Mutex<Memory<Kept>>,
 }
 
 impl HistorySummary {
@@ -107,19 +111,25 @@ impl HistorySummary {
     /// Those of counting and of the model that summarises, [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the
     /// request is stopped meanwhile, and [`ErrorKind::ContextOverflow`](crate::ErrorKind::ContextOverflow) when the last turn
     /// leaves no room for a reply.
-    pub async fn fit(&self, request: Request) -> Result<SummarisedRequest> {
-        let whole = self.length.units(&request)?;
-        if whole <= self.room().most() {
-            return Ok(SummarisedRequest { request, degradations: Vec::new() });
+    pub async fn fit(&self, mut request: Request) -> Result<SummarisedRequest> {
+        let groups = Groups::new(&mut request.path, self.policy.pinned);
+        // What a summary says of does not depend on what stands before.
+        let known = self.memory().last_of(front(None), &mut request, groups.restarts());
+        let known = known
+            .and_then(|(index, kept)| Some(Place { index, start: *groups.restarts().get(index)?, kept }));
+        let policy = cut_history::policy(&self.policy, &*self.length, &request);
+        let known = known.or_else(|| Place::remembered(&request, policy, &groups));
+        let weights = request.path.outline(|outline, _| outline.weights().to_vec());
+        let lengths = Lengths::new(&*self.length, &request, groups.lead, weights);
+        let mut fitting = Fitting { summary: self, request: &request, groups: &groups, lengths };
+        if fitting.is_whole(known.as_ref())? {
+            return Ok(SummarisedRequest { request, degradations: Vec::new(), cut: None });
         }
-        let groups = Groups::new(&request.path, self.policy.pinned);
-        let digests = groups.digests(&request.path);
-        let fitting = Fitting { summary: self, request: &request, groups: &groups, digests: &digests, whole };
-        match fitting.place().await? {
-            Some((place, spent)) => fitting.end(&place, spent),
+        match fitting.place(known).await? {
+            Some((place, spent)) => fitting.end(&place, spent, policy),
             None => {
-                self.room().refuse_full(whole, 0)?;
-                Ok(SummarisedRequest { request, degradations: Vec::new() })
+                self.room().refuse_full(self.length.units(&request)?, 0)?;
+                Ok(SummarisedRequest { request, degradations: Vec::new(), cut: None })
             }
         }
     }
@@ -128,7 +138,7 @@ impl HistorySummary {
         self.policy.room()
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory<Arc<Summary>>> {
+    fn memory(&self) -> MutexGuard<'_, Memory<Kept>> {
         // What it holds is true whatever a thread was doing when it panicked.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,9 +165,9 @@ impl fmt::Debug for HistorySummary {
 #[async_trait]
 impl Middleware for HistorySummary {
     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
-        let called = ids::of(&request.path);
-        let SummarisedRequest { request, degradations } = self.fit(request).await?;
-        ids::answered(request, called, degradations, next).await
+        let said = request.path.clone();
+        let SummarisedRequest { request, degradations, cut } = self.fit(request).await?;
+        ids::answered(request, said, degradations, cut, next).await
     }
 
     /// Counts as if an answer were asked for, so that what is computed ahead is what the answer begins with.
@@ -167,15 +177,19 @@ impl Middleware for HistorySummary {
     }
 }
 
-/// One request that is too long.
+/// One request that may be too long.
 struct Fitting<'a> {
     summary: &'a HistorySummary,
     request: &'a Request,
     groups: &'a Groups,
-    /// What was said up to each place where the path may go on.
-    digests: &'a [Digest],
-    /// The units of its prompt as it is.
-    whole: usize,
+    lengths: Lengths<'a>,
+}
+
+/// A summary, and how many units the messages that it stands for took.
+#[derive(Clone, Debug)]
+struct Kept {
+    summary: Arc<Summary>,
+    tokens: usize,
 }
 
 /// A place where the path goes on behind a summary of what stands before.
@@ -184,18 +198,34 @@ struct Place {
     /// Its index among the places where the path may go on.
     index: usize,
     start: usize,
-    summary: Arc<Summary>,
+    kept: Kept,
+}
+
+impl Place {
+    /// Where the path went on when the last reply was given that remembers it.
+    fn remembered(request: &Request, policy: Option<Digest>, groups: &Groups) -> Option<Self> {
+        let (_, cut) = cut_history::remembered(request, policy)?;
+        let Cut { start, tokens } = cut.cut(groups.lead);
+        let index = groups.restarts().binary_search(&start).ok()?;
+        let summary = Arc::new(Summary::of(cut.summary?));
+        Some(Self { index, start, kept: Kept { summary, tokens } })
+    }
 }
 
 impl Fitting<'_> {
+    /// Says whether the prompt fits as it is. Where the path goes on behind a summary, what stands right before it most often
+    /// tells that it does not.
+    fn is_whole(&mut self, known: Option<&Place>) -> Result<bool> {
+        let (places, end) = (self.groups.places(), self.request.path.len());
+        // The index does not count the lead.
+        let before = known.and_then(|known| places.get(known.index)).copied();
+        self.lengths.is_whole(&places, end, self.summary.room().most(), before)
+    }
+
     /// Where the path goes on: at the last place that is remembered, or moved on from there until it fits. `None` where there
     /// is nothing to leave out.
-    async fn place(&self) -> Result<Option<(Place, Option<Usage>)>> {
-        let known = self.summary.memory().last_of(self.digests);
-        let mut place = known.and_then(|(index, summary)| {
-            Some(Place { index, start: *self.groups.restarts().get(index)?, summary })
-        });
-        let mut spent = None;
+    async fn place(&mut self, known: Option<Place>) -> Result<Option<(Place, Option<Usage>)>> {
+        let (mut place, mut spent) = (known, None);
         while !self.fits(place.as_ref())? {
             let Some(start) = self.next(place.as_ref())? else { break };
             let (next, took) = self.extended(place, start).await?;
@@ -207,19 +237,23 @@ impl Fitting<'_> {
 
     fn fits(&self, place: Option<&Place>) -> Result<bool> {
         let Some(place) = place else { return Ok(false) };
-        Ok(self.units(place.start, &place.summary.text)? <= self.summary.room().most())
+        Ok(self.units(place.start, &place.kept.summary.text)? <= self.summary.room().most())
     }
 
     /// The first place behind `before` where a prompt with a summary of full length fills no more than the share, or the last
     /// one; `None` where there is no place behind.
-    fn next(&self, before: Option<&Place>) -> Result<Option<usize>> {
+    fn next(&mut self, before: Option<&Place>) -> Result<Option<usize>> {
         let from = before.map_or(0, |place| place.index + 1);
         let places = self.groups.restarts().get(from..).unwrap_or_default();
+        let (Some(last), end) = (places.last(), self.request.path.len()) else { return Ok(None) };
         let policy = &self.summary.policy;
-        first_fitting(places, |start| Ok(self.units(start, "…")? + policy.summary <= policy.filled()))
+        // What showing a summary of one character takes, and the rest of it.
+        let shown = self.units(*last, "…")?.saturating_sub(self.units(*last, "")?) + policy.summary;
+        let most = policy.filled().saturating_sub(shown);
+        self.lengths.first_fitting(places, end, most, None).map(Some)
     }
 
-    async fn extended(&self, before: Option<Place>, start: usize) -> Result<(Place, Spent)> {
+    async fn extended(&mut self, before: Option<Place>, start: usize) -> Result<(Place, Spent)> {
         let from = before.as_ref().map_or(self.groups.lead, |place| place.start);
         let summarising = Summarising {
             model: &*self.summary.model,
@@ -227,28 +261,29 @@ impl Fitting<'_> {
             request: self.request,
             starts: self.groups.restarts(),
         };
-        let before = before.map(|place| place.summary);
-        let (summary, spent) = summarising.extend(before.as_deref(), from..start).await?;
-        let summary = Arc::new(summary);
+        let (summary, tokens) = before.map(|place| (place.kept.summary, place.kept.tokens)).unzip();
+        let (summary, spent) = summarising.extend(summary.as_deref(), from..start).await?;
+        let most = self.summary.room().most();
+        let more = self.lengths.left_out(from, start, self.groups.restarts(), most)?;
+        let kept = Kept { summary: Arc::new(summary), tokens: tokens.unwrap_or_default() + more };
         let index = self.groups.restarts().partition_point(|restart| *restart < start);
-        if let Some(digest) = self.digests.get(index) {
-            self.summary.memory().remember(*digest, Arc::clone(&summary));
-        }
-        Ok((Place { index, start, summary }, spent))
+        let place = memory::Place::behind(front(None), &mut self.request.clone(), start);
+        self.summary.memory().remember(place, kept.clone());
+        Ok((Place { index, start, kept }, spent))
     }
 
     /// The request as it goes on at a place, without the summary where the last turn leaves it no room.
-    fn end(&self, place: &Place, spent: Option<Usage>) -> Result<SummarisedRequest> {
-        let Place { start, summary, .. } = place;
-        let (room, dropped) = (self.summary.room(), start - self.groups.lead);
+    fn end(&self, place: &Place, spent: Option<Usage>, policy: Option<Digest>) -> Result<SummarisedRequest> {
+        let Place { start, kept: Kept { summary, tokens }, .. } = place;
+        let (room, dropped, tokens) = (self.summary.room(), start - self.groups.lead, *tokens);
+        let cut = CutHistory::of(policy, dropped, tokens).map(|cut| cut.summarised(summary));
         let bare = self.units(*start, "")?;
-        let tokens = self.whole.saturating_sub(bare);
         let units = self.units(*start, &summary.text)?;
         if units >= room.window {
             room.refuse_full(bare, dropped)?;
             let told =
                 Degradation::HistorySummarised { dropped, tokens, summary: 0, left_out: dropped, spent };
-            return Ok(SummarisedRequest { request: self.from(*start, ""), degradations: vec![told] });
+            return Ok(SummarisedRequest { request: self.from(*start, ""), degradations: vec![told], cut });
         }
         let told = Degradation::HistorySummarised {
             dropped,
@@ -257,9 +292,9 @@ impl Fitting<'_> {
             left_out: summary.left_out,
             spent,
         };
-        let cut = summary.cut.then_some(Degradation::SummaryCut);
-        let degradations = std::iter::once(told).chain(cut).collect();
-        Ok(SummarisedRequest { request: self.from(*start, &summary.text), degradations })
+        let was_cut = summary.cut.then_some(Degradation::SummaryCut);
+        let degradations = std::iter::once(told).chain(was_cut).collect();
+        Ok(SummarisedRequest { request: self.from(*start, &summary.text), degradations, cut })
     }
 
     fn units(&self, start: usize, summary: &str) -> Result<usize> {

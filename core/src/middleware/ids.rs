@@ -1,41 +1,41 @@
 //! Ids of tool calls in a conversation of which the model sees a part: a new one must not repeat one that is out of
 //! its sight.
 
-use std::collections::HashSet;
-
 use futures::StreamExt;
 
 use super::Next;
+use super::cut_history::CutHistory;
 use crate::Result;
 use crate::chat_model::{Degradation, ReplyStream, Request};
-use crate::message::{Message, Part};
+use crate::message::Part;
+use crate::path::MessagePath;
 use crate::processor::Delta;
 use crate::stream::Run;
 
-/// The ids of a path's calls.
-pub(super) fn of(path: &[Message]) -> HashSet<String> {
-    path.iter().flat_map(Message::tool_calls).map(|call| call.id.clone()).collect()
-}
-
-/// Asks for an answer to a request whose path may be a part of what was said, and lets the reply say so; `called` are the
-/// ids of all calls.
+/// Asks for an answer to a request whose path may be a part of what was said, and lets the reply say so; `said` is all of it.
 pub(super) async fn answered(
     request: Request,
-    called: HashSet<String>,
+    said: MessagePath,
     degradations: Vec<Degradation>,
+    cut: Option<CutHistory>,
     next: Next<'_>,
 ) -> Result<ReplyStream> {
     let stream = next.call(request).await?;
-    Ok(if degradations.is_empty() { stream } else { told(stream, called, degradations) })
+    Ok(if degradations.is_empty() { stream } else { told(stream, said, degradations, cut) })
 }
 
 /// A reply that says what was not as asked, and whose calls have ids that nobody else has.
-fn told(mut stream: ReplyStream, taken: HashSet<String>, degradations: Vec<Degradation>) -> ReplyStream {
+fn told(
+    mut stream: ReplyStream,
+    mut said: MessagePath,
+    degradations: Vec<Degradation>,
+    cut: Option<CutHistory>,
+) -> ReplyStream {
     Run::new(move |mut emit| async move {
         while let Some(mut delta) = stream.next().await {
             match &mut delta {
-                Delta::ToolCall(call) => make_unique(&mut call.id, &taken),
-                Delta::Arguments(piece) => make_unique(&mut piece.id, &taken),
+                Delta::ToolCall(call) => make_unique(&mut call.id, &mut said),
+                Delta::Arguments(piece) => make_unique(&mut piece.id, &mut said),
                 _ => {}
             }
             emit.send(delta).await;
@@ -43,20 +43,23 @@ fn told(mut stream: ReplyStream, taken: HashSet<String>, degradations: Vec<Degra
         let mut reply = stream.finish().await?;
         for part in &mut reply.message.parts {
             if let Part::ToolCall(call) = &mut part.content {
-                make_unique(&mut call.id, &taken);
+                make_unique(&mut call.id, &mut said);
             }
         }
         reply.degradations.splice(..0, degradations);
+        reply.cut = cut;
         Ok(reply)
     })
 }
 
 /// The same call gets the same id, in the deltas and in the message.
-fn make_unique(id: &mut String, taken: &HashSet<String>) {
-    if taken.contains(id) {
-        let mut others = (2..u64::MAX).map(|number| format!("{id}_{number}"));
-        if let Some(other) = others.find(|other| !taken.contains(other)) {
-            *id = other;
+fn make_unique(id: &mut String, said: &mut MessagePath) {
+    said.outline(|calls, _| {
+        if calls.has_call(id) {
+            let mut others = (2..u64::MAX).map(|number| format!("{id}_{number}"));
+            if let Some(other) = others.find(|other| !calls.has_call(other)) {
+                *id = other;
+            }
         }
-    }
+    });
 }

@@ -2,17 +2,39 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use super::groups::written;
+use crate::chat_model::Request;
 use crate::media::Digest;
+use crate::preface::Preface;
 
-/// How many places are remembered; one is some 100 bytes, and its summary where it has one.
+/// How many places are remembered; one is some 200 bytes, and its summary where it has one.
 const PLACES: usize = 1024;
 
 /// What was decided, by what was said up to there.
 #[derive(Debug)]
 pub(super) struct Memory<V> {
-    decided: HashMap<Digest, V>,
+    decided: HashMap<Place, V>,
     /// The oldest first.
-    places: VecDeque<Digest>,
+    places: VecDeque<Place>,
+}
+
+/// A place in a conversation: what stands before its messages, and these up to there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    front: Digest,
+    said: Digest,
+}
+
+/// What stands before the messages, where that tells one place from another.
+pub(super) fn front(preface: Option<&Preface>) -> Digest {
+    Digest::of(&preface.map(written).unwrap_or_default())
+}
+
+impl Place {
+    /// Where the first `length` messages end.
+    pub(super) fn behind(front: Digest, request: &mut Request, length: usize) -> Self {
+        Self { front, said: request.path.outline(|outline, messages| outline.digest(messages, length)) }
+    }
 }
 
 impl<V> Default for Memory<V> {
@@ -22,14 +44,24 @@ impl<V> Default for Memory<V> {
 }
 
 impl<V: Clone> Memory<V> {
-    /// Returns the last of the places that is remembered: its index, and what was decided there.
-    pub(super) fn last_of(&self, places: &[Digest]) -> Option<(usize, V)> {
-        let known = places.iter().map(|place| self.decided.get(place)).enumerate();
-        known.rev().find_map(|(index, decided)| Some((index, decided?.clone())))
+    /// Returns the last of the places, which are lengths of the request's path, that is remembered: its index, and what was
+    /// decided there.
+    pub(super) fn last_of(
+        &self,
+        front: Digest,
+        request: &mut Request,
+        places: &[usize],
+    ) -> Option<(usize, V)> {
+        if self.decided.is_empty() {
+            return None;
+        }
+        let known = places.iter().enumerate().rev();
+        let mut known = known.map(|(index, length)| (index, Place::behind(front, request, *length)));
+        known.find_map(|(index, place)| Some((index, self.decided.get(&place)?.clone())))
     }
 
     /// Remembers what was decided at a place.
-    pub(super) fn remember(&mut self, place: Digest, decided: V) {
+    pub(super) fn remember(&mut self, place: Place, decided: V) {
         if self.decided.insert(place, decided).is_some() {
             return;
         }

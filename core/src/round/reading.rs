@@ -198,6 +198,7 @@ impl Reading {
             speculation: self.speculation,
             timing: None,
             seed: self.seed,
+            cut: None,
             template: Some(self.template),
             degradations: self.degradations.into_iter().chain(cut).chain(broken).collect(),
         };

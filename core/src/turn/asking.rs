@@ -89,9 +89,7 @@ impl Line {
         };
         for shorter in too_long(&whole, &overflow) {
             let mut request = self.request(ask, rounds);
-            if let Some(message) = request.path.get_mut(index) {
-                *message = shorter.message.clone();
-            }
+            request.path.replace(index, shorter.message.clone());
             match self.begin(request).await {
                 Err(error) if error.kind() == ErrorKind::ContextOverflow => {}
                 begun => {

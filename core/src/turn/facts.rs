@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::chat_model::{Reply, Usage};
-use crate::tree::{FINISH, MODEL, TEMPLATE, USAGE};
+use crate::tree::{CUT, FINISH, MODEL, TEMPLATE, USAGE};
 
 /// Returns what the node of a reply of `model` remembers.
 pub(super) fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
@@ -21,6 +21,7 @@ pub(super) fn facts(model: &str, reply: &Reply) -> Map<String, Value> {
     remember(USAGE, serde_json::to_value(usage));
     remember("cache", serde_json::to_value(reply.cache));
     remember("seed", serde_json::to_value(reply.seed));
+    remember(CUT, serde_json::to_value(&reply.cut));
     remember(TEMPLATE, serde_json::to_value(reply.template));
     if !reply.degradations.is_empty() {
         remember("degradations", serde_json::to_value(&reply.degradations));

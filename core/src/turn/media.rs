@@ -1,8 +1,8 @@
 //! Nodes and the bytes of what they show: stored before the nodes, read behind them. Knows no model.
 
-use super::Parts;
+use super::{Parts, Trail};
 use crate::Result;
-use crate::store::{ConversationId, ConversationStoreExt};
+use crate::store::{ConversationId, ConversationRecord, ConversationStoreExt};
 use crate::tree::{Node, NodeId};
 
 impl Parts {
@@ -25,6 +25,15 @@ impl Parts {
     /// store has them. What is not there is the model's to refuse.
     pub(crate) async fn path(&self, conversation: &ConversationId, to: NodeId) -> Result<Vec<Node>> {
         self.with_media(self.store.load_path(&self.owner, conversation, to).await?).await
+    }
+
+    /// Returns the trail to a node as a model is shown it: that to the head as it was gone last, another from the store.
+    pub(crate) async fn trail(&self, record: &ConversationRecord, to: NodeId) -> Result<Trail> {
+        let known = if record.head == Some(to) { self.trails.take(record) } else { None };
+        match known {
+            Some(trail) => Ok(trail),
+            None => Ok(self.path(&record.id, to).await?.into_iter().collect()),
+        }
     }
 
     /// Returns nodes with the bytes of their media, where the store has them.

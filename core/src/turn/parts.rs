@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{PartialReplies, Unfinished};
+use super::{PartialReplies, Trail, Trails, Unfinished};
 use crate::Result;
 use crate::address::Address;
 use crate::chat_model::{ChatModel, Request};
@@ -11,7 +11,7 @@ use crate::preface::Preface;
 use crate::sampling::SamplingOptions;
 use crate::store::{ConversationId, ConversationStore, Owner};
 use crate::tool::{Toolbox, Tools};
-use crate::tree::{Node, NodeId};
+use crate::tree::NodeId;
 
 /// Everything that turns of one manager share.
 #[derive(Clone, Debug)]
@@ -25,11 +25,12 @@ pub(crate) struct Parts {
     pub(crate) tool_rounds: usize,
     pub(crate) partial_replies: PartialReplies,
     pub(crate) unfinished: Arc<Unfinished>,
+    pub(crate) trails: Arc<Trails>,
 }
 
 impl Parts {
     /// Asks for an answer to `path`, offering `tools` beside those of the preface.
-    pub(crate) fn request(&self, tools: &Tools, preface: &Preface, path: &[Node]) -> Request {
+    pub(crate) fn request(&self, tools: &Tools, preface: &Preface, path: &Trail) -> Request {
         let mut preface = preface.clone();
         let offered = preface.tools.len();
         for spec in tools.specs() {
@@ -37,10 +38,7 @@ impl Parts {
                 preface.tools.push(spec.clone());
             }
         }
-        let replies = path.iter().filter(|node| !node.tokens.is_empty()).map(|node| node.tokens.clone());
-        let replies = replies.collect();
-        let path = path.iter().map(|node| node.message.clone()).collect();
-        Request::new(preface, path).replies(replies).sampling(self.sampling.clone())
+        Request::of(preface, path.messages().clone()).sampling(self.sampling.clone())
     }
 
     /// The store, once what dropped turns have left is in it.

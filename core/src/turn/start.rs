@@ -1,6 +1,6 @@
 //! Where a turn starts: at the head, or wherever it is told.
 
-use super::Parts;
+use super::{Parts, Trail};
 use crate::address::Address;
 use crate::chat::Ask;
 use crate::message::Role;
@@ -33,15 +33,15 @@ pub(super) async fn open_path(
     conversation: &ConversationId,
     place: &Place,
     ask: &Ask,
-) -> Result<(ConversationRecord, Vec<Node>)> {
+) -> Result<(ConversationRecord, Trail)> {
     let record = parts.settled().await.record(&parts.owner, conversation).await?;
     let from = match (place, &ask.at) {
         (Place::Beside(node), _) | (_, Some(node)) => parts.node_at(conversation, node).await?,
         (Place::Head | Place::Question, None) => record.head,
     };
     let mut path = match from {
-        Some(node) => parts.path(conversation, node).await?,
-        None => Vec::new(),
+        Some(node) => parts.trail(&record, node).await?,
+        None => Trail::default(),
     };
     match place {
         Place::Head => {}

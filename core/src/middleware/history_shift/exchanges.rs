@@ -2,31 +2,40 @@
 
 use std::ops::Range;
 
-use crate::chat_model::Request;
-use crate::media::Digest;
-use crate::message::{Message, Role};
-use crate::middleware::groups::{digests, questions, written};
+use crate::middleware::fitting::Cut;
+use crate::path::MessagePath;
 
 /// The places of a path that matter when it is to become shorter.
 pub(super) struct Exchanges {
     /// How many messages at the beginning always stay.
     pub(super) lead: usize,
     /// The lengths that the path had when the model was asked, its own last.
-    ends: Vec<usize>,
+    pub(super) ends: Vec<usize>,
     /// The messages of the user behind what stays.
-    questions: Vec<usize>,
+    pub(super) questions: Vec<usize>,
 }
 
 impl Exchanges {
     /// Looks at a path of which system messages at the beginning and `keep` others stay.
-    pub(super) fn new(path: &[Message], keep: usize) -> Self {
-        let system = path.iter().take_while(|message| message.role == Role::System).count();
-        let lead = system.saturating_add(keep).min(path.len());
-        let behind = path.iter().enumerate().skip(lead + 1);
-        let asked = behind.filter(|(_, message)| message.role == Role::Assistant);
-        let mut ends: Vec<_> = asked.map(|(index, _)| index).collect();
-        ends.push(path.len());
-        Self { lead, ends, questions: questions(path, lead) }
+    pub(super) fn new(path: &mut MessagePath, keep: usize) -> Self {
+        let length = path.len();
+        path.outline(|outline, _| {
+            let lead = outline.system().saturating_add(keep).min(length);
+            let (answers, questions) = (outline.answers(), outline.questions());
+            let asked = answers.get(answers.partition_point(|answer| *answer <= lead)..);
+            let questions = questions.get(questions.partition_point(|question| *question < lead)..);
+            let mut ends = asked.unwrap_or_default().to_vec();
+            ends.push(length);
+            Self { lead, ends, questions: questions.unwrap_or_default().to_vec() }
+        })
+    }
+
+    /// What was decided when the model gave the reply at a place, by how often it was asked before; `None` where it says that the
+    /// path went on where it cannot.
+    pub(super) fn known(&self, place: usize, cut: Cut) -> Option<(usize, Cut)> {
+        let index = self.ends.binary_search(&place).ok()?;
+        let can_go_on = cut.start <= place && self.questions.binary_search(&cut.start).is_ok();
+        can_go_on.then_some((index, cut))
     }
 
     /// How often the model was asked, this time counted.
@@ -44,10 +53,5 @@ impl Exchanges {
         let from = self.questions.partition_point(|question| *question < within.start);
         let to = self.questions.partition_point(|question| *question < within.end);
         self.questions.get(from..to).unwrap_or_default()
-    }
-
-    /// What tells one conversation from another at each of its ends: everything that was said up to there.
-    pub(super) fn digests(&self, request: &Request, path: &[Message]) -> Vec<Digest> {
-        digests(written(&request.preface), path, &self.ends)
     }
 }

@@ -7,6 +7,7 @@ use super::transcript::transcript;
 use crate::arguments::{ProcessorArguments, ThinkingSwitch};
 use crate::chat_model::{ChatModel, FinishReason, Reply, Request, Usage};
 use crate::message::Message;
+use crate::middleware::{CutHistory, CutSummary};
 use crate::preface::Preface;
 use crate::sampling::SamplingOptions;
 use crate::{Error, ErrorKind, Result};
@@ -110,7 +111,21 @@ impl Summarising<'_> {
     }
 }
 
+impl CutHistory {
+    /// With the summary that stood there.
+    pub(super) fn summarised(self, summary: &Summary) -> Self {
+        let Summary { text, left_out, cut } = summary.clone();
+        Self { summary: Some(CutSummary { text, left_out, cut }), ..self }
+    }
+}
+
 impl Summary {
+    /// One that a reply remembers.
+    pub(super) fn of(remembered: CutSummary) -> Self {
+        let CutSummary { text, left_out, cut } = remembered;
+        Self { text, left_out, cut }
+    }
+
     /// Takes what a model made of it and of so many messages more.
     fn take(&mut self, reply: &Reply, messages: usize) {
         match reply.text().trim() {

@@ -1,0 +1,327 @@
+//! The messages from the first one to the one to answer, shared by whoever looks at them. Knows no template and no store.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::message::Message;
+use crate::tokenizer::TokenId;
+
+mod outline;
+
+pub(crate) use outline::{Outline, written};
+
+/// A path of messages: a slice of them, and a vector to whoever changes it.
+///
+/// A copy shares the messages, and so does a path that begins later: what a conversation costs a turn does not grow with what
+/// was said before. Changing a path that others hold too copies its messages first.
+///
+/// ```
+/// use alloquy_core::{Message, MessagePath};
+///
+/// let mut path = MessagePath::from(vec![Message::user("Hi"), Message::assistant("Hello!")]);
+/// let before = path.clone();
+/// path.push(Message::user("And you?"));
+/// assert_eq!((before.len(), path.len()), (2, 3));
+/// assert_eq!(path[2].text(), "And you?");
+/// ```
+#[derive(Clone, Default)]
+pub struct MessagePath {
+    said: Arc<Said>,
+    shown: Range<usize>,
+    /// Whether replies whose ids are known were left out.
+    lost: bool,
+}
+
+/// The messages that paths share.
+#[derive(Default)]
+struct Said {
+    messages: Vec<Message>,
+    /// The ids that replies were sampled as, by their places.
+    sampled: Vec<Sampled>,
+    /// What replies remember of where the histories of their prompts began, by their places.
+    cuts: Vec<(usize, Value)>,
+    /// What was found out about the messages so far.
+    outline: Mutex<Outline>,
+}
+
+/// The ids that the reply at a place was sampled as.
+#[derive(Clone)]
+struct Sampled {
+    place: usize,
+    ids: Arc<[TokenId]>,
+}
+
+impl Clone for Said {
+    fn clone(&self) -> Self {
+        let outline = Mutex::new(self.outline().clone());
+        let (messages, sampled) = (self.messages.clone(), self.sampled.clone());
+        Self { messages, sampled, cuts: self.cuts.clone(), outline }
+    }
+}
+
+impl Said {
+    fn outline(&self) -> MutexGuard<'_, Outline> {
+        // An outline is as true as it is long, whatever a thread was doing when it panicked.
+        self.outline.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl MessagePath {
+    /// Returns the messages.
+    pub fn as_slice(&self) -> &[Message] {
+        self.said.messages.get(self.shown.clone()).unwrap_or_default()
+    }
+
+    /// Adds a message.
+    pub fn push(&mut self, message: Message) {
+        self.own().messages.push(message);
+        self.shown.end += 1;
+    }
+
+    /// Adds a reply and the ids that it was sampled as, so that the next prompts have these.
+    pub fn push_sampled(&mut self, message: Message, ids: Vec<TokenId>) {
+        let place = self.len();
+        let said = self.own();
+        if !ids.is_empty() {
+            said.sampled.push(Sampled { place, ids: ids.into() });
+        }
+        said.messages.push(message);
+        self.shown.end += 1;
+    }
+
+    /// Notes what the last message remembers of where the history of its prompt began.
+    pub(crate) fn note_cut(&mut self, cut: Value) {
+        if let Some(place) = self.len().checked_sub(1) {
+            self.own().cuts.push((place, cut));
+        }
+    }
+
+    /// What replies remember of where the histories of their prompts began, with their places, the last first. A part of a
+    /// path has others.
+    pub(crate) fn cuts(&self) -> impl Iterator<Item = (usize, &Value)> {
+        let shown = if self.shown.start == 0 { self.shown.end } else { 0 };
+        let known = self.said.cuts.iter().rev().map(|(place, cut)| (*place, cut));
+        known.skip_while(move |(place, _)| *place >= shown)
+    }
+
+    /// Takes the last message off.
+    pub fn pop(&mut self) -> Option<Message> {
+        let last = self.last()?.clone();
+        self.truncate(self.len() - 1);
+        Some(last)
+    }
+
+    /// Keeps the first `length` messages.
+    pub fn truncate(&mut self, length: usize) {
+        self.shown.end = self.shown.end.min(self.shown.start.saturating_add(length));
+    }
+
+    /// Puts another message into the place of one, and returns that.
+    pub fn replace(&mut self, place: usize, message: Message) -> Option<Message> {
+        self.get(place)?;
+        let said = self.own();
+        said.sampled.retain(|sampled| sampled.place != place);
+        said.cuts.clear();
+        *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outline::default();
+        said.messages.get_mut(place).map(|before| std::mem::replace(before, message))
+    }
+
+    /// Returns the messages to change in any way; the ids that replies were sampled as are forgotten.
+    pub fn to_mut(&mut self) -> MessagesMut<'_> {
+        let said = self.own();
+        said.sampled.clear();
+        said.cuts.clear();
+        *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outline::default();
+        MessagesMut(self)
+    }
+
+    /// Returns the ids that replies were sampled as, in their order.
+    pub(crate) fn sampled(&self) -> impl Iterator<Item = &[TokenId]> {
+        let (from, to) = self.sampled_within(&self.shown);
+        self.said.sampled.get(from..to).unwrap_or_default().iter().map(|sampled| &*sampled.ids)
+    }
+
+    /// Says whether replies whose ids are known were left out of it.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.lost
+    }
+
+    fn sampled_within(&self, places: &Range<usize>) -> (usize, usize) {
+        let sampled = &self.said.sampled;
+        let from = sampled.partition_point(|sampled| sampled.place < places.start);
+        (from, sampled.partition_point(|sampled| sampled.place < places.end).max(from))
+    }
+
+    /// The first `lead` messages, then `instead`, then those of a range behind.
+    pub(crate) fn part(&self, lead: usize, instead: &[Message], rest: Range<usize>) -> Self {
+        let rest = rest.start.max(lead)..rest.end.min(self.len());
+        let lost = lead..rest.start;
+        let (from, to) = self.sampled_within(&self.shifted(&lost));
+        let lost = self.lost || from < to;
+        if lead == 0 && instead.is_empty() {
+            return Self { said: Arc::clone(&self.said), shown: self.shifted(&rest), lost };
+        }
+        let kept = [self.get(..lead), Some(instead), self.get(rest.clone())];
+        let messages: Vec<_> = kept.into_iter().flatten().flatten().cloned().collect();
+        let mut sampled = self.sampled_from(&(0..lead), 0);
+        sampled.extend(self.sampled_from(&rest, lead + instead.len()));
+        let shown = 0..messages.len();
+        Self { said: Arc::new(Said { messages, sampled, ..Said::default() }), shown, lost }
+    }
+
+    /// What is known of the replies within a range that is to begin at another place.
+    fn sampled_from(&self, places: &Range<usize>, begin: usize) -> Vec<Sampled> {
+        let places = self.shifted(places);
+        let (from, to) = self.sampled_within(&places);
+        let known = self.said.sampled.get(from..to).unwrap_or_default().iter();
+        known
+            .map(|known| Sampled { place: known.place - places.start + begin, ids: Arc::clone(&known.ids) })
+            .collect()
+    }
+
+    fn shifted(&self, range: &Range<usize>) -> Range<usize> {
+        self.shown.start + range.start..self.shown.start + range.end
+    }
+
+    /// What is known of its messages, up to the last. A part of a path is copied first, once.
+    pub(crate) fn outline<T>(&mut self, look: impl FnOnce(&mut Outline, &[Message]) -> T) -> T {
+        if self.shown != (0..self.said.messages.len()) {
+            self.own();
+        }
+        let mut outline = self.said.outline();
+        outline.reach(&self.said.messages);
+        look(&mut outline, &self.said.messages)
+    }
+
+    /// The messages that this path alone shows, to be changed.
+    fn own(&mut self) -> &mut Said {
+        if self.shown != (0..self.said.messages.len()) {
+            self.become_whole();
+        }
+        Arc::make_mut(&mut self.said)
+    }
+
+    /// Leaves out of what is shared what this path does not show.
+    fn become_whole(&mut self) {
+        let length = self.len();
+        let is_beginning = self.shown.start == 0;
+        match Arc::get_mut(&mut self.said).filter(|_| is_beginning) {
+            Some(said) => {
+                said.messages.truncate(length);
+                said.sampled.retain(|sampled| sampled.place < length);
+                said.cuts.retain(|(place, _)| *place < length);
+                *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outline::default();
+            }
+            None => {
+                let (messages, sampled) = (self.to_vec(), self.sampled_from(&(0..length), 0));
+                let cuts = if is_beginning { self.said.cuts.clone() } else { Vec::new() };
+                self.said = Arc::new(Said { messages, sampled, cuts, outline: Mutex::default() });
+                self.shown = 0..length;
+            }
+        }
+    }
+}
+
+/// The messages of a [`MessagePath`] while they are changed.
+#[derive(Debug)]
+pub struct MessagesMut<'a>(&'a mut MessagePath);
+
+impl Deref for MessagesMut<'_> {
+    type Target = Vec<Message>;
+
+    fn deref(&self) -> &Vec<Message> {
+        &self.0.said.messages
+    }
+}
+
+impl DerefMut for MessagesMut<'_> {
+    fn deref_mut(&mut self) -> &mut Vec<Message> {
+        &mut Arc::make_mut(&mut self.0.said).messages
+    }
+}
+
+impl Drop for MessagesMut<'_> {
+    fn drop(&mut self) {
+        self.0.shown = 0..self.0.said.messages.len();
+    }
+}
+
+impl Deref for MessagePath {
+    type Target = [Message];
+
+    fn deref(&self) -> &[Message] {
+        self.as_slice()
+    }
+}
+
+impl From<Vec<Message>> for MessagePath {
+    fn from(messages: Vec<Message>) -> Self {
+        let shown = 0..messages.len();
+        Self { said: Arc::new(Said { messages, ..Said::default() }), shown, lost: false }
+    }
+}
+
+impl FromIterator<Message> for MessagePath {
+    fn from_iter<I: IntoIterator<Item = Message>>(messages: I) -> Self {
+        Vec::from_iter(messages).into()
+    }
+}
+
+impl Extend<Message> for MessagePath {
+    fn extend<I: IntoIterator<Item = Message>>(&mut self, messages: I) {
+        for message in messages {
+            self.push(message);
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a MessagePath {
+    type Item = &'a Message;
+    type IntoIter = std::slice::Iter<'a, Message>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.as_slice().iter()
+    }
+}
+
+impl IntoIterator for MessagePath {
+    type Item = Message;
+    type IntoIter = std::vec::IntoIter<Message>;
+
+    fn into_iter(mut self) -> Self::IntoIter {
+        std::mem::take(&mut self.own().messages).into_iter()
+    }
+}
+
+impl fmt::Debug for MessagePath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_slice().fmt(formatter)
+    }
+}
+
+impl PartialEq for MessagePath {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl PartialEq<[Message]> for MessagePath {
+    fn eq(&self, other: &[Message]) -> bool {
+        self.as_slice() == other
+    }
+}
+
+impl PartialEq<Vec<Message>> for MessagePath {
+    fn eq(&self, other: &Vec<Message>) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl<const N: usize> PartialEq<[Message; N]> for MessagePath {
+    fn eq(&self, other: &[Message; N]) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
