@@ -96,7 +96,8 @@ impl ShiftPolicy {
 /// a share of the window allows and never later than the last one. The preface, system messages at the beginning and
 /// the messages that the policy keeps stay, once. From there on the prompt grows again, so that what was computed is
 /// of use until the window is full the next time. Where that happens depends on the messages alone: the same
-/// conversation has the same prompt in another process.
+/// conversation has the same prompt in another process. A reply remembers it ([`Reply::cut`](crate::Reply::cut)), so that
+/// nobody goes through a long conversation again.
 ///
 /// Nothing is dropped from the conversation; a reply whose prompt went without messages has
 /// [`Degradation::HistoryShifted`](crate::Degradation::HistoryShifted). When the last exchange alone is too long, the model says so as it would without.

@@ -47,7 +47,7 @@ pub struct SummarisedRequest {
 /// the model that is given here summarises as many of the oldest turns as it takes to fill no more than a share of the
 /// window again. The summary is remembered by what was said up to there: later prompts of the conversation, and of its
 /// branches from behind that place, use it again, and once the window is full another time it is extended by what came since.
-/// It is remembered in memory alone; another process makes it again, turn by turn.
+/// A reply remembers it too ([`Reply::cut`](crate::Reply::cut)), and another process goes on from there.
 ///
 /// Nothing is dropped from the conversation. A reply whose prompt has a summary says so with
 /// [`Degradation::HistorySummarised`], with what was left out, what the summary takes, and what making it took in this call.
