@@ -92,8 +92,8 @@ pub use media::{Digest, Media};
 pub use media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
 pub use middleware::{
-    CutHistory, CutSummary, DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, PromptLength,
-    ShiftPolicy, SummarisedRequest, SummaryPolicy,
+    CutHistory, CutSummary, DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware,
+    Next, PromptLength, ShiftPolicy, SummarisedRequest, SummaryPolicy,
 };
 pub use path::{MessagePath, MessagesMut};
 pub use preface::{Preface, ToolSpec};

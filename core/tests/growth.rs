@@ -127,6 +127,53 @@ fn what_was_said_in_another_process_is_gone_through_once() {
 }
 
 #[test]
+fn a_reply_tells_another_process_where_its_prompt_began() {
+    for name in POLICIES {
+        let store = block_on(store(3_000));
+        let process = || {
+            let (template, kept) = (Counting::default(), Arc::clone(&store) as Arc<dyn ConversationStore>);
+            let round = round(template.clone(), 4096);
+            let manager = policy(name, &round)(Manager::over(Arc::new(round.clone())).store(kept));
+            let manager = manager.build().unwrap();
+            block_on(async {
+                let chat = manager.open(&"long".parse().unwrap()).await.unwrap();
+                let reply = chat.send("and now?").finish().await.unwrap().reply;
+                (template.so_far(), reply.cut.unwrap())
+            })
+        };
+        let ((_, first), (count, second)) = (process(), process());
+        assert!(count < 400, "{name} renders {count} messages of a path that a reply remembers");
+        assert!(second.dropped >= first.dropped && second.dropped < first.dropped + 60, "{name}");
+        assert!(second.tokens >= first.tokens, "{name}");
+        assert_eq!(second.summary.is_some(), name == "summary");
+    }
+}
+
+#[test]
+fn what_another_policy_remembers_is_of_no_consequence() {
+    let store = block_on(store(300));
+    let cut = |window: usize| {
+        let kept = Arc::clone(&store) as Arc<dyn ConversationStore>;
+        let round = round(Counting::default(), 4096);
+        let shift = HistoryShift::new(round.clone(), ShiftPolicy::new(window).reply(20)).unwrap();
+        let manager = Manager::over(Arc::new(round)).store(kept).middleware(shift).build().unwrap();
+        block_on(async {
+            let chat = manager.open(&"long".parse().unwrap()).await.unwrap();
+            let before = chat.request().await.unwrap();
+            let reply = chat.send("and now?").finish().await.unwrap().reply;
+            (before, reply.cut.unwrap())
+        })
+    };
+    cut(300);
+    let (before, wide) = cut(1_000);
+    let path = before.path.iter().cloned().chain([Message::user("and now?")]).collect();
+    let fresh =
+        HistoryShift::new(round(Counting::default(), 4096), ShiftPolicy::new(1_000).reply(20)).unwrap();
+    let fitted = fresh.shift(Request::new(before.preface, path)).unwrap();
+    assert_eq!((wide.dropped, wide.tokens), (fitted.dropped, fitted.tokens));
+}
+
+#[test]
 fn a_conversation_that_is_shifted_keeps_one_cache() {
     for name in ["drop", "shift"] {
         let round = round(Counting::default(), WINDOW);
