@@ -19,7 +19,7 @@ def matrix(random, rows, columns):
 
 
 def describe(writer):
-    """The sizes, and a vocabulary without texts."""
+    """The sizes, and a vocabulary: a server makes text of what it writes, so each token has some; prompts are ids."""
     writer.add_context_length(shape.CONTEXT)
     writer.add_embedding_length(shape.WIDTH)
     writer.add_block_count(shape.LAYERS)
@@ -31,7 +31,12 @@ def describe(writer):
     writer.add_rope_freq_base(shape.THETA)
     writer.add_layer_norm_rms_eps(shape.EPSILON)
     writer.add_vocab_size(shape.VOCABULARY)
-    writer.add_tokenizer_model("none")
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list([f"t{token}" for token in range(shape.VOCABULARY)])
+    writer.add_token_types([gguf.TokenType.NORMAL] * shape.VOCABULARY)
+    writer.add_token_merges(["t 0"])
+    writer.add_eos_token_id(0)
 
 
 def matrices():

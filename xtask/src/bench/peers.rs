@@ -39,7 +39,7 @@ pub(super) struct Peers {
     /// How often each runtime gets its turn; the median counts.
     #[arg(long, value_name = "N", default_value_t = 5)]
     rounds: usize,
-    /// Leaves llama.cpp out, whose package compiles for half an hour.
+    /// Leaves llama.cpp out; nothing of it is installed or made then.
     #[arg(long)]
     without_llama: bool,
 }
@@ -69,11 +69,11 @@ type Measured = BTreeMap<(String, usize), Vec<Rates>>;
 impl Peers {
     pub(super) fn run(&self) -> Result {
         let folder = root().join("target/peers");
-        let python = python(&folder)?;
+        let python = python(&folder, self.without_llama)?;
         let onnx = made(&python, "onnx_model.py", folder.join("qwen3-0.6b-int4"))?;
         let gguf = match self.without_llama {
             true => None,
-            false => Some(made(&python, "gguf_model.py", folder.join("qwen3-0.6b-q4_0.gguf"))?),
+            false => Some(made(&python, "gguf_model.py", folder.join("qwen3-0.6b-q4_0-texts.gguf"))?),
         };
         command::run(&mut command::cargo(&["build", "--release", "--package", "alloquy"]))?;
         let library = library(&python)?;
@@ -258,8 +258,11 @@ fn made(python: &Path, maker: &str, model: PathBuf) -> Result<PathBuf> {
     Ok(model)
 }
 
+/// What is installed for all peers, and for llama.cpp alone.
+const REQUIREMENTS: [&str; 2] = ["requirements.txt", "requirements-llama.txt"];
+
 /// The Python that has the peers; made on first use. `ALLOQUY_PEERS_PYTHON` names another.
-fn python(folder: &Path) -> Result<PathBuf> {
+fn python(folder: &Path, without_llama: bool) -> Result<PathBuf> {
     if let Some(python) = std::env::var_os("ALLOQUY_PEERS_PYTHON") {
         return Ok(python.into());
     }
@@ -268,10 +271,9 @@ fn python(folder: &Path) -> Result<PathBuf> {
     if !python.exists() {
         std::fs::create_dir_all(folder)?;
         command::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-        let requirements = script("requirements.txt");
-        command::run(
-            Command::new(&python).args(["-m", "pip", "install", "--requirement"]).arg(requirements),
-        )?;
+    }
+    for name in required(without_llama) {
+        install(&python, &environment, name)?;
     }
     Ok(python)
 }
@@ -283,6 +285,21 @@ fn library(python: &Path) -> Result<String> {
         Some(library) => Ok(library.to_owned()),
         None => Err(Error::new(format!("{} has no library of onnx runtime", python.display()))),
     }
+}
+
+fn required(without_llama: bool) -> &'static [&'static str] {
+    if without_llama { &["requirements.txt"] } else { &REQUIREMENTS }
+}
+
+/// Installs what a file names, unless that was done; the environment remembers the text of the file.
+fn install(python: &Path, environment: &Path, name: &str) -> Result {
+    let (wanted, remembered) = (std::fs::read_to_string(script(name))?, environment.join(name));
+    if std::fs::read_to_string(&remembered).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    command::run(Command::new(python).args(["-m", "pip", "install", "--requirement"]).arg(script(name)))?;
+    std::fs::write(remembered, wanted)?;
+    Ok(())
 }
 
 fn script(name: &str) -> PathBuf {
@@ -301,4 +318,21 @@ fn parsed(text: &str) -> Result<Value> {
 
 fn list(numbers: &[usize], between: &str) -> String {
     numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(between)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_llama_nothing_of_it_is_installed() {
+        let lines = |names: &[&str]| -> String {
+            names.iter().map(|name| std::fs::read_to_string(script(name)).unwrap()).collect()
+        };
+        let (without, with) = (lines(required(true)), lines(required(false)));
+        assert!(!["llama", "gguf"].iter().any(|name| without.contains(name)), "{without}");
+        assert!(with.starts_with(&without) && with.contains("xllamacpp") && with.contains("gguf"), "{with}");
+        // What is compiled where it is installed is not measured, nor waited for.
+        assert!(!with.contains("llama-cpp-python"));
+    }
 }
