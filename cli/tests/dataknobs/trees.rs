@@ -126,15 +126,32 @@ fn perform(session: &mut Session, op: &Value) -> Result<Value> {
         "save" => session.save().map(|()| Value::Null),
         "resume" => session.resume(args["conversation_id"].as_str().unwrap()),
         "reset" => session.reset().map(|()| Value::Null),
-        "compact_history" => {
-            Ok(compact(session, args["keep_recent_iterations"].as_u64().unwrap() as usize)?.into())
-        }
+        "compact_history" => match kept_rounds(&args["keep_recent_iterations"]) {
+            Some(keep) => Ok(compact(session, keep)?.into()),
+            None => Err("keep_recent_iterations must be >= 0".to_owned()),
+        },
         name if is_at_once(name) => {
             let count = args["n"].as_u64().or(args["count"].as_u64()).unwrap_or(2);
             session.complete_at_once(count as usize)
         }
         name => metadata(session, name, args),
     }
+}
+
+/// How many rounds compacting keeps where nothing is said: what dataknobs' reasoning passes on then.
+///
+/// Reference: dataknobs-bots 0.13.1, `HistoryCompactionConfig.keep_recent_iterations`.
+const KEPT_ROUNDS: usize = 3;
+
+/// How many rounds are kept; `None` for a number below zero.
+fn kept_rounds(asked: &Value) -> Option<usize> {
+    if asked.is_null() { Some(KEPT_ROUNDS) } else { asked.as_u64().map(|keep| keep as usize) }
+}
+
+#[test]
+fn compacting_keeps_three_rounds_unless_it_is_told() {
+    let kept = [json!(null), json!(0), json!(7), json!(-1), json!("2")].map(|asked| kept_rounds(&asked));
+    assert_eq!(kept, [Some(3), Some(0), Some(7), None, None]);
 }
 
 fn is_at_once(op: &str) -> bool {

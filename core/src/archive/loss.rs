@@ -60,6 +60,8 @@ pub enum Mending {
     CallsMoved(String),
     /// A call has no id, or what stands there is no call; it was given one, or was left in the metadata.
     CallMended(String),
+    /// The arguments of a call are a text that holds an object, as some services send them; they are that object.
+    ArgumentsRead(String),
     /// A result names no call that is open; it stands under a made-up id.
     ResultMended(String),
     /// What is noted with a node means something else here; the metadata keeps it under `dataknobs`.
@@ -112,6 +114,9 @@ impl fmt::Display for Mending {
             }
             Self::ContentNotText(node) => of(node, "its content is no text but other JSON"),
             Self::CallsMoved(node) => of(node, "calls of tools were moved into the message"),
+            Self::ArgumentsRead(node) => {
+                of(node, "the arguments of a call were a text, they are the object in it")
+            }
             Self::CallMended(node) => of(node, "a call of a tool had no id, or was none"),
             Self::ResultMended(node) => of(node, "a result names no call before it"),
             Self::NotedOtherwise { node, names } => {
@@ -152,6 +157,8 @@ pub enum Omission {
     /// Media, thoughts, results and whatever else is no text, in this many nodes: readers of the format do not see it, and
     /// Alloquy finds it in a note beside the message.
     Noted(usize),
+    /// Thoughts, media, calls, results and whatever else is no text, in this many messages.
+    NoText(usize),
     /// Nodes that had no way to the root when they were imported.
     Orphans(usize),
 }
@@ -171,6 +178,12 @@ impl fmt::Display for Omission {
                 write!(
                     formatter,
                     "of {count} messages the format holds the text alone, and the rest as a note"
+                )
+            }
+            Self::NoText(count) => {
+                write!(
+                    formatter,
+                    "of {count} messages whatever is no text is left out, such as thoughts and calls"
                 )
             }
             Self::Orphans(count) => {

@@ -9,7 +9,7 @@ use crate::formats::{self, Dialect, MediaRules, Transcript};
 use crate::media::Digest;
 use crate::store::{ConversationId, ConversationRecord, milliseconds};
 use crate::tree::{Node, NodeId};
-use crate::{Message, Preface, Result};
+use crate::{Message, Part, Preface, Result, ToolResult};
 
 /// Reads a conversation that is a document among others.
 pub(super) fn read_document(
@@ -67,9 +67,34 @@ pub(super) fn write_line(archive: &Archive) -> Result<WrittenArchive> {
 /// Writes the path to the head as marked text.
 pub(super) fn write_chatml(archive: &Archive) -> Result<WrittenArchive> {
     let (preface, path) = path(archive)?;
-    let transcript = Transcript::new([preface.messages, path.clone()].concat());
-    let text = formats::write_text(Dialect::ChatMl, &transcript)?;
-    Ok(WrittenArchive { text, omitted: omitted(archive, path.len()) })
+    let mut omitted = omitted(archive, path.len());
+    let messages = [preface.messages, path].concat();
+    let count = messages.iter().filter(|message| has_more_than_text(message)).count();
+    if count > 0 {
+        omitted.push(Omission::NoText(count));
+    }
+    let further = messages.iter().filter(|message| has_further_fields(message)).count();
+    if further > 0 {
+        omitted.push(Omission::FurtherFields(further));
+    }
+    let texts = messages.iter().map(text_alone).collect();
+    let text = formats::write_text(Dialect::ChatMl, &Transcript::new(texts))?;
+    Ok(WrittenArchive { text, omitted })
+}
+
+/// Returns a message as marked text has it: one text. What tools said is the text of their message.
+fn text_alone(message: &Message) -> Message {
+    let results: Vec<_> = message.tool_results().map(ToolResult::text).collect();
+    let text = if results.is_empty() { message.text() } else { results.join("\n") };
+    Message { name: message.name.clone(), ..Message::new(message.role, vec![Part::Text(text)]) }
+}
+
+fn has_more_than_text(message: &Message) -> bool {
+    message.parts.iter().any(|part| !matches!(part.content, Part::Text(_)))
+}
+
+fn has_further_fields(message: &Message) -> bool {
+    !message.extra.is_empty() || message.parts.iter().any(|part| !part.extra.is_empty())
 }
 
 /// Returns the preface and the messages up to the head, with the bytes of what they show.

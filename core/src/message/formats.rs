@@ -53,6 +53,8 @@ pub use demands::Demands;
 pub use media::{MediaKind, MediaReference, MediaRules, MediaSource, NoMediaSource};
 pub use transcript::Transcript;
 
+pub(crate) use arguments::read as read_arguments;
+
 /// Marks a system message that OpenAI's dialect spells with the role `developer`.
 const OPENAI_ROLE: &str = "openai_role";
 

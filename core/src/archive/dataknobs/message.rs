@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::archive::Mending;
+use crate::formats::read_arguments;
 use crate::{Message, Part, Role, ToolCall, ToolResult};
 
 const KNOWN: [&str; 7] =
@@ -81,7 +82,11 @@ fn calls(
         if id.is_none() || name.is_none() {
             mended.push(Mending::CallMended(node.to_owned()));
         }
-        let arguments = raw.get("parameters").or(raw.get("arguments")).cloned().unwrap_or_else(|| json!({}));
+        let given = raw.get("parameters").or(raw.get("arguments")).cloned().unwrap_or_else(|| json!({}));
+        let arguments = read_arguments(&given);
+        if arguments != given {
+            mended.push(Mending::ArgumentsRead(node.to_owned()));
+        }
         let id = id.map_or_else(|| format!("call-{seed}-{index}"), str::to_owned);
         calls.extend(name.map(|name| ToolCall::new(id, name, arguments)));
     }

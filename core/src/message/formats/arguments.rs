@@ -11,7 +11,7 @@ use crate::Result;
 ///
 /// As everywhere in calls, a whole number beyond 64 bits, and a number beyond a double's range, becomes the string of
 /// its digits.
-pub(super) fn read(value: &Value) -> Value {
+pub(crate) fn read(value: &Value) -> Value {
     value.as_str().and_then(object).unwrap_or_else(|| value.clone())
 }
 
