@@ -228,7 +228,7 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets how many threads compute; at least 1. By default one for each physical core.
+    /// Sets how many threads compute; at least 1, and at most [`most_threads`]. By default one for each physical core.
     #[must_use]
     pub fn threads(mut self, count: usize) -> Self {
         self.threads.count = Some(count);
@@ -449,9 +449,20 @@ impl OnnxEngineBuilder {
             Self { threads: Threads { count: Some(0), .. }, .. } => {
                 invalid("0 threads compute nothing, at least 1")
             }
+            Self { threads: Threads { count: Some(count), .. }, .. } if *count > most_threads() => {
+                let most = most_threads();
+                invalid(&format!("{count} threads, expected at most {most}, four times the processors here"))
+            }
             _ => Ok(()),
         }
     }
+}
+
+/// Returns how many threads may compute at most: four times the processors that this process may use.
+///
+/// More of them wait for each other and nothing else; a thousand times more take minutes to start.
+pub fn most_threads() -> usize {
+    4 * std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Before 1.24, `GroupQueryAttention` counted a window without the token itself, one more than models are trained

@@ -52,7 +52,7 @@ mod waiting;
 pub use alloquy_onnx_runtime::{
     Event, Gpu, Library, LocateError, Locator, Origin, Policy, Presence, Wheel, cache_folder,
 };
-pub use engine::{OnnxEngine, OnnxEngineBuilder};
+pub use engine::{OnnxEngine, OnnxEngineBuilder, most_threads};
 pub use graph_cache::GraphCacheUse;
 pub use graph_optimization::GraphOptimization;
 pub use media::MediaStatistics;

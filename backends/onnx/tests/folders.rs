@@ -282,6 +282,17 @@ fn options_out_of_range_and_unknown_providers_are_refused() {
         (zero.kind(), zero.to_string().as_str()),
         (ErrorKind::Invalid, "0 threads compute nothing, at least 1")
     );
+    let most = alloquy_onnx::most_threads();
+    let many = builder().threads(most + 1).load().unwrap_err();
+    assert_eq!(
+        (many.kind(), many.to_string()),
+        (
+            ErrorKind::Invalid,
+            format!("{} threads, expected at most {most}, four times the processors here", most + 1)
+        )
+    );
+    assert_eq!(builder().threads(usize::MAX).load().unwrap_err().kind(), ErrorKind::Invalid);
+    builder().threads(most).load().unwrap();
     assert_eq!(builder().prefill_chunk(0).load().unwrap_err().kind(), ErrorKind::Invalid);
     let unknown = builder().provider("gpu").load().unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::Backend);
