@@ -17,6 +17,7 @@ use crate::commands::{
     ask, bench, bookmark, branches, chat, complete, config, conversations, convert, cost, diff, doctor,
     export, fork, goto, import, label, merge, models, prune, render, search, tools, tree,
 };
+use crate::limits::count;
 use crate::resume::ResumeArguments;
 use crate::settings::{Origin, Settings, Sources};
 
@@ -122,11 +123,11 @@ pub(crate) struct ToolArguments {
     pub(crate) approve: Option<Approve>,
 
     /// End a call after N seconds; 60 unless set
-    #[arg(long, value_name = "N", env = "ALLOQUY_TOOL_TIMEOUT")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_TOOL_TIMEOUT", value_parser = count::<u64>("tool-timeout"))]
     pub(crate) tool_timeout: Option<u64>,
 
     /// Let the model ask for tools N times in a turn; 8 unless set
-    #[arg(long, value_name = "N", env = "ALLOQUY_TOOL_ROUNDS")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_TOOL_ROUNDS", value_parser = count::<usize>("tool-rounds"))]
     pub(crate) tool_rounds: Option<usize>,
 }
 
@@ -330,13 +331,13 @@ pub(crate) struct WhichConversation {
 }
 
 impl Arguments {
-    /// Reads the arguments of this process and where each came from, or ends the process with what is wrong.
-    pub(crate) fn read() -> (Self, Sources) {
-        let matches = command().get_matches();
-        match Self::from_arg_matches(&matches) {
-            Ok(arguments) => (arguments, sources(&matches)),
-            Err(error) => error.exit(),
-        }
+    /// Reads the arguments of this process and where each came from.
+    ///
+    /// # Errors
+    /// What is wrong with them; help and the version count as errors too, as clap has it.
+    pub(crate) fn read() -> Result<(Self, Sources), clap::Error> {
+        let matches = command().try_get_matches()?;
+        Ok((Self::from_arg_matches(&matches)?, sources(&matches)))
     }
 }
 
@@ -373,14 +374,18 @@ fn sources(matches: &ArgMatches) -> Sources {
     sources
 }
 
+/// Every argument of every command.
+#[cfg(test)]
+pub(crate) fn every_argument() -> Vec<clap::Arg> {
+    fn of(command: &clap::Command) -> Vec<clap::Arg> {
+        command.get_arguments().cloned().chain(command.get_subcommands().flat_map(of)).collect()
+    }
+    of(&command())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn every_argument(command: &clap::Command) -> Vec<clap::Arg> {
-        let below = command.get_subcommands().flat_map(every_argument);
-        command.get_arguments().cloned().chain(below).collect()
-    }
 
     #[test]
     fn the_command_line_is_sound() {
@@ -389,7 +394,7 @@ mod tests {
 
     #[test]
     fn every_flag_is_also_a_variable_of_the_same_name() {
-        let flags = every_argument(&command());
+        let flags = every_argument();
         for flag in flags.iter().filter(|flag| !["help", "version"].contains(&flag.get_id().as_str())) {
             let Some(long) = flag.get_long() else { continue };
             let variable = format!("ALLOQUY_{}", long.replace('-', "_").to_uppercase());

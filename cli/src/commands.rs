@@ -25,7 +25,7 @@ pub(crate) mod search;
 pub(crate) mod tools;
 pub(crate) mod tree;
 
-use std::io::{self, IsTerminal as _, Write as _, stdout};
+use std::io::Write as _;
 
 use serde_json::Value;
 use tracing_subscriber::EnvFilter;
@@ -33,8 +33,9 @@ use tracing_subscriber::EnvFilter;
 use crate::arguments::{Arguments, Command, Output};
 use crate::failure::Failure;
 use crate::notes::Notes;
+use crate::screen;
 use crate::settings::{Settings, Sources};
-use crate::visible::Visible;
+use crate::visible::Rule;
 
 /// What every command is given.
 #[derive(Debug)]
@@ -79,15 +80,23 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
 }
 
 impl Context {
-    /// Prints a command's whole result: text for people, or JSON.
+    /// Prints a command's whole result: a list or a report for people, or JSON.
     pub(crate) fn print(&self, text: &str, json: &Value) -> Result<(), Failure> {
-        let mut out = stdout();
-        match (self.output.json, out.is_terminal()) {
-            (true, _) => writeln!(out, "{json}")?,
-            (false, true) => Visible(&mut out).write_all(text.as_bytes())?,
-            (false, false) => out.write_all(text.as_bytes())?,
+        self.write(text, Rule::Line, json)
+    }
+
+    /// Prints a document, which a file or a pipe gets byte for byte, or JSON.
+    pub(crate) fn print_document(&self, text: &str, json: &Value) -> Result<(), Failure> {
+        self.write(text, screen::of_documents(), json)
+    }
+
+    fn write(&self, text: &str, rule: Rule, json: &Value) -> Result<(), Failure> {
+        if self.output.json {
+            writeln!(screen::out(Rule::Json), "{json}")?;
+        } else {
+            screen::out(rule).write_all(text.as_bytes())?;
         }
-        Ok(out.flush()?)
+        Ok(screen::out(rule).flush()?)
     }
 }
 
@@ -100,5 +109,7 @@ fn trace(verbose: u8) {
         _ => "trace",
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(asked));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).without_time().init();
+    // Its colours would not pass the filter either.
+    let traces = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
+    traces.with_writer(screen::err).without_time().init();
 }

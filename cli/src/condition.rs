@@ -6,6 +6,8 @@ use alloquy_core::{Cursor, Error, ErrorKind, Filter, Query, Result, Scalar};
 use clap::Args;
 use serde_json::Value;
 
+use crate::limits::count;
+
 /// Which of the conversations are meant.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct QueryArguments {
@@ -14,7 +16,7 @@ pub(crate) struct QueryArguments {
     conditions: Vec<String>,
 
     /// List at most N
-    #[arg(long, value_name = "N", env = "ALLOQUY_LIMIT")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_LIMIT", value_parser = count::<usize>("limit"))]
     limit: Option<usize>,
 
     /// Go on where an earlier list of the same conditions ended

@@ -1,6 +1,6 @@
 //! How the program ends when it does not end well: one sentence, what to do next, an exit code.
 
-use std::io::{self, stdout};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use alloquy_core::{Error, ErrorKind, FinishReason, Reply};
@@ -8,6 +8,9 @@ use alloquy_core::{Error, ErrorKind, FinishReason, Reply};
 use crate::arguments::Output;
 use crate::notes::Loudness;
 use crate::printer::{Events, Printer as _};
+use crate::screen;
+use crate::usage::WRONG_ARGUMENTS;
+use crate::visible::{Rule, bounded};
 
 /// The code for an answer that Ctrl-C ended: 128 and the number of the signal, as shells count.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -17,6 +20,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     /// Something went wrong.
     Error(Error),
+    /// The arguments make no sense together.
+    Arguments(Error),
     /// Standard output could not be written.
     Output(io::Error),
     /// Ctrl-C ended it.
@@ -37,16 +42,24 @@ impl Failure {
                 ExitCode::FAILURE
             }
             Failure::Error(error) => {
-                print(&error);
-                if output.json {
-                    // Nobody may be listening there any more, which the exit code tells as well.
-                    let _ = Events::new(stdout(), Loudness::Normal).error(&error);
-                }
+                told(&error, output);
                 ExitCode::FAILURE
+            }
+            Failure::Arguments(error) => {
+                told(&error, output);
+                ExitCode::from(WRONG_ARGUMENTS)
             }
             Failure::Interrupted => ExitCode::from(INTERRUPTED),
             Failure::Problems => ExitCode::FAILURE,
         }
+    }
+}
+
+fn told(error: &Error, output: &Output) {
+    print(error);
+    if output.json {
+        // Nobody may be listening there any more, which the exit code says as well.
+        let _ = Events::new(screen::out(Rule::Json), Loudness::Normal).error(error);
     }
 }
 
@@ -76,13 +89,28 @@ pub(crate) fn finished(reply: &Reply) -> Result<FinishReason, Failure> {
 
 /// Prints an error with its causes on one line, and below it what to do next.
 pub(crate) fn print(error: &Error) {
-    eprintln!("error: {}", one_line(error));
-    if let Some(advice) = advice(error.kind()) {
-        eprintln!("  help: {advice}");
-    }
+    print_with(error, advice(error.kind()));
 }
 
-/// Returns an error with its causes on one line. They often repeat what stands before them: each is said once.
+/// Prints an error of a chat that goes on.
+pub(crate) fn print_in_chat(error: &Error) {
+    let advice = match error.kind() {
+        ErrorKind::ContextOverflow => {
+            Some("shorten the message, go back with /undo, or leave and begin another conversation")
+        }
+        kind => advice(kind),
+    };
+    print_with(error, advice);
+}
+
+fn print_with(error: &Error, advice: Option<&str>) {
+    let help = advice.map(|advice| format!("  help: {advice}\n")).unwrap_or_default();
+    // Nobody may be listening there, which the exit code says as well.
+    let _ = write!(screen::err(), "error: {}\n{help}", one_line(error));
+}
+
+/// Returns an error with its causes on one line. They often repeat what stands before them: each is said once. Of a very
+/// long one, which quotes what it refuses, the middle is left out.
 pub(crate) fn one_line(error: &Error) -> String {
     let mut sentence = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -94,16 +122,16 @@ pub(crate) fn one_line(error: &Error) -> String {
         }
         cause = error.source();
     }
-    sentence.split_whitespace().collect::<Vec<_>>().join(" ")
+    bounded(&sentence.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Returns what to do next.
 pub(crate) fn advice(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::Backend => Some("`alloquy doctor` shows what is missing and what to do about it"),
-        ErrorKind::ContextOverflow => {
-            Some("shorten the message, go back with /undo, or start a new conversation")
-        }
+        ErrorKind::ContextOverflow => Some(
+            "shorten the message, begin a new conversation, or leave its oldest messages out with --context-policy drop",
+        ),
         ErrorKind::Corrupt => {
             Some("nothing was changed; put back a copy, or name another store with --store URL")
         }

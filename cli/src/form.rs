@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use alloquy_core::{Error, ErrorKind, Grammar, Guidance, ParallelCalls, Result, ToolChoice};
 use clap::{Args, ValueEnum};
 
+use crate::limits::count;
+
 /// The form of an answer.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Form of the answer")]
@@ -47,7 +49,7 @@ pub(crate) struct DemandArguments {
     parallel_calls: Parallel,
 
     /// Make the model answer after N tokens of thinking
-    #[arg(long, value_name = "N", env = "ALLOQUY_THINKING_BUDGET")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_THINKING_BUDGET", value_parser = count::<usize>("thinking-budget"))]
     thinking_budget: Option<usize>,
 }
 

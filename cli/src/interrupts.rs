@@ -5,10 +5,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use alloquy_core::{Error, ErrorKind, Result, StopSignal};
 
 use crate::failure::INTERRUPTED;
+use crate::keyboard::{self, Unread};
 
 /// What the next Ctrl-C ends. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Interrupts(Arc<Mutex<Option<StopSignal>>>);
+pub(crate) struct Interrupts(Arc<Mutex<Next>>);
+
+/// What the next Ctrl-C does.
+#[derive(Debug, Default)]
+enum Next {
+    /// It ends the program.
+    #[default]
+    Leave,
+    /// It ends the answer that is about to begin.
+    Wait,
+    /// It ends this.
+    Stop(StopSignal),
+    /// It was pressed once: nothing began yet that it could end. A second one ends the program.
+    Asked,
+}
 
 impl Interrupts {
     /// Listens to Ctrl-C from here on.
@@ -21,25 +36,42 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// Lets the next Ctrl-C end what `signal` ends; a second one ends the program.
+    /// Lets the next Ctrl-C end the answer that [`Interrupts::end_with`] is about to be called for.
+    pub(crate) fn expect(&self) {
+        *self.next() = Next::Wait;
+    }
+
+    /// Lets the next Ctrl-C end what `signal` ends, or ends it where it was pressed meanwhile; a second one ends the program.
     pub(crate) fn end_with(&self, signal: StopSignal) {
-        *self.armed() = Some(signal);
+        let mut next = self.next();
+        if matches!(*next, Next::Asked) {
+            signal.stop();
+            *next = Next::Leave;
+        } else {
+            *next = Next::Stop(signal);
+        }
     }
 
     /// Lets Ctrl-C end the program again.
     pub(crate) fn disarm(&self) {
-        *self.armed() = None;
+        *self.next() = Next::Leave;
     }
 
-    fn interrupt(&self) {
-        match self.armed().take() {
-            Some(signal) => signal.stop(),
-            None => std::process::exit(i32::from(INTERRUPTED)),
+    /// Does what Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        let mut next = self.next();
+        match std::mem::take(&mut *next) {
+            Next::Stop(signal) => signal.stop(),
+            Next::Wait => *next = Next::Asked,
+            Next::Leave | Next::Asked => {
+                keyboard::restore(Unread::Dropped);
+                std::process::exit(i32::from(INTERRUPTED));
+            }
         }
     }
 
-    fn armed(&self) -> MutexGuard<'_, Option<StopSignal>> {
-        // An option is whole whatever happened to the thread that held the lock.
+    fn next(&self) -> MutexGuard<'_, Next> {
+        // It is whole whatever happened to the thread that held the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -54,6 +86,19 @@ mod tests {
         interrupts.end_with(signal.clone());
         interrupts.interrupt();
         assert!(signal.is_stopped());
-        assert!(interrupts.armed().is_none(), "the second one ends the program");
+        assert!(matches!(*interrupts.next(), Next::Leave), "the second one ends the program");
+    }
+
+    #[test]
+    fn an_interrupt_before_the_answer_ends_it_when_it_begins() {
+        let (interrupts, signal) = (Interrupts::default(), StopSignal::default());
+        interrupts.expect();
+        interrupts.interrupt();
+        assert!(matches!(*interrupts.next(), Next::Asked), "the second one ends the program");
+        interrupts.end_with(signal.clone());
+        assert!(signal.is_stopped());
+        interrupts.disarm();
+        interrupts.end_with(StopSignal::default());
+        assert!(matches!(*interrupts.next(), Next::Stop(_)));
     }
 }

@@ -8,6 +8,9 @@ mod failure;
 mod file;
 mod form;
 mod interrupts;
+#[cfg_attr(not(unix), path = "keyboard/elsewhere.rs")]
+mod keyboard;
+mod limits;
 mod media;
 mod messages;
 mod notes;
@@ -18,9 +21,11 @@ mod printer;
 mod progress;
 mod repl;
 mod resume;
+mod screen;
 mod settings;
 mod stored;
 mod tools;
+mod usage;
 mod visible;
 
 use std::process::ExitCode;
@@ -28,7 +33,10 @@ use std::process::ExitCode;
 use arguments::Arguments;
 
 fn main() -> ExitCode {
-    let (arguments, sources) = Arguments::read();
+    let (arguments, sources) = match Arguments::read() {
+        Ok(read) => read,
+        Err(error) => return usage::report(&error),
+    };
     let output = arguments.output.clone();
     match commands::run(arguments, sources) {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use alloquy_core::formats::{MediaKind, MediaReference, MediaRules, MediaSource};
-use alloquy_core::{Error, ErrorKind, Media, Message, MessagePart, Part, Result, Role};
+use alloquy_core::{
+    Error, ErrorKind, Media, Message, MessagePart, Part, Preface, Request, Result, Role, Round,
+};
 use alloquy_storage::{MediaFolder, read_media};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
@@ -104,6 +106,15 @@ pub(crate) fn said(attached: Vec<MessagePart>, text: String) -> Message {
     let text = Some(text).filter(|text| attached.is_empty() || !text.is_empty());
     let parts = attached.into_iter().chain(text.map(|text| Part::Text(text).into()));
     Message::new(Role::User, parts.collect())
+}
+
+/// Says whether a model takes media and its template has a place for them, before somebody's question depends on it.
+pub(crate) fn check(round: &Round, attached: &[MessagePart]) -> Result<()> {
+    if attached.is_empty() {
+        return Ok(());
+    }
+    let message = said(attached.to_vec(), "?".to_owned());
+    round.prepare(&Request::new(Preface::default(), vec![message])).map(drop)
 }
 
 /// Where documents may have their media.

@@ -1,11 +1,13 @@
 //! What is said beside an answer, on standard error. Never on standard output.
 
 use std::fmt::Display;
-use std::io::{IsTerminal, Write, stderr};
+use std::io::Write as _;
 
 use alloquy_core::{Cursor, DamagedConversation};
 
 use crate::arguments::Output;
+use crate::screen::{self, Style};
+use crate::visible::bounded;
 
 /// How much is said beside an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,42 +27,6 @@ pub(crate) struct Notes {
     style: Style,
 }
 
-/// Whether notes and thoughts are dimmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// No escape sequences.
-    Plain,
-    /// Dimmed, so that answers stand out.
-    Dimmed,
-}
-
-impl Style {
-    /// Looks at the terminal behind standard error, and at `NO_COLOR`.
-    fn of_stderr() -> Self {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        match stderr().is_terminal() && !refused {
-            true => Style::Dimmed,
-            false => Style::Plain,
-        }
-    }
-
-    /// What stands before dimmed text.
-    pub(crate) fn start(self) -> &'static str {
-        match self {
-            Style::Plain => "",
-            Style::Dimmed => "\x1b[2m",
-        }
-    }
-
-    /// What stands after dimmed text.
-    pub(crate) fn end(self) -> &'static str {
-        match self {
-            Style::Plain => "",
-            Style::Dimmed => "\x1b[0m",
-        }
-    }
-}
-
 impl Notes {
     /// Says as much as the arguments ask for.
     pub(crate) fn new(output: &Output) -> Self {
@@ -69,7 +35,7 @@ impl Notes {
             (false, 0) => Loudness::Normal,
             (false, _) => Loudness::Verbose,
         };
-        Self { loudness, style: Style::of_stderr() }
+        Self { loudness, style: Style::of_err() }
     }
 
     /// Returns how much is said.
@@ -99,8 +65,9 @@ impl Notes {
     /// Says a line unless the caller wants it quiet.
     pub(crate) fn say(self, note: impl Display) {
         if self.loudness >= Loudness::Normal {
+            let mut err = screen::err();
             // Nobody may be listening there, which is not worth an error.
-            let _ = writeln!(stderr(), "{}{note}{}", self.style.start(), self.style.end());
+            let _ = err.styled(self.style, &bounded(&note.to_string())).and_then(|()| err.write_all(b"\n"));
         }
     }
 }

@@ -385,6 +385,16 @@ pub(crate) struct Description {
     pub(crate) context_policy: ContextPolicy,
 }
 
+/// Reads the description files of a model as it is named: the one within the program, or a folder.
+pub(crate) fn describe_named(path: &Path) -> Result<Description> {
+    if pocket::is_named(path)
+        && let Some(description) = pocket::describe()
+    {
+        return description;
+    }
+    describe(path)
+}
+
 /// Reads the description files of a model.
 pub(crate) fn describe(folder: &Path) -> Result<Description> {
     let layout = match folder.join("onnx").is_dir() {

@@ -3,7 +3,7 @@
 mod events;
 mod text;
 
-use std::io::{self, IsTerminal as _, stderr, stdout};
+use std::io;
 
 use alloquy_core::{Delta, Error, Reply, Turn, TurnEvent, TurnReply};
 use futures::StreamExt as _;
@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::arguments::Output;
 use crate::failure::Failure;
 use crate::notes::Notes;
-use crate::visible::Visible;
+use crate::screen;
+use crate::visible::Rule;
 
 pub(crate) use events::Events;
 pub(crate) use text::{LineEnd, Text, degradation};
@@ -31,6 +32,9 @@ pub(crate) trait Printer {
     /// Prints the end of a turn.
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()>;
 
+    /// Ends the line of an answer that ends in an error, so that the error begins one.
+    fn broken(&mut self) -> io::Result<()>;
+
     /// Prints what went wrong, for programs; people read it on standard error.
     fn error(&mut self, error: &Error) -> io::Result<()>;
 
@@ -47,17 +51,27 @@ pub(crate) async fn take(mut turn: Turn, printer: &mut dyn Printer) -> Result<Tu
             return Err(error.into());
         }
     }
-    let reply = turn.finish().await?;
-    printer.turn(&reply)?;
-    Ok(reply)
+    match turn.finish().await {
+        Ok(reply) => {
+            printer.turn(&reply)?;
+            Ok(reply)
+        }
+        Err(error) => {
+            printer.broken()?;
+            Err(error.into())
+        }
+    }
 }
 
 /// Returns the printer that the arguments ask for.
 pub(crate) fn printer(output: &Output, end: LineEnd) -> Box<dyn Printer> {
     let notes = Notes::new(output);
-    match (output.json, stdout().is_terminal()) {
-        (true, _) => Box::new(Events::new(stdout(), notes.loudness())),
-        (false, true) => Box::new(Text::new(Visible(stdout()), stderr(), notes, end)),
-        (false, false) => Box::new(Text::new(stdout(), stderr(), notes, end)),
+    if output.json {
+        return Box::new(Events::new(screen::out(Rule::Json), notes.loudness()));
     }
+    let rule = match end {
+        LineEnd::Always => Rule::Prose,
+        LineEnd::Never => Rule::Exact,
+    };
+    Box::new(Text::new(screen::out(rule), screen::err(), notes, end))
 }

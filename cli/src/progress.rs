@@ -1,12 +1,13 @@
 //! What takes long, on standard error: a line that moves on a terminal, plain lines elsewhere.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::notes::{Loudness, Notes};
+use crate::screen;
+use crate::visible::on_one_line;
 
 /// Shows that something is going on, until it is dropped.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(crate) enum Progress {
 impl Progress {
     /// Starts showing; nothing is shown when the caller wants it quiet.
     pub(crate) fn new(notes: Notes) -> Self {
-        if !stderr().is_terminal() || notes.loudness() == Loudness::Quiet {
+        if !screen::is_err_a_terminal() || notes.loudness() == Loudness::Quiet {
             return Progress::Lines(notes);
         }
         let bar = ProgressBar::new_spinner();
@@ -30,10 +31,10 @@ impl Progress {
 
     /// Starts showing how much of `size` is done; in a log, that is said no more often than every few seconds.
     pub(crate) fn of(notes: Notes, size: usize) -> Counted {
-        let is_shown = stderr().is_terminal() && notes.loudness() != Loudness::Quiet;
+        let is_shown = screen::is_err_a_terminal() && notes.loudness() != Loudness::Quiet;
         let bar = ProgressBar::with_draw_target(Some(size as u64), ProgressDrawTarget::hidden());
         if is_shown {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(20));
         }
         // One that is not valid is a mistake here, and the usual one shows as much.
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent:>3} % in {elapsed}, {eta} left") {
@@ -44,9 +45,10 @@ impl Progress {
 
     /// Shows what is going on now.
     pub(crate) fn step(&self, what: impl Into<Cow<'static, str>>) {
+        let what: Cow<'static, str> = what.into();
         match self {
-            Progress::Moving(bar) => bar.set_message(what),
-            Progress::Lines(notes) => notes.say(what.into()),
+            Progress::Moving(bar) => bar.set_message(on_one_line(&what)),
+            Progress::Lines(notes) => notes.say(what),
         }
     }
 }

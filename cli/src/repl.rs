@@ -7,10 +7,12 @@ use std::path::Path;
 
 use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Ask, Chat, Error, ErrorKind, FinishReason, Guidance, MessagePart, NodeId, Role, SamplingOptions, Turn,
+    Ask, Chat, Error, ErrorKind, FinishReason, Guidance, MessagePart, NodeId, Role, Round, SamplingOptions,
+    Turn,
 };
 use serde_json::json;
 
+use crate::commands::goto::place;
 use crate::current::Current;
 use crate::failure::{self, Failure, finished};
 use crate::interrupts::Interrupts;
@@ -20,9 +22,6 @@ use crate::printer::{Printer, take};
 
 use command::{Command, Line};
 pub(crate) use lines::{Lines, Piped, Typed};
-
-/// How many characters of a message are shown where the conversation stands.
-const WIDTH: usize = 60;
 
 /// What an error means for the lines that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +45,8 @@ pub(crate) struct Repl<'a> {
     pub(crate) guidance: Guidance,
     /// Pictures and sounds that go with what is said next.
     pub(crate) attached: Vec<MessagePart>,
+    /// The model, where it is one of this machine: it says whether it takes what is attached.
+    pub(crate) round: Option<Round>,
 }
 
 /// Whether there is a next line.
@@ -59,11 +60,17 @@ impl Repl<'_> {
     /// Takes lines until there are no more, or `/exit`.
     pub(crate) async fn run(&mut self) -> Result<(), Failure> {
         while let Some(line) = self.lines.next()? {
-            match self.take(&line).await {
+            if self.after_error == AfterError::GoOn {
+                // A person may press Ctrl-C before the answer begins, and means the answer.
+                self.interrupts.expect();
+            }
+            let taken = self.take(&line).await;
+            self.interrupts.disarm();
+            match taken {
                 Ok(Next::Read) => {}
                 Ok(Next::Leave) => break,
                 Err(Failure::Error(error)) if self.after_error == AfterError::GoOn => {
-                    failure::print(&error);
+                    failure::print_in_chat(&error);
                     self.printer.error(&error)?;
                 }
                 Err(failure) => return Err(failure),
@@ -129,6 +136,9 @@ impl Repl<'_> {
     /// Reads a file, for what is said next.
     fn attach(&mut self, kind: MediaKind, file: &str) -> Result<(), Failure> {
         let part = media::attached(kind, Path::new(file))?;
+        if let Some(round) = &self.round {
+            media::check(round, &[part.clone().into()])?;
+        }
         if let Some(media) = part.shown() {
             self.notes.say(format_args!("{file} goes with what you say next ({})", media.media_type()));
             let told = json!({"kind": kind.as_str(), "type": media.media_type(), "digest": media.digest()});
@@ -197,13 +207,7 @@ impl Repl<'_> {
 
     async fn say_where(&mut self, chat: &Chat, node: Option<NodeId>) -> Result<(), Failure> {
         self.printer.show("head", "", json!({"conversation": chat.id(), "head": node}))?;
-        let tree = chat.tree().await?;
-        let Some(node) = node else {
-            self.notes.say("now before the first message");
-            return Ok(());
-        };
-        let (message, address) = (&tree.node(node)?.message, tree.position(Some(node))?);
-        self.notes.say(format_args!("now at [{address}] {}: {}", message.role, message.preview(WIDTH)));
+        self.notes.say(place(chat, node).await?);
         Ok(())
     }
 }
@@ -226,6 +230,8 @@ mod tests {
     use super::*;
     use crate::arguments::Output;
     use crate::printer::{LineEnd, Text};
+    use crate::screen::Screen;
+    use crate::visible::Rule;
 
     struct Scripted(VecDeque<&'static str>);
 
@@ -257,7 +263,13 @@ mod tests {
         let ended = pollster::block_on(async {
             let current = Current::open(&manager, None, Preface::default(), notes).await?;
             let lines = Box::new(Scripted(script.into_iter().collect()));
-            let printer = Box::new(Text::new(out.clone(), std::io::sink(), notes, LineEnd::Always));
+            let printer = Text::new(
+                Screen::new(out.clone(), Rule::Prose),
+                Screen::new(std::io::sink(), Rule::Line),
+                notes,
+                LineEnd::Always,
+            );
+            let printer = Box::new(printer);
             let (interrupts, after_error) = (Interrupts::default(), AfterError::End);
             let (sampling, guidance) = (SamplingOptions::default(), Guidance::default());
             let attached = Vec::new();
@@ -271,6 +283,7 @@ mod tests {
                 sampling,
                 guidance,
                 attached,
+                round: None,
             };
             repl.run().await
         });

@@ -9,6 +9,7 @@ use clap::builder::BoolishValueParser as Switch;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::StoreArguments;
+use crate::limits::count;
 use crate::notes::Notes;
 use crate::open::{Model, default_store};
 use crate::settings::data_folder;
@@ -34,7 +35,7 @@ pub(crate) struct ResumeArguments {
     pub(crate) resume: bool,
 
     /// Let those files take N megabytes together; 4000 unless set. What was not used for the longest time leaves
-    #[arg(long, value_name = "N", env = "ALLOQUY_RESUME_QUOTA")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_RESUME_QUOTA", value_parser = count::<u64>("resume-quota"))]
     pub(crate) resume_quota: Option<u64>,
 }
 

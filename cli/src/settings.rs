@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::arguments::Settable;
+use crate::limits;
 
 /// The name of the file of lines that were typed, in the data folder.
 pub(crate) const HISTORY_FILE: &str = "history.txt";
@@ -161,6 +162,15 @@ fn check(key: &str, value: &Value) -> Result<()> {
     if !known.iter().any(|name| name == key) {
         let message = format!("unknown key {key:?}, one of: {}", known.join(", "));
         return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    if value.is_null() {
+        // TOML has no null: what became one was no number that JSON has.
+        let expected = limits::of(key).map(|range| format!(", expected {range}")).unwrap_or_default();
+        let message = format!("key {key:?} is not a number or infinite{expected}");
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    if let Err(expected) = limits::check(key, value) {
+        return Err(Error::new(ErrorKind::Invalid, format!("key {key:?} is {value}, {expected}")));
     }
     let alone = Map::from_iter([(key.to_owned(), value.clone())]);
     let typed = serde_json::from_value::<Settable>(Value::Object(alone)).map(drop);

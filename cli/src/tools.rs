@@ -1,7 +1,7 @@
 //! Tools of a conversation: which servers bring them, and under which rules they run.
 
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write, stderr, stdin};
+use std::io::{IsTerminal as _, Write as _, stdin};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use async_trait::async_trait;
 
 use crate::arguments::{Approve, ToolArguments};
 use crate::notes::Notes;
-use crate::visible::visible;
+use crate::visible::on_one_line;
+use crate::{keyboard, screen};
 
 /// How many seconds a call may take unless told otherwise.
 pub(crate) const TIMEOUT: u64 = 60;
@@ -67,10 +68,10 @@ impl Rule {
     }
 
     fn ask(&self, call: &ToolCall) -> Verdict {
-        if !(stdin().is_terminal() && stderr().is_terminal()) {
+        if !(stdin().is_terminal() && screen::is_err_a_terminal()) {
             self.notes.say(format_args!(
                 "{} did not run: nobody can be asked here; --approve always lets every tool run",
-                visible(&call.name)
+                on_one_line(&call.name)
             ));
             return Verdict::Refuse("nobody was there to approve of it".to_owned());
         }
@@ -102,21 +103,21 @@ impl Approval for Rule {
 
 /// Puts a call before the person at the terminal, with all of its arguments: what is cut off cannot be approved of.
 fn question(call: &ToolCall) -> Answer {
-    let (name, arguments) = (as_it_stands(&call.name), as_it_stands(&call.arguments.to_string()));
+    // Arguments as JSON are one line; nothing of them is changed but what a terminal would obey.
+    let (name, arguments) = (on_one_line(&call.name), call.arguments.to_string());
+    let mut err = screen::err();
     // Nobody may be listening there; then nobody answers either.
-    let _ = write!(stderr(), "run {name}({arguments})? [y]es, [a]lways this tool, [N]o: ");
-    let _ = stderr().flush();
+    let _ = write!(err, "run {name}({arguments})? [y]es, [a]lways this tool, [N]o: ");
+    let _ = err.flush();
+    if let Some(answer) = keyboard::answer() {
+        return Answer::read(&answer);
+    }
+    keyboard::forget_typed();
     let mut line = String::new();
     match stdin().read_line(&mut line) {
         Ok(_) => Answer::read(&line),
         Err(_) => Answer::No,
     }
-}
-
-/// Text without control characters, and without those that show it in another order than it stands in.
-fn as_it_stands(text: &str) -> String {
-    let turns = |character: char| matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    visible(text).replace(turns, "\u{FFFD}")
 }
 
 #[cfg(feature = "mcp")]
@@ -207,11 +208,6 @@ mod tests {
         let read = |line| Answer::read(line);
         assert_eq!([read("y\n"), read(" YES "), read("a\n")], [Answer::Once, Answer::Once, Answer::Always]);
         assert_eq!([read("\n"), read("n\n"), read("yep\n"), read("")], [const { Answer::No }; 4]);
-    }
-
-    #[test]
-    fn what_is_asked_is_shown_as_it_stands() {
-        assert_eq!(as_it_stands("rm \u{202E}txt.a\u{1b}[2K"), "rm \u{FFFD}txt.a\u{FFFD}[2K");
     }
 
     #[test]

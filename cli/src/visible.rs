@@ -1,42 +1,117 @@
-//! Text that a terminal may show: what a model writes must not move the cursor or change the window's title.
+//! Text that may be shown: what others wrote must not move a cursor, change a window's title or turn a line around.
 
-use std::io::{self, Write};
+use std::fmt::Write as _;
 
-/// Puts U+FFFD in the place of control characters; line breaks and tabs stay, carriage returns go.
-pub(crate) fn visible(text: &str) -> String {
-    let shown = |character: char| match character {
-        '\r' => None,
-        '\n' | '\t' => Some(character),
-        character if character.is_control() => Some('\u{FFFD}'),
-        character => Some(character),
-    };
-    text.chars().filter_map(shown).collect()
+/// What becomes of characters that are no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    /// Nothing: a document that a program reads, byte for byte.
+    Exact,
+    /// Control characters become U+FFFD; line breaks and tabs stay, carriage returns go. For what a model writes.
+    Prose,
+    /// So do those that turn the direction of what follows. For whatever this program says itself: errors, notes, lists.
+    Line,
+    /// Both are written as JSON escapes them, which changes no value.
+    Json,
 }
 
-/// Writes texts to a terminal. Each write has to be whole characters.
-#[derive(Debug)]
-pub(crate) struct Visible<W>(pub(crate) W);
-
-impl<W: Write> Write for Visible<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write_all(visible(&String::from_utf8_lossy(bytes)).as_bytes())?;
-        Ok(bytes.len())
+impl Rule {
+    /// Returns a text as it may be shown.
+    pub(crate) fn apply(self, text: &str) -> String {
+        match self {
+            Rule::Exact => text.to_owned(),
+            Rule::Json => escaped(text),
+            Rule::Prose => replaced(text, is_control),
+            Rule::Line => replaced(text, |character| is_control(character) || is_turning(character)),
+        }
     }
+}
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+/// Returns a text on one line, as names, titles and labels are shown.
+pub(crate) fn on_one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Rule::Line.apply(&line)
+}
+
+/// How many characters of the start and of the end of a long sentence are shown.
+const SHOWN: (usize, usize) = (1500, 300);
+
+/// Returns a sentence without its middle where that is very long, and says how much is left out.
+pub(crate) fn bounded(text: &str) -> String {
+    let (start, end) = SHOWN;
+    let count = text.chars().count();
+    if count <= 2 * (start + end) {
+        return text.to_owned();
     }
+    let first: String = text.chars().take(start).collect();
+    let last: String = text.chars().skip(count - end).collect();
+    format!("{first} […{} characters more…] {last}", count - start - end)
+}
+
+/// Says whether a text has characters that no terminal should be given.
+pub(crate) fn is_hostile(text: &str) -> bool {
+    text.chars().any(|character| is_control(character) || is_turning(character))
+}
+
+fn replaced(text: &str, is_replaced: fn(char) -> bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars().filter(|character| *character != '\r') {
+        shown.push(if is_replaced(character) { char::REPLACEMENT_CHARACTER } else { character });
+    }
+    shown
+}
+
+/// Writes characters of JSON's strings as escapes: outside of strings JSON has none of them.
+fn escaped(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        if is_control(character) || is_turning(character) || matches!(character, '\u{2028}' | '\u{2029}') {
+            // A string takes whatever is written to it.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
+/// C0 but for line breaks and tabs, DEL and C1.
+fn is_control(character: char) -> bool {
+    character.is_control() && !matches!(character, '\n' | '\t')
+}
+
+/// Embeddings, overrides and isolates of the bidirectional algorithm.
+fn is_turning(character: char) -> bool {
+    matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const HOSTILE: &str = "a\u{1b}]0;title\u{7}\tb\r\nü\u{9b}2J\u{7f}\u{202e}txt";
+
     #[test]
-    fn control_characters_do_not_reach_the_terminal() {
-        let mut terminal = Vec::new();
-        let mut out = Visible(&mut terminal);
-        out.write_all("a\u{1b}]0;title\u{7}\tb\r\nü\u{9b}2J".as_bytes()).unwrap();
-        assert_eq!(String::from_utf8(terminal).unwrap(), "a\u{FFFD}]0;title\u{FFFD}\tb\nü\u{FFFD}2J");
+    fn control_characters_are_replaced() {
+        let prose = "a\u{FFFD}]0;title\u{FFFD}\tb\nü\u{FFFD}2J\u{FFFD}";
+        assert_eq!(Rule::Prose.apply(HOSTILE), format!("{prose}\u{202e}txt"));
+        assert_eq!(Rule::Line.apply(HOSTILE), format!("{prose}\u{FFFD}txt"));
+        assert_eq!(Rule::Exact.apply(HOSTILE), HOSTILE);
+        assert_eq!(on_one_line("a\nb \u{85}c\u{1b}"), "a b c\u{FFFD}");
+    }
+
+    #[test]
+    fn escapes_change_no_value() {
+        let value = serde_json::json!({ HOSTILE: [HOSTILE, "\u{2028}"] });
+        let shown = Rule::Json.apply(&value.to_string());
+        assert!(!is_hostile(&shown), "{shown:?}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
+    }
+
+    #[test]
+    fn a_very_long_sentence_loses_its_middle_and_says_so() {
+        assert_eq!(bounded("short"), "short");
+        let long = bounded(&"é".repeat(100_000));
+        assert!(long.contains("[…98200 characters more…]") && long.chars().count() < 2000, "{long}");
     }
 }

@@ -14,8 +14,17 @@ const QWEN: &str = "models/tiny/genai-qwen3-fp32";
 
 /// Runs the program and writes down what it says; every run has to fail with one error.
 fn told(program: &Program, arguments: &[&str]) -> String {
+    told_with(1, program, arguments)
+}
+
+/// The same of arguments that make no sense, or are not there.
+fn told_of_arguments(program: &Program, arguments: &[&str]) -> String {
+    told_with(2, program, arguments)
+}
+
+fn told_with(code: i32, program: &Program, arguments: &[&str]) -> String {
     let ran = program.run(arguments);
-    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert_eq!(ran.code, Some(code), "{ran:?}");
     assert_eq!(ran.errors().len(), 1, "{ran:?}");
     assert_eq!(ran.out, "");
     let said: Vec<_> = ran.err.lines().filter(|line| !line.starts_with("loading ")).collect();
@@ -160,12 +169,15 @@ fn names_and_numbers_that_are_not_valid() {
         told(&program, &["ask", "--family", "qwen9", "Hello"]),
         told(&program, &["ask", "--template", "nowhere.jinja", "Hello"]),
         told(&program, &["ask", "--provider", "abacus", "Hello"]),
-        told(&program, &["ask", "--top-p", "2", "Hello"]),
-        told(&program, &["ask"]),
+        told_of_arguments(&program, &["ask", "--top-p", "2", "Hello"]),
+        told_of_arguments(&program, &["ask"]),
         told(&program, &["tree", "--conversation", "nowhere"]),
         told(&program, &["ask", "-c", "Hello"]),
         told(&program, &["models", "nowhere"]),
-        told(&program, &["render"]),
+        told_of_arguments(&program, &["render"]),
+        told_of_arguments(&program, &["render", "--from", "gemini", "Hello"]),
+        told_of_arguments(&program, &["complete"]),
+        told_of_arguments(&program, &["convert", "--from", "openai", "--to", "gemini"]),
     ];
     insta::assert_snapshot!(errors.join("\n\n"));
 }

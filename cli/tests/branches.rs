@@ -48,6 +48,13 @@ fn labels_and_bookmarks_are_shown_and_lead_somewhere() {
     insta::assert_snapshot!(drawn);
     insta::assert_snapshot!(out(&program, &["branches"]));
     insta::assert_snapshot!(out(&program, &["bookmark"]));
+    let gone = program.run(&["goto", "green"]).ok();
+    assert_eq!((gone.out.as_str(), gone.err.as_str()), ("", "now at [0.0] assistant: Green, please\n"));
+    let said = |arguments: &[&str]| program.redacted(&program.run(arguments).ok().err);
+    assert_eq!(said(&["goto", ""]), "now before the first message\n");
+    assert_eq!(said(&["label", "0.0", "the green one"]), "0.0 is called \"the green one\"\n");
+    assert_eq!(said(&["bookmark", "top", "0"]), "bookmark \"top\" is at [id 1]\n");
+    assert_eq!(said(&["bookmark", "top", "--remove"]), "bookmark \"top\" is removed\n");
     out(&program, &["goto", "green"]);
     assert_eq!(out(&program, &["branches"]).lines().filter(|line| line.starts_with('*')).count(), 1);
     out(&program, &["label", "green"]);

@@ -68,6 +68,12 @@ fn a_model_of_texts_says_that_it_is_one() {
     let program = with_files();
     let told = refused(&program, &["ask", "--image", "cat.gif", "What?"], "");
     assert!(told.contains("takes no image; it takes: text"), "{told}");
+    let told = refused(&program, &["chat", "--image", "cat.gif"], "What?\n");
+    assert!(told.contains("takes no image; it takes: text"), "{told}");
+    // Refused where it is attached: what is said next is not lost with it.
+    let told = refused(&program, &["chat", "-q"], "/image cat.gif\nWhat?\n");
+    assert!(told.contains("takes no image; it takes: text"), "{told}");
+    assert_eq!(program.run(&["conversations"]).ok().out, "", "nothing was asked");
 }
 
 /// A template that has a place for pictures; the tiny models' own knows none.

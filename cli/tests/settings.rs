@@ -37,6 +37,28 @@ fn switches_are_variables_as_people_write_them() {
 }
 
 #[test]
+fn settings_are_shown_where_the_model_is_wrong_too() {
+    let program = Program::new();
+    program.write("config.toml", "model = \"/nope\"\ntemperature = 0.5\n");
+    let ran = program.run(&["--config", "config.toml", "config", "show"]).ok();
+    assert!(ran.out.contains("model                file        /nope\n"), "{}", ran.out);
+    assert!(ran.out.contains("temperature          file        0.5\n"), "{}", ran.out);
+    let said = "the model's own values are missing: model folder \"/nope\" does not exist (`model` comes from: file)\n";
+    assert_eq!(ran.err, said);
+    let shown = program.run(&["--config", "config.toml", "config", "show", "--json"]).ok().events().remove(0);
+    assert_eq!(shown["problem"], "model folder \"/nope\" does not exist");
+    assert_eq!(
+        program.run(&["config", "show", "--json"]).ok().events().remove(0)["problem"],
+        serde_json::Value::Null
+    );
+    // The model within the program has values of its own, by its name too.
+    if cfg!(feature = "pocket") {
+        let shown = program.run(&["config", "show", "--json", "--model", "pocket"]).ok().events().remove(0);
+        assert_eq!(shown["settings"]["family"]["origin"], "model");
+    }
+}
+
+#[test]
 fn the_file_at_its_usual_place_is_read() {
     let program = Program::new();
     let folder = program.path("alloquy");

@@ -100,3 +100,59 @@ fn what_cannot_be_read_is_refused_and_the_others_come_in() {
     assert_eq!(program.run(&["import", file.to_str().unwrap()]).code, Some(1));
     assert_eq!(program.variable("ALLOQUY_FROM", "word").run(&["import", "x"]).code, Some(2));
 }
+
+#[test]
+fn marked_text_is_exported_without_what_is_no_text_which_is_said() {
+    let program = Program::new();
+    let call = r#"[{"id": "1", "type": "function", "function": {"name": "wind", "arguments": "{\"at\": \"sea\"}"}}]"#;
+    let talk = format!(
+        r#"{{"messages": [{{"role": "user", "content": "Windy?"}}, {{"role": "assistant", "content": "", "tool_calls": {call}}},
+        {{"role": "tool", "tool_call_id": "1", "name": "wind", "content": "strong"}},
+        {{"role": "assistant", "content": "Yes.", "reasoning_content": "It is strong."}}]}}"#
+    );
+    program.write("talk.jsonl", &talk.replace('\n', " "));
+    let id = program.run(&["import", "talk.jsonl", "--from", "openai"]).ok().out;
+    let exported = program.run(&["export", id.trim(), "--to", "chatml"]).ok();
+    let (start, end) = ("<|im_start|>", "<|im_end|>\n");
+    let expected = ["user\nWindy?", "assistant\n", "tool\nstrong", "assistant\nYes."];
+    assert_eq!(exported.out, expected.map(|said| format!("{start}{said}{end}")).concat());
+    let said = "of 3 messages whatever is no text is left out, such as thoughts and calls\n";
+    assert!(exported.err.contains(said), "{}", exported.err);
+    // A call's arguments are the object that their text holds.
+    let nodes = &program.run(&["tree", "--json"]).ok().events()[0]["nodes"];
+    assert_eq!(nodes[1]["message"]["parts"][1]["tool_call"]["arguments"]["at"], "sea", "{nodes}");
+}
+
+#[test]
+fn a_state_whose_calls_have_their_arguments_as_text_has_objects_here() {
+    let state = |parameters: Value| {
+        let node = |id: &str, message: Value| {
+            serde_json::json!({"node_id": id, "timestamp": "2026-01-01T00:00:00", "prompt_name": null, "branch_name": null,
+                "metadata": {}, "message": message})
+        };
+        let call = serde_json::json!([{"name": "wind", "parameters": parameters, "id": "1"}]);
+        let nodes = [
+            node("", serde_json::json!({"role": "user", "content": "Windy?"})),
+            node("0", serde_json::json!({"role": "assistant", "content": "", "tool_calls": call})),
+        ];
+        serde_json::json!({"conversation_id": "wind", "nodes": nodes, "edges": [["", "0"]], "current_node_id": "0",
+            "metadata": {}, "created_at": "2026-01-01T00:00:00", "updated_at": "2026-01-01T00:00:00", "schema_version": "1.1.0"})
+    };
+    let arguments = |parameters: Value| {
+        let program = Program::new();
+        program.write("state.json", &state(parameters).to_string());
+        let ran = program.run(&["import", "state.json", "--from", "dataknobs"]).ok();
+        let shown = program.run(&["tree", "--json"]).ok().events().remove(0);
+        let calls = shown["nodes"][1]["message"]["parts"].as_array().unwrap().clone();
+        let call = calls.into_iter().find_map(|part| part.get("tool_call").cloned()).unwrap();
+        (call["arguments"].clone(), ran.err)
+    };
+    let (object, said) = arguments("{\"at\": \"sea\"}".into());
+    assert_eq!(object, serde_json::json!({"at": "sea"}));
+    assert!(said.contains("the arguments of a call were a text, they are the object in it"), "{said}");
+    assert_eq!(arguments("sea".into()).0, "sea");
+    assert_eq!(arguments("[1]".into()).0, "[1]");
+    let (object, said) = arguments(serde_json::json!({"at": 1}));
+    assert_eq!(object, serde_json::json!({"at": 1}));
+    assert!(!said.contains("arguments"), "{said}");
+}

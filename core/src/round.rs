@@ -333,7 +333,7 @@ impl Round {
         let room = context.saturating_sub(length);
         if room == 0 {
             let message = format!(
-                "the prompt has {length} units and the model's context {context}: no room for a reply"
+                "the prompt has {length} tokens and the model's context {context}: no room for a reply"
             );
             return Err(Error::new(ErrorKind::ContextOverflow, message));
         }

@@ -59,7 +59,7 @@ pub(crate) fn check_room(engine: &dyn Engine, prompt: &[Unit], targets: &[Vec<To
     let length = positions(engine, prompt)?;
     if length + longest > context {
         let message =
-            format!("the prompt has {length} units, a target {longest} and the model's context {context}");
+            format!("the prompt has {length} tokens, a target {longest} and the model's context {context}");
         return Err(Error::new(ErrorKind::ContextOverflow, message));
     }
     Ok(())

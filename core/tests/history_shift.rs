@@ -250,7 +250,7 @@ fn a_question_that_is_too_long_is_the_models_to_refuse() {
 #[test]
 fn a_policy_out_of_range_is_refused() {
     let refused = |policy: ShiftPolicy| HistoryShift::new(characters, policy).unwrap_err().to_string();
-    insta::assert_snapshot!(refused(ShiftPolicy::new(128)), @"128 units for a reply are not below the window of 128");
+    insta::assert_snapshot!(refused(ShiftPolicy::new(128)), @"128 tokens for a reply are not below the window of 128");
     insta::assert_snapshot!(refused(ShiftPolicy::new(999).fill(0.0)), @"the share 0 of the window is not above 0 and at most 1");
     insta::assert_snapshot!(refused(ShiftPolicy::new(999).fill(f64::NAN)), @"the share NaN of the window is not above 0 and at most 1");
 }

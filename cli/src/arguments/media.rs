@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use alloquy_onnx::OnnxEngineBuilder;
 use alloquy_processors::{Alpha, AudioOptions, ImageBackend, MediaLimits, MediaOptions, SoundLimits};
-use clap::{Args, ValueEnum, value_parser};
+use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use super::provided;
+use crate::limits::{count, number};
 
 /// What models that see and hear are fed, and what is refused.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
@@ -16,12 +17,12 @@ use super::provided;
 pub(crate) struct MediaSettings {
     /// How many pixels Qwen-VL is fed of a picture or a frame at most; 3211264 unless set, which become 4,096 positions of
     /// Qwen2.5-VL. 0 leaves it to the model's files
-    #[arg(long, value_name = "N", env = "ALLOQUY_PIXEL_CAP")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_PIXEL_CAP", value_parser = count::<usize>("pixel-cap"))]
     pub(crate) pixel_cap: Option<usize>,
 
     /// How many positions Gemma 4 gives a picture at most: 70, 140, 280, 560 or 1120; what the model's files say unless
     /// set
-    #[arg(long, value_name = "N", env = "ALLOQUY_VISUAL_TOKENS")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_VISUAL_TOKENS", value_parser = count::<usize>("visual-tokens"))]
     pub(crate) visual_tokens: Option<usize>,
 
     /// Whether Gemma 3 looks at crops of wide and tall pictures too, each as many positions as the picture: on or off; what
@@ -40,19 +41,19 @@ pub(crate) struct MediaSettings {
     pub(crate) alpha: Option<Transparency>,
 
     /// How many frames a second of a film has whose frames do not say when they are shown; 24 unless set
-    #[arg(long, value_name = "N", env = "ALLOQUY_FRAMES_PER_SECOND")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_FRAMES_PER_SECOND", value_parser = number("frames-per-second"))]
     pub(crate) frames_per_second: Option<f64>,
 
     /// Refuse pictures and sounds of more bytes; 67108864 (64 MiB) unless set, and at most
-    #[arg(long, value_name = "N", env = "ALLOQUY_MEDIA_BYTES", value_parser = value_parser!(u64).range(1..=64 << 20))]
+    #[arg(long, value_name = "N", env = "ALLOQUY_MEDIA_BYTES", value_parser = count::<u64>("media-bytes"))]
     pub(crate) media_bytes: Option<u64>,
 
     /// Refuse pictures of more pixels, before they are decoded; 100000000 unless set
-    #[arg(long, value_name = "N", env = "ALLOQUY_MEDIA_PIXELS")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_MEDIA_PIXELS", value_parser = count::<usize>("media-pixels"))]
     pub(crate) media_pixels: Option<usize>,
 
     /// Refuse sounds of more seconds, before they are decoded; 600 unless set
-    #[arg(long, value_name = "SECONDS", env = "ALLOQUY_MEDIA_SECONDS")]
+    #[arg(long, value_name = "SECONDS", env = "ALLOQUY_MEDIA_SECONDS", value_parser = count::<u64>("media-seconds"))]
     pub(crate) media_seconds: Option<u64>,
 
     /// What computes the encoder of pictures and films, as --provider has it; what the decoder is asked for unless set
@@ -65,7 +66,7 @@ pub(crate) struct MediaSettings {
 
     /// How many bytes of what encoders gave are kept, so that what is shown again is not encoded again; 268435456 (256 MiB)
     /// unless set, 0 keeps none
-    #[arg(long, value_name = "N", env = "ALLOQUY_MEDIA_CACHE")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_MEDIA_CACHE", value_parser = count::<usize>("media-cache"))]
     pub(crate) media_cache: Option<usize>,
 }
 

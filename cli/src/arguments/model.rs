@@ -12,6 +12,7 @@ use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use super::MediaSettings;
+use crate::limits::count;
 
 /// Which model answers, and how it runs.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
@@ -52,7 +53,7 @@ pub(crate) struct ModelArguments {
     pub(crate) provider: Option<String>,
 
     /// How many threads compute
-    #[arg(long, value_name = "N", env = "ALLOQUY_THREADS")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_THREADS", value_parser = count::<usize>("threads"))]
     pub(crate) threads: Option<usize>,
 
     /// How threads wait for work: brief, which is busily for some microseconds and then asleep; spin, which is busily and takes

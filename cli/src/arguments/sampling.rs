@@ -6,45 +6,47 @@ use alloquy_core::{PenaltyScope, SamplingOptions, TokenId};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{count, number, read_count, read_number};
+
 /// How answers are sampled.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "kebab-case")]
 #[command(next_help_heading = "Sampling")]
 pub(crate) struct SamplingArguments {
     /// Randomness: 0 always takes the likeliest token, 1 is the model's own
-    #[arg(long, value_name = "X", env = "ALLOQUY_TEMPERATURE")]
+    #[arg(long, value_name = "X", env = "ALLOQUY_TEMPERATURE", value_parser = number("temperature"))]
     pub(crate) temperature: Option<f64>,
 
     /// Draw among the N likeliest tokens; 0 is all
-    #[arg(long, value_name = "N", env = "ALLOQUY_TOP_K")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_TOP_K", value_parser = count::<usize>("top-k"))]
     pub(crate) top_k: Option<usize>,
 
     /// Draw among the likeliest tokens that together reach this probability
-    #[arg(long, value_name = "P", env = "ALLOQUY_TOP_P")]
+    #[arg(long, value_name = "P", env = "ALLOQUY_TOP_P", value_parser = number("top-p"))]
     pub(crate) top_p: Option<f64>,
 
     /// Draw among the tokens at least this often as likely as the likeliest
-    #[arg(long, value_name = "P", env = "ALLOQUY_MIN_P")]
+    #[arg(long, value_name = "P", env = "ALLOQUY_MIN_P", value_parser = number("min-p"))]
     pub(crate) min_p: Option<f64>,
 
     /// Draw among the tokens nearest to what is expected that together reach this probability
-    #[arg(long, value_name = "P", env = "ALLOQUY_TYPICAL_P")]
+    #[arg(long, value_name = "P", env = "ALLOQUY_TYPICAL_P", value_parser = number("typical-p"))]
     pub(crate) typical_p: Option<f64>,
 
     /// Make tokens that occurred, in the prompt too, less likely by this factor; 1 is off
-    #[arg(long, value_name = "X", env = "ALLOQUY_REPETITION_PENALTY")]
+    #[arg(long, value_name = "X", env = "ALLOQUY_REPETITION_PENALTY", value_parser = number("repetition-penalty"))]
     pub(crate) repetition_penalty: Option<f64>,
 
     /// Make tokens that occurred in the answer less likely by this much
-    #[arg(long, value_name = "X", env = "ALLOQUY_PRESENCE_PENALTY")]
+    #[arg(long, value_name = "X", env = "ALLOQUY_PRESENCE_PENALTY", value_parser = number("presence-penalty"))]
     pub(crate) presence_penalty: Option<f64>,
 
     /// The same once for each time they occurred
-    #[arg(long, value_name = "X", env = "ALLOQUY_FREQUENCY_PENALTY")]
+    #[arg(long, value_name = "X", env = "ALLOQUY_FREQUENCY_PENALTY", value_parser = number("frequency-penalty"))]
     pub(crate) frequency_penalty: Option<f64>,
 
     /// Let penalties look at the last N tokens only; 0 is all
-    #[arg(long, value_name = "N", env = "ALLOQUY_PENALTY_WINDOW")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_PENALTY_WINDOW", value_parser = count::<usize>("penalty-window"))]
     pub(crate) penalty_window: Option<usize>,
 
     /// Which tokens count for penalties: reply or prompt-and-reply; unless set, each penalty has its own way
@@ -58,7 +60,7 @@ pub(crate) struct SamplingArguments {
     pub(crate) penalty_scope: Option<Scope>,
 
     /// Never let N tokens follow each other twice; 0 is off
-    #[arg(long, value_name = "N", env = "ALLOQUY_NO_REPEAT_NGRAM")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_NO_REPEAT_NGRAM", value_parser = count::<usize>("no-repeat-ngram"))]
     pub(crate) no_repeat_ngram: Option<usize>,
 
     /// Add X to the logit of the token with this id; may be repeated
@@ -67,11 +69,11 @@ pub(crate) struct SamplingArguments {
     pub(crate) logit_bias: Vec<TokenBias>,
 
     /// Make the draw repeatable
-    #[arg(long, value_name = "N", env = "ALLOQUY_SEED")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_SEED", value_parser = count::<u64>("seed"))]
     pub(crate) seed: Option<u64>,
 
     /// End an answer after N tokens
-    #[arg(long, value_name = "N", env = "ALLOQUY_MAX_TOKENS")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_MAX_TOKENS", value_parser = count::<usize>("max-tokens"))]
     pub(crate) max_tokens: Option<usize>,
 
     /// End an answer at this text, which is left out; may be repeated
@@ -80,7 +82,7 @@ pub(crate) struct SamplingArguments {
     pub(crate) stop: Vec<String>,
 
     /// Say how likely each token was, and the N likeliest in its place; with --json
-    #[arg(long, value_name = "N", env = "ALLOQUY_LOGPROBS")]
+    #[arg(long, value_name = "N", env = "ALLOQUY_LOGPROBS", value_parser = count::<usize>("logprobs"))]
     pub(crate) logprobs: Option<usize>,
 }
 
@@ -118,10 +120,13 @@ impl FromStr for TokenBias {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let pair = text.split_once('=').and_then(|(id, bias)| Some((id.parse().ok()?, bias.parse().ok()?)));
-        let (id, bias) =
-            pair.ok_or_else(|| format!("{text:?} is not a token's id and a number, as in 15=-2.5"))?;
-        Ok(Self(id, bias))
+        let (id, bias) = text
+            .split_once('=')
+            .ok_or_else(|| format!("{text:?} is not a token's id and a number, as in 15=-2.5"))?;
+        let id = read_count("logit-bias-id", id).map_err(|expected| format!("token {id:?}, {expected}"))?;
+        let bias =
+            read_number("logit-bias", bias).map_err(|expected| format!("bias {bias:?}, {expected}"))?;
+        Ok(Self(id, bias as f32))
     }
 }
 

@@ -73,7 +73,7 @@ impl Ask {
         let interrupts = Interrupts::install()?;
         let form = self.form.guidance()?;
         let attached = self.media.read()?;
-        let question = question(&self.question.join(" "), piped()?, &attached)?;
+        let question = question(&self.question.join(" "), piped()?, &attached).map_err(Failure::Arguments)?;
         let kept = self.kept(context).await?;
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
@@ -114,7 +114,7 @@ fn question(asked: &str, piped: Option<String>, attached: &[MessagePart]) -> Res
     match (asked.trim(), piped.trim()) {
         ("", "") if !attached.is_empty() => Ok(String::new()),
         ("", "") => {
-            let message = "there is no question: write one behind `alloquy ask`, or pipe one in";
+            let message = "no question was given: write one after `alloquy ask`, or pipe one in";
             Err(Error::new(ErrorKind::Invalid, message))
         }
         ("", piped) => Ok(piped.to_owned()),

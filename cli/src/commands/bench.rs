@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::arguments::ModelArguments;
 use crate::failure::Failure;
+use crate::limits::count;
 use crate::notes::Notes;
 use crate::open;
 use crate::progress::Progress;
@@ -34,19 +35,19 @@ type Phase = (LoadPhase, Duration);
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Bench {
     /// Tokens of the prompt; may be repeated
-    #[arg(long, value_name = "N", env = "ALLOQUY_PROMPT", value_delimiter = ',', default_values_t = [128, 512])]
+    #[arg(long, value_name = "N", env = "ALLOQUY_PROMPT", value_parser = count::<usize>("prompt"), value_delimiter = ',', default_values_t = [128, 512])]
     prompt: Vec<usize>,
 
     /// Tokens of each reply
-    #[arg(long, value_name = "N", env = "ALLOQUY_GENERATE", default_value_t = 64)]
+    #[arg(long, value_name = "N", env = "ALLOQUY_GENERATE", value_parser = count::<usize>("generate"), default_value_t = 64)]
     generate: usize,
 
     /// How many replies are written together; may be repeated
-    #[arg(long, value_name = "N", env = "ALLOQUY_TOGETHER", value_delimiter = ',', default_values_t = [1, 4])]
+    #[arg(long, value_name = "N", env = "ALLOQUY_TOGETHER", value_parser = count::<usize>("together"), value_delimiter = ',', default_values_t = [1, 4])]
     together: Vec<usize>,
 
     /// How often each is measured; the median is printed
-    #[arg(long, value_name = "N", env = "ALLOQUY_REPEAT", default_value_t = 3)]
+    #[arg(long, value_name = "N", env = "ALLOQUY_REPEAT", value_parser = count::<usize>("repeat"), default_value_t = 3)]
     repeat: usize,
 
     #[command(flatten)]

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::Context;
 use crate::failure::Failure;
 use crate::stored::Stored;
+use crate::visible::on_one_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,8 +41,17 @@ impl Bookmark {
             let chat = self.stored.open(context).await?;
             match (&self.name, self.remove) {
                 (None, _) => return list(&chat, context).await,
-                (Some(name), true) => chat.remove_bookmark(name).await?,
-                (Some(name), false) => chat.bookmark(name, self.place(&chat).await?).await?,
+                (Some(name), true) => {
+                    chat.remove_bookmark(name).await?;
+                    context.notes.say(format_args!("bookmark {name:?} is removed"));
+                }
+                (Some(name), false) => {
+                    let place = self.place(&chat).await?;
+                    chat.bookmark(name, place).await?;
+                    let at =
+                        place.map_or_else(|| "before the first message".to_owned(), |node| node.to_string());
+                    context.notes.say(format_args!("bookmark {name:?} is at {at}"));
+                }
             }
             context.print("", &json!({"conversation": chat.id(), "bookmark": self.name}))
         })
@@ -57,7 +67,8 @@ impl Bookmark {
 
 async fn list(chat: &Chat, context: &Context) -> Result<(), Failure> {
     let notes = chat.annotations().await?;
-    let text: String = notes.bookmarks().map(|(name, node)| format!("{node}  {name}\n")).collect();
+    let text: String =
+        notes.bookmarks().map(|(name, node)| format!("{node}  {}\n", on_one_line(name))).collect();
     let bookmarks = notes.bookmarks().map(|(name, node)| json!({"name": name, "node": node}));
     let bookmarks: Vec<_> = bookmarks.collect();
     context.print(&text, &json!({"conversation": chat.id(), "bookmarks": bookmarks}))

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::Context;
 use crate::failure::Failure;
 use crate::stored::Stored;
+use crate::visible::on_one_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,7 +43,8 @@ impl Branches {
 
 fn line(branch: &Branch, said: &str) -> String {
     let mark = if branch.has_head { '*' } else { ' ' };
-    let label = branch.label.as_deref().map(|label| format!("  “{label}”")).unwrap_or_default();
+    let label =
+        branch.label.as_deref().map(|label| format!("  “{}”", on_one_line(label))).unwrap_or_default();
     format!("{mark} {}  {:>4} messages  {said}{label}\n", branch.leaf, branch.nodes)
 }
 

@@ -1,6 +1,6 @@
 //! `alloquy chat`: a conversation at the keyboard, or in a pipe.
 
-use std::io::{IsTerminal, stdin, stdout};
+use std::io::{IsTerminal as _, stdin};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -14,12 +14,14 @@ use crate::current::Current;
 use crate::failure::Failure;
 use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
-use crate::media::MediaArguments;
+use crate::keyboard::Keyboard;
+use crate::media::{self, MediaArguments};
 use crate::notes::Notes;
 use crate::open;
 use crate::printer::{LineEnd, printer};
 use crate::repl::{AfterError, Lines, Piped, Repl, Typed};
 use crate::resume::ResumeArguments;
+use crate::screen;
 use crate::settings::{HISTORY_FILE, data_folder};
 use crate::tools::{self, ROUNDS};
 
@@ -79,6 +81,8 @@ impl Chat {
     async fn converse(self, context: &Context) -> Result<(), Failure> {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
+        // From here on nothing that is typed is lost, as long as loading may take.
+        let keyboard = keyboard(&interrupts, *notes);
         let form = self.form.guidance()?;
         let attached = self.media.read()?;
         let store = settings.settle(&self.store)?;
@@ -89,6 +93,7 @@ impl Chat {
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let model = open::model(&settings.settle(&self.model)?, *notes)?;
+        media::check(&model.round, &attached)?;
         let guidance = self.demand.added_to(form, model.tool_choice.as_ref());
         let sampling = settings.settle(&self.sampling)?.options();
         let asked = settings.settle(&self.overflow)?.asked(settings);
@@ -102,11 +107,21 @@ impl Chat {
         }
         let current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         model.introduce(*notes);
-        let (lines, after_error) = lines(&settings.settle(&self.history)?, *notes)?;
+        let (lines, after_error) = lines(&settings.settle(&self.history)?, keyboard, *notes)?;
         let printer = printer(output, LineEnd::Always);
-        let notes = *notes;
-        let mut repl =
-            Repl { current, lines, printer, interrupts, notes, after_error, sampling, guidance, attached };
+        let (notes, round) = (*notes, Some(model.round.clone()));
+        let mut repl = Repl {
+            current,
+            lines,
+            printer,
+            interrupts,
+            notes,
+            after_error,
+            sampling,
+            guidance,
+            attached,
+            round,
+        };
         let ended = repl.run().await;
         if let (Some(resume), Ok(chat)) = (&resume, repl.current.chat()) {
             resume.keep(&model, &chat).await;
@@ -115,12 +130,35 @@ impl Chat {
     }
 }
 
-/// Reads from a person where both ends are a terminal, else from the pipe.
-fn lines(history: &HistoryArguments, notes: Notes) -> Result<(Box<dyn Lines>, AfterError), Failure> {
-    match stdin().is_terminal() && stdout().is_terminal() {
-        true => Ok((Box::new(Typed::terminal(history_file(history)?, notes)?), AfterError::GoOn)),
-        false => Ok((Box::new(Piped::stdin()), AfterError::End)),
+/// Terminals of which no line editor knows how to move the cursor: they are read line by line, as they come.
+const PLAIN: [&str; 3] = ["dumb", "cons25", "emacs"];
+
+/// Takes the keyboard of a person, where there is one.
+fn keyboard(interrupts: &Interrupts, notes: Notes) -> Option<Keyboard> {
+    let is_plain = std::env::var("TERM").is_ok_and(|term| PLAIN.contains(&term.as_str()));
+    if !is_interactive() || is_plain {
+        return None;
     }
+    let taken = Keyboard::take(interrupts);
+    taken.inspect_err(|error| notes.say(format_args!("what is typed ahead may be lost: {error}"))).ok()
+}
+
+/// Says whether a person sits at both ends.
+fn is_interactive() -> bool {
+    stdin().is_terminal() && screen::is_out_a_terminal()
+}
+
+/// Reads from a person where both ends are a terminal, else from the pipe.
+fn lines(
+    history: &HistoryArguments,
+    keyboard: Option<Keyboard>,
+    notes: Notes,
+) -> Result<(Box<dyn Lines>, AfterError), Failure> {
+    if is_interactive() {
+        let typed = Typed::terminal(history_file(history)?, keyboard, notes)?;
+        return Ok((Box::new(typed), AfterError::GoOn));
+    }
+    Ok((Box::new(Piped::stdin()), AfterError::End))
 }
 
 fn history_file(history: &HistoryArguments) -> Result<Option<PathBuf>, Failure> {

@@ -1,7 +1,5 @@
 //! `alloquy complete`: goes on where a text ends. For models that were never taught to converse.
 
-use std::io::{IsTerminal, stdout};
-
 use alloquy_core::{ChatModel as _, Ending, Error, ErrorKind, FinishReason, Preface, Reply, Request};
 use clap::Args;
 use futures::StreamExt as _;
@@ -15,6 +13,7 @@ use crate::media::{self, MediaArguments};
 use crate::open;
 use crate::piped::piped;
 use crate::printer::{LineEnd, Printer, printer};
+use crate::screen;
 use crate::settings::Origin;
 
 const EXAMPLES: &str = "\
@@ -57,7 +56,7 @@ impl Complete {
         let attached = self.media.read()?;
         let text = match self.text {
             Some(text) => text,
-            None => piped()?.ok_or_else(nothing)?,
+            None => piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?,
         };
         for flag in ["template", "template-dialect", "family"] {
             if settings.origin(flag) == Origin::Flag {
@@ -71,7 +70,7 @@ impl Complete {
         let request = request.sampling(sampling).arguments(told).ending(Ending::Continue).guidance(guidance);
         interrupts.end_with(request.stop.clone());
         // A file gets the continuation byte for byte; a person gets a new line to type on.
-        let end = if stdout().is_terminal() { LineEnd::Always } else { LineEnd::Never };
+        let end = if screen::is_out_a_terminal() { LineEnd::Always } else { LineEnd::Never };
         let reply = continued(&model, request, &mut *printer(output, end)).await?;
         match finished(&reply)? {
             FinishReason::Cancelled => Err(Failure::Interrupted),
@@ -95,6 +94,6 @@ async fn continued(
 }
 
 fn nothing() -> Error {
-    let message = "there is no text to continue: write one behind `alloquy complete`, or pipe one in";
+    let message = "no text was given: write one after `alloquy complete`, or pipe one in";
     Error::new(ErrorKind::Invalid, message)
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Owner, Result};
+use alloquy_core::{Error, Owner, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::Context;
 use crate::arguments::{ContextArguments, ContextPolicy, SamplingArguments, Settable};
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::open::{self, Description};
 use crate::resume::QUOTA;
 use crate::settings::{HISTORY_FILE, Origin, data_folder, entries, keys};
@@ -53,18 +53,29 @@ struct Shown {
 impl Config {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let Action::Show(given) = self.action;
-        let shown = shown(context, &given)?;
+        let (shown, problem) = shown(context, &given)?;
         let path = context.settings.path.as_deref().map(|path| path.display().to_string());
         let text: String = shown.iter().map(line).collect();
         let values: Map<_, _> = shown.iter().map(value).collect();
         let file = format!("configuration file: {}\n", path.as_deref().unwrap_or("none"));
-        context.print(&(file + &text), &json!({"file": path, "settings": values}))
+        let value = json!({"file": path, "settings": values, "problem": problem.as_ref().map(one_line)});
+        context.print(&(file + &text), &value)?;
+        if let Some(problem) = problem {
+            let origin = context.settings.origin("model");
+            context.notes.say(format_args!(
+                "the model's own values are missing: {} (`model` comes from: {origin})",
+                one_line(&problem)
+            ));
+        }
+        Ok(())
     }
 }
 
-fn shown(context: &Context, given: &Settable) -> Result<Vec<Shown>> {
+/// The settings, and what is wrong with the model, whose values are left out then.
+fn shown(context: &Context, given: &Settable) -> Result<(Vec<Shown>, Option<Error>)> {
     let settled = context.settings.settle(given)?;
-    let (values, defaults) = (entries(&settled)?, defaults(context, &settled)?);
+    let values = entries(&settled)?;
+    let (defaults, problem) = defaults(context, &settled)?;
     let show = |key: String| {
         let value = values.get(&key).filter(|value| !value.is_null()).cloned();
         let given = value.map(|value| (value, context.settings.origin(&key)));
@@ -72,11 +83,14 @@ fn shown(context: &Context, given: &Settable) -> Result<Vec<Shown>> {
         let (value, origin) = given.unwrap_or_else(default);
         Shown { key, value, origin }
     };
-    Ok(keys::<Settable>().into_iter().map(show).collect())
+    Ok((keys::<Settable>().into_iter().map(show).collect(), problem))
 }
 
+/// The values of settings that nobody gave, by their keys.
+type Defaults = BTreeMap<String, (Value, Origin)>;
+
 /// What holds where nothing was given: what the model's makers recommend, and this program's own choices.
-fn defaults(context: &Context, settled: &Settable) -> Result<BTreeMap<String, (Value, Origin)>> {
+fn defaults(context: &Context, settled: &Settable) -> Result<(Defaults, Option<Error>)> {
     let mut defaults = BTreeMap::new();
     let folder = data_folder()?;
     let history = folder.join(HISTORY_FILE).display().to_string();
@@ -93,8 +107,12 @@ fn defaults(context: &Context, settled: &Settable) -> Result<BTreeMap<String, (V
     defaults.insert("tool-timeout".to_owned(), (TIMEOUT.into(), Origin::Default));
     defaults.insert("tool-rounds".to_owned(), (ROUNDS.into(), Origin::Default));
     let mut overflow = (ContextPolicy::Error, Origin::Default);
-    if let Some(model) = &settled.model.model {
-        let description = open::describe(model)?;
+    let described = settled.model.model.as_deref().map(open::describe_named).transpose();
+    let (description, problem) = match described {
+        Ok(description) => (description, None),
+        Err(error) => (None, Some(error)),
+    };
+    if let Some(description) = description {
         if description.context_policy != ContextPolicy::Error {
             overflow = (description.context_policy, Origin::Model);
         }
@@ -104,7 +122,7 @@ fn defaults(context: &Context, settled: &Settable) -> Result<BTreeMap<String, (V
     let either =
         entries(&ContextArguments { context_policy: Some(policy), context_shift: Some(policy.into()) })?;
     defaults.extend(either.into_iter().map(|(key, value)| (key, (value, origin))));
-    Ok(defaults)
+    Ok((defaults, problem))
 }
 
 /// What a model's description files say.

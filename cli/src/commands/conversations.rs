@@ -11,6 +11,7 @@ use crate::arguments::StoreArguments;
 use crate::condition::QueryArguments;
 use crate::failure::Failure;
 use crate::open;
+use crate::visible::on_one_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -88,7 +89,7 @@ fn text(page: &ConversationPage) -> String {
 fn line(summary: &ConversationSummary, now: SystemTime) -> String {
     let ConversationSummary { record, nodes, updated } = summary;
     let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();
-    format!("{}  {:>8}  {nodes:>4} messages  {title}\n", record.id, age(*updated, now))
+    format!("{}  {:>8}  {nodes:>4} messages  {}\n", record.id, age(*updated, now), on_one_line(title))
 }
 
 fn value(summary: &ConversationSummary) -> Value {

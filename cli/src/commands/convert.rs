@@ -45,11 +45,11 @@ impl Convert {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let document = match &self.file {
             Some(file) => read(file)?,
-            None => piped()?.ok_or_else(nothing)?,
+            None => piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?,
         };
         let transcript = formats::read_text(self.from, &document, &self.media.open()?.rules())?;
         let written = formats::write(self.to, &transcript)?;
-        context.print(&text(&written), &written)
+        context.print_document(&text(&written), &written)
     }
 }
 
@@ -68,6 +68,6 @@ fn read(file: &Path) -> Result<String> {
 }
 
 fn nothing() -> Error {
-    let message = "there is nothing to convert: name a file behind `alloquy convert`, or pipe one in";
+    let message = "nothing was given to convert: name a file after `alloquy convert`, or pipe one in";
     Error::new(ErrorKind::Invalid, message)
 }

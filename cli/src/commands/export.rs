@@ -54,7 +54,7 @@ impl Export {
             context.notes.say(omission);
         }
         let omitted: Vec<_> = written.omitted.iter().map(ToString::to_string).collect();
-        context.print(
+        context.print_document(
             &written.text,
             &json!({"format": self.to.as_str(), "document": written.text, "omitted": omitted}),
         )

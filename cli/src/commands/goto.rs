@@ -1,6 +1,6 @@
 //! `alloquy goto`: where a conversation stands.
 
-use alloquy_core::Result;
+use alloquy_core::{Chat, NodeId, Result};
 use clap::Args;
 use serde_json::json;
 
@@ -31,7 +31,21 @@ impl Goto {
             let chat = self.stored.open(context).await?;
             let node = chat.resolve(&self.to).await?;
             chat.goto(node).await?;
+            context.notes.say(place(&chat, node).await?);
             context.print("", &json!({"conversation": chat.id(), "head": node}))
         })
     }
+}
+
+/// How many characters of a message are shown.
+const WIDTH: usize = 60;
+
+/// Says where a conversation stands.
+pub(crate) async fn place(chat: &Chat, node: Option<NodeId>) -> Result<String> {
+    let Some(node) = node else {
+        return Ok("now before the first message".to_owned());
+    };
+    let tree = chat.tree().await?;
+    let (message, address) = (&tree.node(node)?.message, tree.position(Some(node))?);
+    Ok(format!("now at [{address}] {}: {}", message.role, message.preview(WIDTH)))
 }

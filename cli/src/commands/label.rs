@@ -7,6 +7,7 @@ use serde_json::json;
 use super::Context;
 use crate::failure::Failure;
 use crate::stored::Stored;
+use crate::visible::on_one_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +33,10 @@ impl Label {
             let chat = self.stored.open(context).await?;
             let node = chat.resolve(&self.at).await?;
             chat.label(node, self.label.as_deref()).await?;
+            context.notes.say(match &self.label {
+                Some(label) => format!("{} is called {:?}", self.at, on_one_line(label)),
+                None => format!("{} has no label any more", self.at),
+            });
             context.print("", &json!({"conversation": chat.id(), "node": node, "label": self.label}))
         })
     }

@@ -1,7 +1,6 @@
 //! `alloquy render`: what a turn would send to the model, at each of its stages.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, stdout};
 
 use alloquy_core::formats::Dialect;
 use alloquy_core::{
@@ -23,6 +22,8 @@ use crate::notes::Notes;
 use crate::open;
 use crate::piped::piped;
 use crate::printer::degradation;
+use crate::screen;
+use crate::settings::{Origin, Settings};
 use crate::tools;
 
 const EXAMPLES: &str = "\
@@ -84,6 +85,7 @@ impl Render {
     }
 
     async fn render(self, context: &Context) -> Result<(), Failure> {
+        self.check(&context.settings)?;
         let model = open::model(&context.settings.settle(&self.model)?, context.notes)?;
         let asked = context.settings.settle(&self.overflow)?.asked(&context.settings);
         let model = model.overflowing(asked.map(|(policy, _)| policy))?;
@@ -96,7 +98,25 @@ impl Render {
         };
         told.iter().for_each(|told| context.notes.say(degradation(told)));
         remark(&request, &prepared, context.notes);
-        context.print(&text, &value(&request, &prepared))
+        context.print_document(&text, &value(&request, &prepared))
+    }
+
+    /// Refuses what says how a document is read where none is.
+    fn check(&self, settings: &Settings) -> Result<(), Failure> {
+        let is_document = self.message.is_empty()
+            && self.media.is_empty()
+            && !self.which.last
+            && self.which.conversation.is_none();
+        for flag in ["from", "media-root"] {
+            if !is_document && settings.origin(flag) == Origin::Flag {
+                let message = format!(
+                    "--{flag} is for a document that is piped in, and here a message or a conversation is named: \
+                     leave one of them out"
+                );
+                return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
+            }
+        }
+        Ok(())
     }
 
     async fn request(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
@@ -124,7 +144,8 @@ impl Render {
         }
         match self.message.is_empty() && self.media.is_empty() {
             true => {
-                let (document, media) = (piped()?.ok_or_else(nothing)?, self.media_root.open()?);
+                let document = piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?;
+                let media = self.media_root.open()?;
                 Ok(messages::request(self.from, &document, preface, &media.rules())?)
             }
             false => Ok(Request::new(preface, Vec::new())),
@@ -133,7 +154,7 @@ impl Render {
 }
 
 fn nothing() -> Error {
-    let message = "there is nothing to render: write a message behind `alloquy render`, name a conversation, \
+    let message = "nothing was given to render: write a message after `alloquy render`, name a conversation, \
                    or pipe in JSON messages";
     Error::new(ErrorKind::Invalid, message)
 }
@@ -158,10 +179,8 @@ fn with_media(prepared: &PreparedPrompt) -> impl Iterator<Item = (&PromptPart, O
 
 /// A file gets the prompt byte for byte; a person gets a new line to type on.
 fn with_line_end(text: String) -> String {
-    match stdout().is_terminal() && !text.ends_with('\n') {
-        true => text + "\n",
-        false => text,
-    }
+    let is_open = screen::is_out_a_terminal() && !text.ends_with('\n');
+    if is_open { text + "\n" } else { text }
 }
 
 fn parts(prepared: &PreparedPrompt) -> String {

@@ -9,6 +9,7 @@ use super::Context;
 use crate::arguments::ToolArguments;
 use crate::failure::Failure;
 use crate::tools;
+use crate::visible::on_one_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +34,12 @@ impl Tools {
         let mut text = String::new();
         for spec in tools.specs() {
             // A string takes whatever is written to it.
-            let _ = writeln!(text, "{}: {}", spec.name, spec.description.lines().next().unwrap_or_default());
+            let _ = writeln!(
+                text,
+                "{}: {}",
+                on_one_line(&spec.name),
+                spec.description.lines().next().unwrap_or_default()
+            );
         }
         if text.is_empty() {
             context.notes.say("there are no tools: name a server with --mcp COMMAND or --mcp-url URL");

@@ -8,6 +8,7 @@ use super::Context;
 use crate::arguments::{StoreArguments, WhichConversation};
 use crate::failure::Failure;
 use crate::open;
+use crate::visible::on_one_line;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +42,7 @@ impl Tree {
         let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
         let annotations = Annotations::of(&record)?;
         let drawing = Drawing::new(&tree).head(record.head).annotations(&annotations);
-        let text = format!("conversation {id}: {title}\n{drawing}");
+        let text = format!("conversation {id}: {}\n{drawing}", on_one_line(title));
         context.print(&text, &json!({"conversation": record, "nodes": nodes}))
     }
 }

@@ -84,6 +84,10 @@ impl<O: Write> Printer for Events<O> {
         self.write(&named("done", joined(joined(done(&turn.reply), place), took)))
     }
 
+    fn broken(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn error(&mut self, error: &Error) -> io::Result<()> {
         let (kind, message, help) = (error.kind(), one_line(error), advice(error.kind()));
         self.write(&json!({"event": "error", "kind": kind.as_str(), "message": message, "help": help}))

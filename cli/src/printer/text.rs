@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::Printer;
 use crate::notes::{Loudness, Notes};
 use crate::preview::shortened;
-use crate::visible::visible;
+use crate::screen::Screen;
+use crate::visible::{bounded, on_one_line};
 
 /// How many characters of a tool's answer are shown.
 const WIDTH: usize = 100;
@@ -31,8 +32,8 @@ pub(crate) enum LineEnd {
 /// Writes answers to `out` and everything else to `err`.
 #[derive(Debug)]
 pub(crate) struct Text<O, E> {
-    out: O,
-    err: E,
+    out: Screen<O>,
+    err: Screen<E>,
     notes: Notes,
     end: LineEnd,
     column: Column,
@@ -52,7 +53,7 @@ enum Column {
 }
 
 impl<O: Write, E: Write> Text<O, E> {
-    pub(crate) fn new(out: O, err: E, notes: Notes, end: LineEnd) -> Self {
+    pub(crate) fn new(out: Screen<O>, err: Screen<E>, notes: Notes, end: LineEnd) -> Self {
         Self { out, err, notes, end, column: Column::Start, channel: String::new() }
     }
 
@@ -73,9 +74,9 @@ impl<O: Write, E: Write> Text<O, E> {
         }
         let style = self.notes.style();
         let goes_on = self.column == Column::Aside;
-        let opening = if goes_on { String::new() } else { format!("({}) ", visible(channel)) };
+        let opening = if goes_on { String::new() } else { format!("({}) ", on_one_line(channel)) };
         // Nobody may be listening there, which is not worth an error, here and below.
-        let _ = write!(self.err, "{}{opening}{}{}", style.start(), visible(text), style.end());
+        let _ = self.err.styled(style, &format!("{opening}{text}"));
         let _ = self.err.flush();
         self.column = Column::Aside;
         channel.clone_into(&mut self.channel);
@@ -91,7 +92,7 @@ impl<O: Write, E: Write> Text<O, E> {
     fn note(&mut self, note: &str) {
         if self.notes.loudness() > Loudness::Quiet {
             let style = self.notes.style();
-            let _ = writeln!(self.err, "{}{note}{}", style.start(), style.end());
+            let _ = self.err.styled(style, &bounded(note)).and_then(|()| self.err.write_all(b"\n"));
         }
     }
 
@@ -179,6 +180,10 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
         Ok(())
     }
 
+    fn broken(&mut self) -> io::Result<()> {
+        self.end_line()
+    }
+
     fn error(&mut self, _error: &Error) -> io::Result<()> {
         Ok(())
     }
@@ -192,7 +197,7 @@ impl<O: Write, E: Write> Printer for Text<O, E> {
 
 /// Why a call has no answer.
 fn pending(end: TurnEnd, name: &str) -> String {
-    let name = visible(name);
+    let name = on_one_line(name);
     match end {
         TurnEnd::ToolRounds => format!("{name} did not run: the turn has reached its --tool-rounds"),
         _ => format!("nobody here answers the call of {name:?}"),
@@ -330,10 +335,12 @@ mod tests {
 
     use super::*;
     use crate::arguments::Output;
+    use crate::visible::Rule;
 
     fn printed(output: &Output, end: LineEnd, deltas: &[Delta], reply: &Reply) -> (String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut text = Text::new(&mut out, &mut err, Notes::new(output), end);
+        let (answers, rest) = (Screen::new(&mut out, Rule::Prose), Screen::new(&mut err, Rule::Line));
+        let mut text = Text::new(answers, rest, Notes::new(output), end);
         deltas.iter().for_each(|delta| text.delta(delta).unwrap());
         text.reply(reply).unwrap();
         (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())

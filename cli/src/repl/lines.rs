@@ -7,11 +7,12 @@ use alloquy_core::{Error, ErrorKind};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{
-    Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyEvent, Movement,
-    RepeatCount,
+    Cmd, ConditionalEventHandler, Config, Editor, Event, EventContext, EventHandler, KeyEvent, Modifiers,
+    Movement, RepeatCount,
 };
 
 use crate::failure::Failure;
+use crate::keyboard::{Keyboard, REDRAW};
 use crate::notes::Notes;
 
 /// How many lines are remembered.
@@ -47,6 +48,8 @@ impl Lines for Piped {
 /// Lines that a person types, with arrow keys and a history.
 pub(crate) struct Typed {
     editor: Editor<(), FileHistory>,
+    /// What is typed; `None` where the editor reads the terminal itself.
+    keyboard: Option<Keyboard>,
     /// Where lines are remembered; `None` is nowhere.
     file: Option<PathBuf>,
     notes: Notes,
@@ -54,13 +57,22 @@ pub(crate) struct Typed {
 
 impl Typed {
     /// Reads from the terminal, remembering lines in `file`.
-    pub(crate) fn terminal(file: Option<PathBuf>, notes: Notes) -> Result<Self, Failure> {
+    pub(crate) fn terminal(
+        file: Option<PathBuf>,
+        keyboard: Option<Keyboard>,
+        notes: Notes,
+    ) -> Result<Self, Failure> {
         let config = Config::builder().max_history_size(REMEMBERED).map_err(unusable)?;
-        let config = config.auto_add_history(true).build();
+        // The keyboard asks the terminal to mark what is pasted, also while nobody edits.
+        let config = config.auto_add_history(true).bracketed_paste(keyboard.is_none()).build();
         let mut editor = Editor::with_config(config).map_err(unusable)?;
         editor.bind_sequence(KeyEvent::ctrl('C'), EventHandler::Conditional(Box::new(ClearOrLeave)));
         editor.bind_sequence(KeyEvent::ctrl('J'), EventHandler::Simple(Cmd::Newline));
-        let mut typed = Self { editor, file, notes };
+        // There is nothing to complete, and pasted text has tabs.
+        let tab = EventHandler::Simple(Cmd::Insert(1, "\t".to_owned()));
+        editor.bind_sequence(KeyEvent::new('\t', Modifiers::NONE), tab);
+        editor.bind_sequence(KeyEvent::new(REDRAW, Modifiers::NONE), EventHandler::Simple(Cmd::Repaint));
+        let mut typed = Self { editor, keyboard, file, notes };
         if let Some(file) = typed.file.clone().filter(|file| file.exists()) {
             let loaded = typed.editor.load_history(&file);
             typed.forgive(&file, loaded);
@@ -90,12 +102,18 @@ impl Typed {
 
 impl Lines for Typed {
     fn next(&mut self) -> Result<Option<String>, Failure> {
-        match self.editor.readline("> ") {
+        let line = match &self.keyboard {
+            Some(keyboard) => keyboard.edit(|| self.editor.readline("> ")),
+            None => self.editor.readline("> "),
+        };
+        match line {
             Ok(line) => {
                 self.remember();
                 Ok(Some(line))
             }
             Err(ReadlineError::Eof | ReadlineError::Interrupted) => Ok(None),
+            // The terminal is gone.
+            Err(ReadlineError::Io(_)) if self.keyboard.is_some() => Ok(None),
             Err(error) => Err(unusable(error)),
         }
     }

@@ -99,7 +99,7 @@ impl Room {
             true => Ok(()),
             false => Err(Error::new(
                 ErrorKind::Invalid,
-                format!("{reply} units for a reply are not below the window of {window}"),
+                format!("{reply} tokens for a reply are not below the window of {window}"),
             )),
         }
     }

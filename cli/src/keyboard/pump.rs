@@ -1,0 +1,214 @@
+//! The thread that reads a terminal all the time and gives what is typed to whoever takes it.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::bytes::Cleaner;
+use super::modes::Keys;
+use super::{REDRAW, Shared, Taker};
+use crate::interrupts::Interrupts;
+use crate::screen;
+
+/// How many bytes are kept; what is typed beyond waits in the terminal.
+const KEPT: usize = 1 << 20;
+
+/// How many bytes are written to the editor at once.
+const PIECE: usize = 1024;
+
+/// Reads a terminal until its keyboard is dropped.
+pub(super) struct Pump {
+    shared: Arc<Shared>,
+    /// The end of the pseudo-terminal that is written to; the editor reads the other one.
+    editor: File,
+    woken: UnixStream,
+    interrupts: Interrupts,
+    keys: Keys,
+    cleaner: Cleaner,
+    kept: VecDeque<u8>,
+    /// What was typed so far of the answer to a question.
+    answer: String,
+}
+
+/// What there is to do.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    typed: bool,
+    woken: bool,
+    editor: bool,
+}
+
+/// Whether the thread goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Wait,
+    End,
+}
+
+impl Pump {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        editor: OwnedFd,
+        woken: UnixStream,
+        interrupts: Interrupts,
+        typed: &[u8],
+    ) -> Self {
+        let keys = shared.modes().keys();
+        let mut cleaner = Cleaner::default();
+        let kept = cleaner.clean(typed).into_bytes().into();
+        let (editor, answer) = (File::from(editor), String::new());
+        Self { shared, editor, woken, interrupts, keys, cleaner, kept, answer }
+    }
+
+    /// Ends when the keyboard is dropped or the terminal is gone; the editor reads the end of its input then.
+    pub(super) fn run(mut self) {
+        while matches!(self.step(), Ok(Next::Wait)) {}
+        *self.shared.taker() = Taker::Gone;
+    }
+
+    fn step(&mut self) -> io::Result<Next> {
+        let ready = self.wait()?;
+        if ready.woken {
+            if self.is_dropped()? {
+                return Ok(Next::End);
+            }
+            self.redraw();
+        }
+        if ready.typed {
+            let mut bytes = [0; 4096];
+            let read = (&self.shared.terminal).read(&mut bytes)?;
+            if read == 0 {
+                return Ok(Next::End);
+            }
+            self.take(bytes.get(..read).unwrap_or_default());
+        }
+        if ready.editor {
+            self.forward()?;
+        }
+        Ok(Next::Wait)
+    }
+
+    fn wait(&self) -> io::Result<Ready> {
+        let is_wanted = matches!(*self.shared.taker(), Taker::Editor) && !self.kept.is_empty();
+        let typed = if self.kept.len() < KEPT { PollFlags::POLLIN } else { PollFlags::empty() };
+        let editor = if is_wanted { PollFlags::POLLOUT } else { PollFlags::empty() };
+        let mut waiting = [
+            PollFd::new(self.shared.terminal.as_fd(), typed),
+            PollFd::new(self.woken.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.editor.as_fd(), editor),
+        ];
+        match poll(&mut waiting, PollTimeout::NONE) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => return Ok(Ready { typed: false, woken: false, editor: false }),
+            Err(error) => return Err(error.into()),
+        }
+        let [typed, woken, editor] = waiting.map(|one| one.any().unwrap_or(true));
+        Ok(Ready { typed, woken, editor: editor && is_wanted })
+    }
+
+    /// Makes the editor draw its line again where somebody asked for that.
+    fn redraw(&mut self) {
+        let is_asked = self.shared.redraw.swap(false, Ordering::Relaxed);
+        if is_asked && matches!(*self.shared.taker(), Taker::Editor) {
+            self.kept.extend(REDRAW.to_string().bytes());
+        }
+    }
+
+    /// Takes the bytes of a waking, and says whether the other end is closed.
+    fn is_dropped(&self) -> io::Result<bool> {
+        let mut bytes = [0; 64];
+        match (&self.woken).read(&mut bytes) {
+            Ok(read) => Ok(read == 0),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        for character in self.cleaner.clean(bytes).chars() {
+            let taker = self.shared.taker();
+            match &*taker {
+                Taker::Nobody if self.keys.act(character) => {
+                    drop(taker);
+                    self.act(character);
+                }
+                Taker::Editor if self.keys.suspend == Some(character) => {
+                    drop(taker);
+                    self.act(character);
+                }
+                Taker::Question(_) => {
+                    drop(taker);
+                    self.answer(character);
+                }
+                Taker::Editor | Taker::Nobody | Taker::Gone => {
+                    drop(taker);
+                    self.kept.extend(character.to_string().bytes());
+                }
+            }
+        }
+    }
+
+    /// Does what a key does at once.
+    fn act(&mut self, key: char) {
+        if self.keys.interrupt == Some(key) {
+            self.interrupts.interrupt();
+            return;
+        }
+        let signal = if self.keys.suspend == Some(key) { Signal::SIGTSTP } else { Signal::SIGQUIT };
+        // To every process of the job, as the terminal does it.
+        let _ = kill(Pid::from_raw(0), signal);
+    }
+
+    /// Adds a character to the answer of a question, and shows it.
+    fn answer(&mut self, character: char) {
+        let is_interrupt = self.keys.interrupt == Some(character);
+        match character {
+            '\r' | '\n' => self.answered(),
+            '\u{8}' | '\u{7f}' => {
+                if self.answer.pop().is_some() {
+                    screen::rub_out();
+                }
+            }
+            _ if is_interrupt => {
+                self.answer.clear();
+                self.answered();
+                self.interrupts.interrupt();
+            }
+            character if character.is_control() => {}
+            character => {
+                self.answer.push(character);
+                // Nobody may be listening there, here and below.
+                let _ = write!(screen::err(), "{character}");
+            }
+        }
+    }
+
+    fn answered(&mut self) {
+        let _ = writeln!(screen::err());
+        let answer = std::mem::take(&mut self.answer);
+        let mut taker = self.shared.taker();
+        if let Taker::Question(sender) = &*taker {
+            // Whoever asked may have been stopped meanwhile.
+            let _ = sender.send(answer);
+            *taker = Taker::Nobody;
+        }
+    }
+
+    /// Writes as much to the editor as it takes without waiting.
+    fn forward(&mut self) -> io::Result<()> {
+        let (first, _) = self.kept.as_slices();
+        let piece = first.get(..PIECE).unwrap_or(first);
+        let written = self.editor.write(piece)?;
+        self.kept.drain(..written);
+        Ok(())
+    }
+}

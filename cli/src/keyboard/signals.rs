@@ -1,0 +1,58 @@
+//! Signals that end or stop the program: the terminal is put back first.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGQUIT, SIGTERM, SIGTSTP};
+use signal_hook::iterator::{Handle, Signals};
+use signal_hook::low_level::emulate_default_handler;
+
+use super::{Shared, Unread, restore};
+
+/// Watches for signals until it is dropped.
+#[derive(Debug)]
+pub(super) struct Watch {
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    pub(super) fn start(shared: Arc<Shared>) -> io::Result<Self> {
+        let mut signals = Signals::new([SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT])?;
+        let handle = signals.handle();
+        let watch = move || {
+            for signal in signals.forever() {
+                took(signal, &shared);
+            }
+        };
+        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(watch)?;
+        Ok(Self { handle, thread: Some(thread) })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.handle.close();
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn took(signal: i32, shared: &Shared) {
+    match signal {
+        SIGTSTP => {
+            shared.modes().leave(&shared.terminal, Unread::Left);
+            // Goes on here when the program does; that is a signal of its own.
+            let _ = emulate_default_handler(SIGTSTP);
+        }
+        SIGCONT => {
+            // A terminal that is gone is noticed where it is read.
+            let _ = shared.modes().resume(&shared.terminal);
+            shared.redraw();
+        }
+        fatal => {
+            restore(Unread::Dropped);
+            let _ = emulate_default_handler(fatal);
+        }
+    }
+}
