@@ -1,12 +1,20 @@
 //! Servers elsewhere, spoken to through streamable HTTP.
 
 use std::fmt;
+use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Result};
+use reqwest::redirect::{Action, Attempt, Policy};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-use crate::McpServer;
+use crate::{McpLimits, McpServer};
+
+/// How long an address may take to take a connection up.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How many redirections are followed.
+const REDIRECTIONS: usize = 5;
 
 /// Where a server is, and what opens its door.
 ///
@@ -51,22 +59,32 @@ impl fmt::Debug for Endpoint {
 }
 
 impl McpServer {
-    /// Connects to a server through streamable HTTP.
+    /// Connects to a server through streamable HTTP, within the usual limits. A redirection is followed to the same host alone.
     ///
     /// # Errors
-    /// [`ErrorKind::Tool`] when nobody is there, or does not speak the protocol; [`ErrorKind::Invalid`] for an address
-    /// of another kind.
+    /// [`ErrorKind::Tool`] when nobody is there, does not speak the protocol, or is beyond a limit; [`ErrorKind::Invalid`] for an
+    /// address of another kind.
     pub async fn http(endpoint: impl Into<Endpoint>) -> Result<Self> {
+        Self::http_within(endpoint, McpLimits::default()).await
+    }
+
+    /// As [`McpServer::http`], within other limits.
+    ///
+    /// # Errors
+    /// As [`McpServer::http`].
+    pub async fn http_within(endpoint: impl Into<Endpoint>, limits: McpLimits) -> Result<Self> {
         let Endpoint { url, bearer } = endpoint.into();
         if !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) {
             let message = format!("address {url:?} begins with neither \"http://\" nor \"https://\"");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
         let mut config = StreamableHttpClientTransportConfig::with_uri(url.clone());
+        config.max_sse_event_size = limits.message;
         if let Some(token) = bearer {
             config = config.auth_header(token);
         }
-        Self::connect(url, async { Ok(StreamableHttpClientTransport::with_client(client()?, config)) }).await
+        let transport = async { Ok(StreamableHttpClientTransport::with_client(client()?, config)) };
+        Self::connect(url, limits, None, transport).await
     }
 }
 
@@ -74,6 +92,16 @@ fn client() -> Result<reqwest::Client> {
     // Whoever was first has chosen what computes the cryptography of this process, which is all the same here.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
+        .connect_timeout(CONNECT)
+        .redirect(Policy::custom(redirected))
         .build()
         .map_err(|source| Error::new(ErrorKind::Tool, "cannot make a client of HTTP").with_source(source))
+}
+
+/// Follows a redirection within a host; any other is the answer, and an error. A server elsewhere was not chosen by anybody here, and
+/// would be sent what is meant for the first: the arguments of calls, and the token.
+fn redirected(attempt: Attempt<'_>) -> Action {
+    let before = attempt.previous().last();
+    let is_same = before.is_some_and(|before| before.origin() == attempt.url().origin());
+    if is_same && attempt.previous().len() <= REDIRECTIONS { attempt.follow() } else { attempt.stop() }
 }

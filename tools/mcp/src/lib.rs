@@ -7,15 +7,26 @@
 //! It does not know conversations, models, or who approves of a call.
 #![cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code))] // no way leads to a server then
 
+mod catalogue;
 mod content;
+mod guarded;
 #[cfg(feature = "http")]
 mod http;
+mod limits;
+#[cfg(feature = "stdio")]
+mod pipes;
+#[cfg(feature = "stdio")]
+mod process;
+#[cfg(feature = "stdio")]
+mod scanner;
 mod server;
 #[cfg(feature = "stdio")]
 mod stdio;
 mod tool;
 mod worker;
 
+pub use catalogue::RefusedTool;
 #[cfg(feature = "http")]
 pub use http::Endpoint;
+pub use limits::McpLimits;
 pub use server::McpServer;

@@ -1,14 +1,25 @@
 //! A server: how it is connected to, what it calls itself, and which tools it has now.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Result, Tool, ToolSource};
-use rmcp::model::{CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation};
-use rmcp::service::{ClientInitializeError, NotificationContext, RoleClient, RunningService, ServiceError};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, Implementation,
+    PaginatedRequestParams,
+};
+use rmcp::service::{
+    ClientInitializeError, NotificationContext, Peer, RoleClient, RunningService, ServiceError,
+};
 use rmcp::transport::IntoTransport;
 use rmcp::{ClientHandler, ServiceExt};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
 
+use crate::catalogue::{Catalogue, RefusedTool};
+use crate::guarded::Guarded;
+use crate::limits::McpLimits;
 use crate::tool::McpTool;
 use crate::worker::Worker;
 
@@ -42,7 +53,12 @@ pub struct McpServer {
 
 impl McpServer {
     /// Connects through whatever `transport` makes on the server's thread, and asks for the tools.
-    pub(crate) async fn connect<T, E, A, F>(name: String, transport: F) -> Result<Self>
+    pub(crate) async fn connect<T, E, A, F>(
+        name: String,
+        limits: McpLimits,
+        program: Option<Program>,
+        transport: F,
+    ) -> Result<Self>
     where
         F: Future<Output = Result<T>> + Send + 'static,
         T: IntoTransport<RoleClient, E, A> + Send + 'static,
@@ -51,27 +67,31 @@ impl McpServer {
     {
         let worker = Worker::start()?;
         let catalogue = Catalogue::default();
-        let client = Client { catalogue: catalogue.clone() };
-        let quoted = format!("{name:?}");
+        let changed = Arc::new(Notify::new());
+        let client = Client { changed: Arc::clone(&changed) };
+        let (quoted, listed) = (format!("{name:?}"), catalogue.clone());
         let service = worker.run(async move {
-            let failed = |error: &(dyn std::error::Error + 'static)| {
-                let message = format!("cannot connect to the server {quoted}");
-                Error::new(ErrorKind::Tool, message).with_source(std::io::Error::other(cause(error)))
-            };
-            let service = client.serve(transport.await?).await.map_err(|error| match &error {
-                ClientInitializeError::TransportError { error, .. } => failed(&*error.error),
-                error => failed(error),
+            let connected = connected(client, transport, limits, &quoted, &listed);
+            let service = timeout(limits.start, connected).await.unwrap_or_else(|_| {
+                let seconds = limits.start.as_secs_f64();
+                let message =
+                    format!("the server {quoted} did not start and list its tools within {seconds} s");
+                Err(Error::new(ErrorKind::Tool, message))
             })?;
-            let tools = service.list_all_tools().await.map_err(|error| failed(&error))?;
-            service.service().catalogue.set(tools);
+            tokio::spawn(refreshed(service.peer().clone(), changed, listed, limits));
             Ok::<_, Error>(service)
         });
         let service = Arc::new(service.await??);
         let named =
             service.peer_info().and_then(|info| info.server_info.as_ref().map(|info| info.name.clone()));
         let name = named.unwrap_or(name);
-        let connection = Connection { name, service, catalogue, worker };
+        let connection = Connection { name, service, catalogue, limits, worker, _program: program };
         Ok(Self { connection: Arc::new(connection), prefix: String::new() })
+    }
+
+    /// Returns the tools that the server lists and that are not offered, with the reason.
+    pub fn refused(&self) -> Vec<RefusedTool> {
+        self.connection.catalogue.refused()
     }
 
     /// Returns what the server calls itself.
@@ -103,7 +123,7 @@ impl ToolSource for McpServer {
         let tool = |tool: rmcp::model::Tool| -> Arc<dyn Tool> {
             Arc::new(McpTool::new(Arc::clone(&self.connection), &self.prefix, &tool))
         };
-        self.connection.catalogue.get().into_iter().map(tool).collect()
+        self.connection.catalogue.offered().into_iter().map(tool).collect()
     }
 }
 
@@ -116,20 +136,40 @@ fn cause(error: &(dyn std::error::Error + 'static)) -> String {
     last.to_string()
 }
 
+/// Whatever ends when it is dropped.
+pub(crate) type Program = Box<dyn std::any::Any + Send + Sync>;
+
 /// One connection, and the thread that holds it.
 pub(crate) struct Connection {
     name: String,
     service: Arc<RunningService<RoleClient, Client>>,
     catalogue: Catalogue,
+    limits: McpLimits,
     worker: Worker,
+    /// The program that is the server, where it is one: it ends with the connection.
+    _program: Option<Program>,
 }
 
 impl Connection {
     /// Calls a tool. Dropping the future tells the server that nobody waits any more.
     pub(crate) async fn call(&self, request: CallToolRequestParams) -> Result<CallToolResult> {
         let service = Arc::clone(&self.service);
-        let result = self.worker.run(async move { service.call_tool(request).await }).await?;
-        result.map_err(|error| self.failed(error))
+        let limit = self.limits.call;
+        let call = async move {
+            let call = service.call_tool(request);
+            match limit {
+                Some(limit) => timeout(limit, call).await.ok(),
+                None => Some(call.await),
+            }
+        };
+        match self.worker.run(call).await? {
+            Some(result) => result.map_err(|error| self.failed(error)),
+            None => {
+                let (name, seconds) = (&self.name, limit.unwrap_or_default().as_secs_f64());
+                let message = format!("the server {name:?} did not answer within {seconds} s");
+                Err(Error::new(ErrorKind::Tool, message))
+            }
+        }
     }
 
     fn failed(&self, error: ServiceError) -> Error {
@@ -154,25 +194,86 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// The tools that the server last told of. Clones share it.
-#[derive(Clone, Debug, Default)]
-struct Catalogue(Arc<RwLock<Vec<rmcp::model::Tool>>>);
+/// Speaks the first words with a server, and asks for its tools.
+async fn connected<T, E, A>(
+    client: Client,
+    transport: impl Future<Output = Result<T>>,
+    limits: McpLimits,
+    quoted: &str,
+    catalogue: &Catalogue,
+) -> Result<RunningService<RoleClient, Client>>
+where
+    T: IntoTransport<RoleClient, E, A> + Send + 'static,
+    E: std::error::Error + Send + Sync + 'static,
+    A: 'static,
+{
+    let transport = Guarded::new(transport.await?.into_transport());
+    let service = client.serve(transport).await.map_err(|error| match &error {
+        ClientInitializeError::TransportError { error, .. } => unconnected(quoted, &*error.error),
+        error => unconnected(quoted, error),
+    })?;
+    catalogue.set(tools(service.peer(), limits).await.map_err(|error| unconnected(quoted, &*error))?);
+    Ok(service)
+}
 
-impl Catalogue {
-    fn get(&self) -> Vec<rmcp::model::Tool> {
-        // A list is replaced whole, so it is whole whatever happened to the thread that held the lock.
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+fn unconnected(quoted: &str, error: &(dyn std::error::Error + 'static)) -> Error {
+    let message = format!("cannot connect to the server {quoted}");
+    Error::new(ErrorKind::Tool, message).with_source(std::io::Error::other(cause(error)))
+}
+
+/// Asks for the tools, page by page, as far as the limits go.
+async fn tools(
+    peer: &Peer<RoleClient>,
+    limits: McpLimits,
+) -> Result<Vec<rmcp::model::Tool>, Box<dyn std::error::Error + Send + Sync>> {
+    let (mut tools, mut bytes, mut cursor) = (Vec::new(), 0, None);
+    // A page without tools counts as one, so that there is an end to those, too.
+    for _page in 0..=limits.tools {
+        let page = peer.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await?;
+        for tool in page.tools {
+            bytes += serde_json::to_vec(&tool)?.len();
+            tools.push(tool);
+            if tools.len() > limits.tools {
+                return Err(format!("it lists more than {} tools, which is the limit", limits.tools).into());
+            }
+            if bytes > limits.listing {
+                return Err(format!(
+                    "its list of tools has more than {} bytes, which is the limit",
+                    limits.listing
+                )
+                .into());
+            }
+        }
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            return Ok(tools);
+        }
     }
+    Err(format!("its list of tools has more than {} pages, which is the limit", limits.tools).into())
+}
 
-    fn set(&self, tools: Vec<rmcp::model::Tool>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = tools;
+/// How long a server is left alone after it has listed its tools, however often it says that they changed.
+const CALM: Duration = Duration::from_millis(250);
+
+/// Asks for the tools whenever the server said that they changed: once, however often it said so meanwhile.
+async fn refreshed(peer: Peer<RoleClient>, changed: Arc<Notify>, catalogue: Catalogue, limits: McpLimits) {
+    while !peer.is_transport_closed() {
+        changed.notified().await;
+        match timeout(limits.start, tools(&peer, limits)).await {
+            Ok(Ok(tools)) => catalogue.set(tools),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the tools of a server changed, and it does not list them")
+            }
+            Err(_) => tracing::warn!("the tools of a server changed, and it did not list them in time"),
+        }
+        sleep(CALM).await;
     }
 }
 
 /// What the server may ask of this side: nothing; and what it tells: that its tools changed.
 #[derive(Clone, Debug)]
 struct Client {
-    catalogue: Catalogue,
+    changed: Arc<Notify>,
 }
 
 impl ClientHandler for Client {
@@ -181,10 +282,7 @@ impl ClientHandler for Client {
         ClientConfig::new(ClientCapabilities::default(), this)
     }
 
-    async fn on_tool_list_changed(&self, context: NotificationContext<RoleClient>) {
-        match context.peer.list_all_tools().await {
-            Ok(tools) => self.catalogue.set(tools),
-            Err(error) => tracing::warn!(%error, "the tools of a server changed, and it does not list them"),
-        }
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.changed.notify_one();
     }
 }

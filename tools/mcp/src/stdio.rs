@@ -1,43 +1,78 @@
 //! Servers that are programs, spoken to through their standard input and output.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind, Result};
-use rmcp::transport::TokioChildProcess;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::ChildStderr;
+use tokio::io::{AsyncReadExt, BufReader};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use crate::McpServer;
+use crate::pipes::Pipes;
+use crate::process::{Process, Streams};
+use crate::{McpLimits, McpServer};
+
+/// How many bytes of a line of standard error are traced.
+const TRACED: usize = 4 << 10;
+
+/// How many bytes of standard error are read in a second. A program that writes more waits.
+const ERRORS: usize = 1 << 20;
 
 impl McpServer {
-    /// Starts a program and connects to it. What it writes to standard error is traced.
+    /// Starts a program and connects to it, within the usual limits. What it writes to standard error is traced.
+    ///
+    /// The program has a process group of its own, which ends with the connection. A process that leaves the group, as a daemon
+    /// does, is its own master.
     ///
     /// # Errors
-    /// [`ErrorKind::Tool`] when it does not start, or does not speak the protocol.
+    /// [`ErrorKind::Tool`] when it does not start, does not speak the protocol, or is beyond a limit.
     pub async fn program(command: Command) -> Result<Self> {
+        Self::program_within(command, McpLimits::default()).await
+    }
+
+    /// As [`McpServer::program`], within other limits.
+    ///
+    /// # Errors
+    /// As [`McpServer::program`].
+    pub async fn program_within(command: Command, limits: McpLimits) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
-        Self::connect(name, async { start(command) }).await
+        let (process, streams) = Process::start(command).map_err(|source| {
+            Error::new(ErrorKind::Tool, format!("program {name:?} cannot be started")).with_source(source)
+        })?;
+        let named = name.clone();
+        Self::connect(name, limits, Some(Box::new(process)), async move { pipes(named, streams, limits) })
+            .await
     }
 }
 
-fn start(command: Command) -> Result<TokioChildProcess> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let mut command = tokio::process::Command::from(command);
-    // A thread that ends leaves no time for goodbyes.
-    command.kill_on_drop(true);
-    let started = TokioChildProcess::builder(command).stderr(Stdio::piped()).spawn();
-    let (transport, stderr) = started.map_err(|source| {
-        Error::new(ErrorKind::Tool, format!("program {name:?} cannot be started")).with_source(source)
-    })?;
-    if let Some(stderr) = stderr {
-        tokio::spawn(traced(name, stderr));
-    }
-    Ok(transport)
+fn pipes(name: String, streams: Streams, limits: McpLimits) -> Result<Pipes<ChildStdout, ChildStdin>> {
+    let input = ChildStdin::from_std(streams.input).map_err(|source| unusable(&name, source))?;
+    let output = ChildStdout::from_std(streams.output).map_err(|source| unusable(&name, source))?;
+    let errors = ChildStderr::from_std(streams.errors).map_err(|source| unusable(&name, source))?;
+    tokio::spawn(traced(name, errors));
+    Ok(Pipes::new(output, input, limits.message))
 }
 
-async fn traced(name: String, stderr: ChildStderr) {
-    let mut lines = BufReader::new(stderr).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
-        tracing::info!(server = name, "{line}");
+fn unusable(name: &str, source: std::io::Error) -> Error {
+    Error::new(ErrorKind::Tool, format!("the streams of program {name:?} cannot be used")).with_source(source)
+}
+
+/// Traces lines, of long ones the beginning, as fast as anybody could read them.
+async fn traced(name: String, errors: ChildStderr) {
+    let mut errors = BufReader::new(errors);
+    let (mut line, mut bytes, mut read) = (Vec::new(), vec![0; 1 << 13], 0);
+    while let Ok(count @ 1..) = errors.read(&mut bytes).await {
+        for byte in bytes.iter().take(count) {
+            if *byte == b'\n' {
+                tracing::info!(server = name, "{}", String::from_utf8_lossy(&line));
+                line.clear();
+            } else if line.len() < TRACED {
+                line.push(*byte);
+            }
+        }
+        read += count;
+        if read >= ERRORS {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            read = 0;
+        }
     }
 }

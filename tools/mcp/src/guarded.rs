@@ -1,0 +1,112 @@
+//! A connection that a server cannot flood: what nobody asked for is read so fast and no faster, and nothing is read while many
+//! messages wait to be sent. Knows no kind of connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::JsonRpcMessage;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// How many messages that nobody asked for are read in a second: notifications and requests. What is beyond waits in the pipe.
+const UNASKED: usize = 500;
+
+/// How many messages may wait until the server reads them, before nothing is read of it.
+const WAITING: usize = 64;
+
+/// A transport, and what was read of it.
+pub(crate) struct Guarded<T> {
+    transport: T,
+    waiting: Arc<Waiting>,
+    /// When the second began in which messages are counted, and how many there were.
+    second: Instant,
+    unasked: usize,
+}
+
+impl<T> Guarded<T> {
+    pub(crate) fn new(transport: T) -> Self {
+        Self { transport, waiting: Arc::default(), second: Instant::now(), unasked: 0 }
+    }
+
+    /// Waits until another message may be read. It may be dropped and called again.
+    async fn calm(&mut self) {
+        self.waiting.fewer().await;
+        let end = self.second + Duration::from_secs(1);
+        if self.unasked >= UNASKED {
+            sleep_until(end).await;
+        }
+        if Instant::now() >= end {
+            self.second = Instant::now();
+            self.unasked = 0;
+        }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let one = One::of(&self.waiting);
+        let sent = self.transport.send(message);
+        async move {
+            let _one = one;
+            sent.await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.calm().await;
+        let message = self.transport.receive().await?;
+        if matches!(message, JsonRpcMessage::Notification(_) | JsonRpcMessage::Request(_)) {
+            self.unasked += 1;
+        }
+        Some(message)
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        self.transport.close()
+    }
+}
+
+/// How many messages wait until they are sent.
+#[derive(Default)]
+struct Waiting {
+    count: AtomicUsize,
+    sent: Notify,
+}
+
+impl Waiting {
+    async fn fewer(&self) {
+        loop {
+            let sent = self.sent.notified();
+            if self.count.load(Ordering::SeqCst) < WAITING {
+                return;
+            }
+            sent.await;
+        }
+    }
+}
+
+/// One of them.
+struct One(Arc<Waiting>);
+
+impl One {
+    fn of(waiting: &Arc<Waiting>) -> Self {
+        waiting.count.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(waiting))
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        self.0.count.fetch_sub(1, Ordering::SeqCst);
+        self.0.sent.notify_waiters();
+    }
+}

@@ -1,0 +1,64 @@
+//! A program that was started, and whatever it started: it ends with the connection, and leaves nothing behind. Knows no protocol.
+
+use std::io;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A program that runs. Dropping it ends it, and every process of its group.
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// `None` only while it is dropped.
+    child: Option<Child>,
+}
+
+/// The standard streams of a program.
+pub(crate) struct Streams {
+    pub(crate) input: ChildStdin,
+    pub(crate) output: ChildStdout,
+    pub(crate) errors: ChildStderr,
+}
+
+impl Process {
+    /// Starts a program in a group of its own, so that what it starts ends with it; and a Ctrl-C at the terminal is the host's alone.
+    pub(crate) fn start(mut command: Command) -> io::Result<(Self, Streams)> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn()?;
+        let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let process = Self { child: Some(child) };
+        match streams {
+            (Some(input), Some(output), Some(errors)) => Ok((process, Streams { input, output, errors })),
+            _ => Err(io::Error::other("a program has no standard streams")),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let Some(mut child) = self.child.take() else { return };
+        end(&mut child);
+        // It was told to end and cannot refuse; a thread sees to it that it is not left as a zombie, and the host need not wait.
+        let reaper = std::thread::Builder::new().name("mcp-reaper".to_owned());
+        if let Err(error) = reaper.spawn(move || child.wait()) {
+            tracing::warn!(%error, "a program that was ended could not be waited for");
+        }
+    }
+}
+
+/// Ends a program and its group. The group's number is not another's: the program has not been waited for.
+#[cfg(unix)]
+fn end(child: &mut Child) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let ended = group.map(|group| kill_process_group(group, Signal::KILL));
+    if !matches!(ended, Some(Ok(()))) {
+        // It is gone already, or its group is.
+        let _ = child.kill();
+    }
+}
+
+#[cfg(not(unix))]
+fn end(child: &mut Child) {
+    // It is gone already where this fails.
+    let _ = child.kill();
+}
