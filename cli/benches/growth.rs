@@ -133,7 +133,7 @@ impl Session for StillSession {
 fn round(engine: Still) -> Result<Round> {
     let engine = Arc::new(engine);
     let template = alloquy_templates::detect(engine.model())?.template;
-    let processor = alloquy_processors::detect(engine.model())?.processor;
+    let processor = alloquy_processors::detect(engine.model()).processor;
     Round::builder(engine).template(template).processor(processor).build()
 }
 
@@ -217,7 +217,7 @@ async fn measure(policy: &str, kept: &str, messages: usize, folder: &Path) -> Re
 async fn soak(turns: usize) -> Result<()> {
     let engine = Arc::new(OnnxEngine::of_files(alloquy_pocket::files()).load()?);
     let template = alloquy_templates::detect(engine.model())?.template;
-    let processor = alloquy_processors::detect(engine.model())?.processor;
+    let processor = alloquy_processors::detect(engine.model()).processor;
     let round = Round::builder(engine).template(template).processor(processor).build()?;
     let shift = HistoryShift::new(round.clone(), ShiftPolicy::new(round.model().context_length))?;
     let folder = tempfile::tempdir().unwrap();

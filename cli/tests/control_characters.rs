@@ -62,7 +62,7 @@ fn rename(archive: &mut Value) {
             match name.as_str() {
                 "metadata" if value.is_object() => value["title"] = HOSTILE.into(),
                 "id" if value.as_str().is_some_and(|id| id.starts_with("import-")) => {
-                    *value = "titled".into()
+                    *value = "titled".into();
                 }
                 _ => rename(value),
             }

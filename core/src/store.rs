@@ -29,6 +29,7 @@ pub use memory::MemoryStore;
 pub use name::{ConversationId, Owner};
 pub(crate) use record::milliseconds;
 pub use record::{ConversationPage, ConversationRecord, ConversationSummary, DamagedConversation};
+pub(crate) use transfer::import_each;
 
 /// How long a blob stays that nothing refers to, since it was put last: longer than any turn takes from storing a
 /// picture to storing the message that shows it.
@@ -212,7 +213,7 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// time, of a few megabytes together. Each comes in whole or not at all; whoever was told `Ok` may rely on it, and after a
     /// crash the same call brings in what is missing.
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
-        transfer::import_each(self, owner, &archives).await
+        import_each(self, owner, &archives).await
     }
 }
 

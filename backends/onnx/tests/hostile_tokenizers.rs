@@ -32,6 +32,7 @@ fn replace_all(pattern: &str, to: &str) -> Value {
     json!({"type": "Replace", "pattern": {"Regex": pattern}, "content": to})
 }
 
+#[allow(clippy::needless_pass_by_value)] // steps are made where they are given
 fn sequence(steps: Vec<Value>) -> Value {
     json!({"type": "Sequence", "normalizers": steps})
 }

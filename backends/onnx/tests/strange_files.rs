@@ -69,6 +69,9 @@ fn pipe(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
+/// What stands in a file's place, and what puts it there.
+type Strange = (&'static str, fn(&Path));
+
 #[test]
 fn a_file_has_to_be_a_regular_one() {
     load(folder().path()).unwrap();
@@ -77,7 +80,7 @@ fn a_file_has_to_be_a_regular_one() {
         pipe(&pipe_at);
         symlink(pipe_at, path).unwrap();
     };
-    let strange: [(&str, fn(&Path)); 6] = [
+    let strange: [Strange; 6] = [
         ("a pipe", pipe),
         ("a link to a pipe", link_to_a_pipe),
         ("a device that never ends", |path| symlink("/dev/zero", path).unwrap()),

@@ -217,6 +217,7 @@ fn remarks(reply: &Reply) -> Vec<String> {
 }
 
 /// What was not done as asked, in words.
+#[allow(clippy::too_many_lines)] // an arm a degradation
 pub(crate) fn degradation(degradation: &Degradation) -> String {
     match degradation {
         Degradation::MaxTokensCapped { asked, room } => {

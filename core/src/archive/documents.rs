@@ -53,7 +53,10 @@ impl<'a> Archives<'a> {
         limits.check_bytes(text.len())?;
         let places = match format {
             ArchiveFormat::Alloquy | ArchiveFormat::Dataknobs | ArchiveFormat::OpenAi => json_places(text)?,
-            ArchiveFormat::ChatMl | ArchiveFormat::Markdown => vec![0..text.len()],
+            ArchiveFormat::ChatMl | ArchiveFormat::Markdown => {
+                let whole = 0..text.len();
+                vec![whole]
+            }
         };
         let (places, waiting) = (places.into_iter(), Vec::new().into_iter());
         Ok(Self { format, text, limits, rules, places, read: 0, bytes_read: 0, waiting })

@@ -7,12 +7,13 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use super::{ConversationId, ConversationPage, ConversationRecord, ConversationStore, HeadMove, Owner};
+use crate::archive::Archive;
 use crate::media::Digest;
 use crate::panics::caught;
 use crate::query::Query;
 use crate::search::SearchPage;
 use crate::tree::{Node, NodeId, Tree};
-use crate::{ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Who panicked, where a call does.
 const STORE: &str = "the store";
@@ -117,5 +118,16 @@ impl ConversationStore for Guarded {
 
     async fn collect_blobs(&self, owner: &Owner, grace: Duration) -> Result<usize> {
         caught(ErrorKind::Store, STORE, async { self.0.collect_blobs(owner, grace).await }).await
+    }
+
+    async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
+        let count = archives.len();
+        let imported =
+            caught(ErrorKind::Store, STORE, async { Ok(self.0.import_all(owner, archives).await) });
+        match imported.await {
+            Ok(outcomes) => outcomes,
+            // What of them is in the store is not known: importing again adds what is missing.
+            Err(panic) => (0..count).map(|_| Err(Error::new(panic.kind(), panic.to_string()))).collect(),
+        }
     }
 }

@@ -62,7 +62,7 @@ async fn fill<S: ConversationStore + ?Sized>(store: &S, owner: &Owner, archive: 
 }
 
 /// Brings conversations in, one after the other.
-pub(super) async fn import_each<S: ConversationStore + ?Sized>(
+pub(crate) async fn import_each<S: ConversationStore + ?Sized>(
     store: &S,
     owner: &Owner,
     archives: &[Archive],

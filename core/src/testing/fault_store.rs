@@ -8,6 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
+use crate::archive::Archive;
+use crate::store::import_each;
 use crate::{
     ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind,
     HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
@@ -312,5 +314,10 @@ impl<S: ConversationStore> ConversationStore for FaultStore<S> {
         let done = self.pass(StoreCall::CollectBlobs).await?.collect_blobs(owner, grace).await;
         self.pause().await;
         done
+    }
+
+    async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
+        // One after the other, so that each call of each import can fail.
+        import_each(self, owner, &archives).await
     }
 }

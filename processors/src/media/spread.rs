@@ -59,7 +59,7 @@ mod tests {
         for (length, count) in [(1, 3 << 19), (7, 200_000), (1 << 19, 5), (3, 0), (5, 1)] {
             let mut values = vec![0_u32; length * count + length / 2];
             rows(&mut values, length, |index, row| {
-                row.iter_mut().for_each(|value| *value += index as u32 + 1)
+                row.iter_mut().for_each(|value| *value += index as u32 + 1);
             });
             let (whole, rest) = values.split_at(length * count);
             assert!(

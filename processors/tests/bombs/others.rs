@@ -51,6 +51,9 @@ fn tga(kind: u8, bits: u8, colours: u16, colour_bits: u8, data: &[u8]) -> Vec<u8
     file
 }
 
+/// A name, and what makes the file.
+type Targa = (&'static str, fn() -> Vec<u8>);
+
 pub(super) fn all() -> Vec<Bomb> {
     let mut bombs = vec![
         bomb("bmp in runs", true, || bmp((WIDTH, HEIGHT), 8, 1, &runs())),
@@ -74,7 +77,7 @@ pub(super) fn all() -> Vec<Bomb> {
         bomb("pam with a long comment", false, || [b"P7\n#".to_vec(), vec![b'a'; MUCH]].concat()),
         bomb("pnm with a long comment", false, || [b"P6 #".to_vec(), vec![b'a'; MUCH]].concat()),
     ];
-    let targas: [(&str, fn() -> Vec<u8>); 3] = [
+    let targas: [Targa; 3] = [
         ("tga in runs", || tga(10, 32, 0, 0, &[255, 1, 2, 3, 4].repeat(PIXELS.div_ceil(128)))),
         ("tga in grey runs", || tga(11, 8, 0, 0, &[255, 1].repeat(PIXELS.div_ceil(128)))),
         ("tga with a palette", || tga(9, 8, 256, 24, &[255, 1].repeat(PIXELS.div_ceil(128)))),

@@ -146,6 +146,7 @@ fn long_tag(tag: u16, kind: u16, count: usize, length: usize) -> Vec<u8> {
     tiff(entries, &vec![8; length])
 }
 
+#[allow(clippy::too_many_lines)] // a list
 pub(super) fn all() -> Vec<Bomb> {
     let half = Kind { size: (WIDTH as u32, HEIGHT as u32 / 2), ..RGB };
     let small = Kind { size: (8, 8), ..RGB };

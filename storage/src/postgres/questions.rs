@@ -222,7 +222,7 @@ impl Window {
 
     /// The stretches by name, unless they are all that there are.
     fn stretches(&self) -> Option<RangeInclusive<i64>> {
-        (self.first > 0).then(|| self.first / STRETCH..=self.last / STRETCH)
+        (self.first > 0).then_some(self.first / STRETCH..=self.last / STRETCH)
     }
 
     /// The window behind this one, as wide as those before it let expect it must be.

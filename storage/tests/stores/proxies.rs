@@ -40,7 +40,7 @@ impl Proxy {
                     Trouble::Slow(_) => usize::MAX,
                 };
                 let counted = counted.clone();
-                spawn(move || pass(client, server, trouble, left, &counted));
+                spawn(move || pass(&client, server, trouble, left, &counted));
             }
         });
         Self { address, cut, is_over }
@@ -55,12 +55,12 @@ impl Drop for Proxy {
     }
 }
 
-fn pass(client: TcpStream, server: SocketAddr, trouble: Trouble, left: usize, cut: &AtomicUsize) {
+fn pass(client: &TcpStream, server: SocketAddr, trouble: Trouble, left: usize, cut: &AtomicUsize) {
     let Ok(server) = TcpStream::connect(server) else { return };
     let left = AtomicUsize::new(left);
     scope(|scope| {
-        scope.spawn(|| pump(&client, &server, trouble, &left, cut));
-        scope.spawn(|| pump(&server, &client, trouble, &left, cut));
+        scope.spawn(|| pump(client, &server, trouble, &left, cut));
+        scope.spawn(|| pump(&server, client, trouble, &left, cut));
     });
 }
 

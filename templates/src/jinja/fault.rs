@@ -60,7 +60,7 @@ impl Fault {
     pub(super) fn is_exhaustion(&self) -> bool {
         match self {
             Self::Steps(_) | Self::Output(_) | Self::Panic(_) => true,
-            Self::Engine { source, .. } => causes(source).any(|cause| cause.is::<Excessive>()),
+            Self::Engine { source, .. } => causes(source).any(<dyn std::error::Error>::is::<Excessive>),
             _ => false,
         }
     }

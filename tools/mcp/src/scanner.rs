@@ -8,6 +8,7 @@ const KEPT: usize = 256;
 
 /// What was seen of a message so far. What is no JSON has no id.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // where in a message a byte is
 pub(crate) struct Scanner {
     depth: usize,
     /// Whether it begins as an object does; unknown before it has begun.

@@ -262,7 +262,7 @@ async fn refreshed(peer: Peer<RoleClient>, changed: Arc<Notify>, catalogue: Cata
         match timeout(limits.start, tools(&peer, limits)).await {
             Ok(Ok(tools)) => catalogue.set(tools),
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the tools of a server changed, and it does not list them")
+                tracing::warn!(%error, "the tools of a server changed, and it does not list them");
             }
             Err(_) => tracing::warn!("the tools of a server changed, and it did not list them in time"),
         }

@@ -108,8 +108,8 @@ impl Loader {
 /// A file whose header was read.
 enum Source<'a> {
     Jpeg { file: &'a [u8], size: Size, orientation: Orientation },
-    Png(Png<'a>),
-    Tiff(Tiff<'a>),
+    Png(Box<Png<'a>>),
+    Tiff(Box<Tiff<'a>>),
     Other { decoder: Box<dyn ImageDecoder + 'a>, layout: Layout, format: ImageFormat, beside: u64 },
 }
 
@@ -120,8 +120,8 @@ impl<'a> Source<'a> {
                 let (size, orientation) = jpeg::head(file)?;
                 Ok(Self::Jpeg { file, size, orientation })
             }
-            ImageFormat::Png => Png::open(file).map(Self::Png),
-            ImageFormat::Tiff => Tiff::open(file).map(Self::Tiff),
+            ImageFormat::Png => Ok(Self::Png(Box::new(Png::open(file)?))),
+            ImageFormat::Tiff => Ok(Self::Tiff(Box::new(Tiff::open(file)?))),
             _ => Self::other(file, format),
         }
     }

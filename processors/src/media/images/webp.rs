@@ -54,6 +54,7 @@ pub(super) fn beside(file: &[u8], size: Size, transparent: bool) -> u64 {
 
 /// Which kinds of pictures are in a file.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools)] // a file may have each kind beside each other
 struct Beside {
     animated: bool,
     lossy: bool,

@@ -7,6 +7,7 @@ pub(super) fn attempts() -> Vec<Attempt> {
 }
 
 /// Values that hold the same value twice, again and again: small in memory, endless to whoever goes through them.
+#[allow(clippy::too_many_lines)] // a list
 pub(crate) fn shared() -> Vec<Attempt> {
     let doubled = |piece: &str, then: &str| {
         format!(

@@ -19,6 +19,7 @@ fn say(message: &Value) {
     write(format!("{message}\n").as_bytes());
 }
 
+#[allow(clippy::needless_pass_by_value)] // made where it is given
 fn result(id: &Value, result: Value) {
     say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
 }
@@ -27,6 +28,7 @@ fn text(id: &Value, text: &str) {
     result(id, json!({"content": [{"type": "text", "text": text}]}));
 }
 
+#[allow(clippy::needless_pass_by_value)] // made where it is given
 fn tool(name: &str, schema: Value) -> Value {
     json!({"name": name, "description": "a tool", "inputSchema": schema})
 }
@@ -94,7 +96,7 @@ impl State<'_> {
             Some("tools/call") => self.call(id),
             Some(_) if id.is_null() => {}
             Some(_) => {
-                say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "what?"}}))
+                say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "what?"}}));
             }
             None => self.heard.push(message.clone()),
         }
@@ -164,6 +166,7 @@ impl State<'_> {
         result(id, list);
     }
 
+    #[allow(clippy::too_many_lines)] // an arm a scenario
     fn call(&mut self, id: &Value) {
         self.calls += 1;
         // The second call is answered as it should be, whatever the first was.
@@ -209,7 +212,7 @@ impl State<'_> {
                 write(&[b'x'; 1 << 16]);
             },
             "answers what cannot be read" => {
-                write(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":}}\n").as_bytes())
+                write(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":}}\n").as_bytes());
             }
             "answers in no encoding" => {
                 write(
@@ -270,6 +273,8 @@ impl State<'_> {
             }
             "stops reading" => for_ever(),
             "starts a program" => {
+                // Nobody waits for it: it is to be killed with its group.
+                #[allow(clippy::zombie_processes)]
                 let child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
                 result(id, json!({"content": [], "structuredContent": [std::process::id(), child.id()]}));
             }

@@ -34,7 +34,7 @@ impl Frame {
             match marker {
                 0xc4 | 0xc8 | 0xcc => {}
                 0xc0..=0xcf => {
-                    frame = Some(Self::read(content, matches!(marker, 0xc2 | 0xc6 | 0xca | 0xce))?)
+                    frame = Some(Self::read(content, matches!(marker, 0xc2 | 0xc6 | 0xca | 0xce))?);
                 }
                 0xda => {
                     let first_scan = usize::from(*content.first()?);

@@ -38,9 +38,9 @@ pub(super) fn size(stream: &[u8], width: usize, height: usize) -> Option<u64> {
                 let colours = bits.read(8)? + 1;
                 image(&mut bits, colours, 1)?;
                 let packed = match colours {
-                    ..=2 => 3,
-                    ..=4 => 2,
-                    ..=16 => 1,
+                    0..=2 => 3,
+                    3..=4 => 2,
+                    5..=16 => 1,
                     _ => 0,
                 };
                 width = blocks(width, packed);
