@@ -41,11 +41,11 @@ mod tokens;
 mod told;
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use alloquy_core::{
     Degradation, Digest, Ending, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput,
@@ -97,6 +97,8 @@ pub struct JinjaTemplate {
     dialect: Dialect,
     polyfill: Polyfill,
     capabilities: OnceLock<Capabilities>,
+    /// A small conversation took it to its limits once: no other is tried.
+    exhausted: AtomicBool,
     known_tools: KnownTools,
 }
 
@@ -208,8 +210,7 @@ impl JinjaTemplate {
         self.capabilities.get_or_init(|| {
             let environment = self.probing();
             let bos = self.variables.get("bos_token").and_then(Value::as_str).filter(|bos| !bos.is_empty());
-            let exhausted = Cell::new(false);
-            let render = |probe: &Probe| self.measure(&environment, probe, &exhausted);
+            let render = |probe: &Probe| self.measure(&environment, probe);
             Prober { render: &render, bos }.measure()
         })
     }
@@ -221,16 +222,24 @@ impl JinjaTemplate {
         environment
     }
 
-    /// A template that ran out of its limits once is not tried again.
-    fn measure(
+    /// Renders a small conversation. A template that ran out of its limits once is not tried again.
+    fn run_probe(
         &self,
         environment: &Environment<'_>,
-        probe: &Probe,
-        exhausted: &Cell<bool>,
-    ) -> Option<String> {
-        if exhausted.get() {
-            return None;
+        name: &str,
+        variables: &Variables<'_>,
+    ) -> Result<String, Fault> {
+        if self.exhausted.load(Ordering::Relaxed) {
+            return Err(Fault::Steps(limits::PROBE_STEPS));
         }
+        let rendered = self.run(environment, name, variables);
+        if rendered.as_ref().is_err_and(Fault::is_exhaustion) {
+            self.exhausted.store(true, Ordering::Relaxed);
+        }
+        rendered
+    }
+
+    fn measure(&self, environment: &Environment<'_>, probe: &Probe) -> Option<String> {
         let input = TemplateInput {
             messages: Vec::new(),
             tools: probe.tools.clone(),
@@ -239,9 +248,7 @@ impl JinjaTemplate {
             extra: probe.extra.clone(),
         };
         let messages = input::of_probe(&probe.messages, self.dialect);
-        let rendered = self.run(environment, self.template_for(&input), &self.variables(messages, &input));
-        exhausted.set(rendered.as_ref().is_err_and(Fault::is_exhaustion));
-        rendered.ok()
+        self.run_probe(environment, self.template_for(&input), &self.variables(messages, &input)).ok()
     }
 
     fn render_marked(&self, input: &TemplateInput) -> Result<Rendered, Fault> {
@@ -347,7 +354,7 @@ impl PromptTemplate for JinjaTemplate {
     fn probe(&self, input: &TemplateInput) -> Result<String> {
         let messages = input::messages(input, self.dialect)?;
         let variables = self.variables(messages, input);
-        Ok(self.run(&self.probing(), self.template_for(input), &variables)?)
+        Ok(self.run_probe(&self.probing(), self.template_for(input), &variables)?)
     }
 
     fn digest(&self) -> Digest {
@@ -477,6 +484,7 @@ impl JinjaTemplateBuilder {
             dialect: self.dialect,
             polyfill: self.polyfill,
             capabilities: OnceLock::new(),
+            exhausted: AtomicBool::new(false),
             known_tools: KnownTools::default(),
         })
     }
