@@ -60,5 +60,5 @@ fn what_does_not_fit_is_refused() {
     assert!(long.err.contains("a prompt of 500 and 64 more do not fit into 512"), "{}", long.err);
     assert_eq!(long.code, Some(1));
     let none = program.run(&["bench", "--repeat", "0"]);
-    assert!(none.err.contains("measures nothing, at least 1"), "{}", none.err);
+    assert!(none.err.contains("expected a whole number from 1 to"), "{}", none.err);
 }

@@ -106,6 +106,9 @@ fn run(program: &Program, arguments: &[&str]) -> Ran {
 #[test]
 fn every_number_is_taken_within_its_limits_and_refused_beyond() {
     let program = Program::new();
+    // What lists wants a store that is there.
+    program.write("talk.jsonl", "{\"messages\": [{\"role\": \"user\", \"content\": \"Hi\"}]}\n");
+    program.run(&["import", "talk.jsonl", "--from", "openai"]).ok();
     for row in rows() {
         let (valid, wrong) = row.ends();
         let flag = |value: &str| format!("--{}={value}", row.flag);

@@ -423,6 +423,9 @@ fn a_store_that_panics_fails_whatever_was_asked_of_it_and_goes_on() {
             let manager = Manager::over(Arc::new(EchoModel)).store(store.clone()).build().unwrap();
             let chat = manager.create(Preface::default()).await.unwrap();
             let first = chat.send("Hi").finish().await.unwrap();
+            // Another manager: the first one remembers the path, and would not read it.
+            let manager = Manager::over(Arc::new(EchoModel)).store(store.clone()).build().unwrap();
+            let chat = alloquy_core::ConversationManager::open(&manager, chat.id()).await.unwrap();
             store.panic(call, 0);
             let outcomes = [
                 manager.create(Preface::default()).await.map(drop),

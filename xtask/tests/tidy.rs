@@ -61,7 +61,8 @@ fn library_code_that_prints_is_found() {
             let path = format!("{folder}/src/a.rs");
             assert_found(&with(&path, &text), &format!("{path}:3"), "in a library");
         }
-        assert_tidy(&with("cli/src/a.rs", &text));
+        assert_tidy(&with("cli/src/screen.rs", &text));
+        assert_found(&with("cli/src/a.rs", &text), "cli/src/a.rs:3", "through screen.rs");
     }
 }
 
