@@ -13,7 +13,7 @@ use crate::support::{self, Conversation};
 fn every_fixture_is_as_it_was() {
     insta::glob!("../fixtures", "*/*.json", |path| {
         let family = path.parent().and_then(|folder| folder.file_name()?.to_str()).unwrap();
-        if family == "replies" {
+        if matches!(family, "replies" | "sounds") {
             return;
         }
         let fixture: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
