@@ -53,6 +53,7 @@ pub(crate) struct Hits {
 
 impl Hits {
     /// Looks into a node and takes it if it holds what is searched for; a damaged one is named and leaves the others be.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn take_if_hit(
         &mut self,
         scope: &SearchScope<'_>,
