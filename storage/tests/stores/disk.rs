@@ -4,14 +4,17 @@
 use std::fs::{self, File, OpenOptions};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use alloquy_core::archive::Archive;
+use alloquy_core::{ConversationRecord, ConversationStore, ConversationStoreExt, Preface};
 use alloquy_storage::{DiskCall, DiskFault, DiskFaults, FileStore, Flaw};
 use pollster::block_on;
 
-use crate::Places;
 use crate::calls::{CALLS, Call, Sample, delete_rubbish, seen, write_rubbish};
+use crate::{Places, me, say};
 
 /// Fails the operations of some numbers.
 #[derive(Debug)]
@@ -245,4 +248,36 @@ fn a_deletion_of_many_that_fails_midway_says_what_is_gone() {
         delete(number..number + 1, DiskFault::HalfDone);
     }
     println!("{count} operations of a deletion of three conversations");
+}
+
+/// Counts how often names are waited for.
+#[derive(Debug, Default)]
+struct Waits(AtomicUsize);
+
+impl DiskFaults for Waits {
+    fn fault(&self, call: DiskCall<'_>) -> Option<DiskFault> {
+        self.0.fetch_add(usize::from(matches!(call, DiskCall::SyncFolder(_))), Ordering::Relaxed);
+        None
+    }
+}
+
+fn archive(number: usize) -> Archive {
+    let record = ConversationRecord::new(format!("chat {number}").parse().unwrap(), Preface::default());
+    Archive::new(record, vec![say(None, "green tea")]).unwrap()
+}
+
+#[test]
+fn many_imports_wait_for_their_names_together() {
+    let places = Places::new();
+    let waits = Arc::new(Waits::default());
+    let store = block_on(FileStore::open_faulty(places.next(), waits.clone())).unwrap();
+    for number in 0..50 {
+        block_on(store.import(&me(), &archive(number))).unwrap();
+    }
+    let alone = waits.0.swap(0, Ordering::Relaxed);
+    let outcomes = block_on(store.import_all(&me(), (50..100).map(archive).collect()));
+    assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    let together = waits.0.load(Ordering::Relaxed);
+    println!("50 imports wait {alone} times for names one by one, {together} times together");
+    assert!(alone >= 50 && together * 10 < alone, "{alone} times one by one, {together} times together");
 }

@@ -6,6 +6,7 @@
 mod attacks;
 mod bucket;
 mod calls;
+mod corruptions;
 mod damage;
 mod disk;
 mod dropped;
