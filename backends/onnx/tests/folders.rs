@@ -319,10 +319,21 @@ fn options_out_of_range_and_unknown_providers_are_refused() {
 fn wrong_libraries_are_refused() {
     let Some(models) = models() else { return };
     let place = tempfile::tempdir().unwrap();
-    let text = place.path().join("libonnxruntime.so");
+    let names = ["libonnxruntime.so", "empty.so", "garbage.so", "folder.so"];
+    let [text, empty, garbage, folder] = names.map(|name| place.path().join(name));
     fs::write(&text, "not a library").unwrap();
+    fs::write(&empty, "").unwrap();
+    fs::write(&garbage, [b"\x7FELF".as_slice(), &[0xA5; 100_000]].concat()).unwrap();
+    fs::create_dir(&folder).unwrap();
     for (library, said) in [
         (text.as_path(), "cannot be used as onnx runtime, of which at least version 1.23 is needed"),
+        (&empty, "empty.so"),
+        (&garbage, "garbage.so"),
+        (&folder, "folder.so\", which is not a file"),
+        (Path::new("/dev/zero"), "names \"/dev/zero\", which is not a file"),
+        (Path::new("/dev/null"), "names \"/dev/null\", which is not a file"),
+        // It is a program, and no library.
+        (&std::env::current_exe().unwrap(), "cannot be used as onnx runtime"),
         (
             Path::new("/nowhere/libonnxruntime.so"),
             "names \"/nowhere/libonnxruntime.so\", which is not a file",

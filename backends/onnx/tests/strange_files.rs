@@ -1,6 +1,12 @@
 //! A model's folder in which a file is a pipe, a device, a folder or far too long: an error that says so, at once.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test may panic
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout
+)] // a test may panic
 
 mod common;
 
@@ -14,7 +20,7 @@ use std::time::Duration;
 
 use alloquy_core::{Error, ErrorKind};
 use alloquy_onnx::OnnxEngine;
-use common::graphs::{Cache, Lora, graph, noise};
+use common::graphs::{Cache, Lora, embeddings, graph, graph_with_embeddings_at, noise};
 use tempfile::TempDir;
 
 const TOKENIZER: &[u8] = include_bytes!("fixtures/tokenizers/unigram.json");
@@ -173,6 +179,58 @@ fn weights_are_a_regular_file() {
         let error = load(folder.path()).unwrap_err();
         assert!(error.to_string().contains("model.onnx.data\" is a"), "{error}");
     }
+}
+
+/// Where a graph says that its weights are, and what else there is of it.
+type Place = &'static [(&'static str, &'static str)];
+
+#[test]
+fn weights_lie_in_a_file_of_the_folder_and_within_it() {
+    let place = folder();
+    let folder = place.path();
+    fs::write(folder.join("weights"), embeddings()).unwrap();
+    fs::write(folder.join("short"), &embeddings()[..100]).unwrap();
+    let outside = tempfile::NamedTempFile::new().unwrap();
+    fs::write(outside.path(), embeddings()).unwrap();
+    symlink(outside.path(), folder.join("link")).unwrap();
+    symlink("/proc/self/mem", folder.join("memory")).unwrap();
+    // ONNX Runtime takes this name for an address in memory, also where there is such a file.
+    fs::create_dir_all(folder.join("*/_ORT_MEM_ADDR_")).unwrap();
+    fs::write(folder.join("*/_ORT_MEM_ADDR_/*"), embeddings()).unwrap();
+    let good: [Place; 2] =
+        [&[("location", "weights")], &[("location", "weights"), ("offset", "0"), ("length", "2048")]];
+    for place in good {
+        fs::write(folder.join("model.onnx"), graph_with_embeddings_at(place)).unwrap();
+        load(folder).unwrap();
+    }
+    let bad: [Place; 20] = [
+        &[("location", "/etc/passwd")],
+        &[("location", "../weights")],
+        &[("location", "inner/../../weights")],
+        &[("location", "link")],
+        &[("location", "memory"), ("offset", "4194304"), ("length", "2048")],
+        &[("location", "/proc/self/mem"), ("offset", "4194304"), ("length", "2048")],
+        &[("location", "/dev/zero")],
+        &[("location", "*/_ORT_MEM_ADDR_/*"), ("offset", "4194304"), ("length", "2048")],
+        &[("location", "gone")],
+        &[("location", "")],
+        &[("location", ".")],
+        &[("offset", "0"), ("length", "2048")],
+        &[("location", "short")],
+        &[("location", "weights"), ("offset", "1024")],
+        &[("location", "weights"), ("offset", "-1")],
+        &[("location", "weights"), ("offset", "18446744073709551615")],
+        &[("location", "weights"), ("offset", "many")],
+        &[("location", "weights"), ("length", "4")],
+        &[("location", "weights"), ("length", "1000000000000")],
+        &[("location", "weights"), ("length", "-2048")],
+    ];
+    for place in bad {
+        fs::write(folder.join("model.onnx"), graph_with_embeddings_at(place)).unwrap();
+        let error = load(folder).expect_err(&format!("{place:?}"));
+        assert_eq!(error.kind(), ErrorKind::Model, "{place:?}: {error:#}");
+    }
+    println!("{} places of weights that are none", bad.len());
 }
 
 #[test]

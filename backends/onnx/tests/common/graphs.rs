@@ -56,6 +56,28 @@ pub fn model(cache: Cache, lora: &Lora) -> ModelFiles {
 
 /// The bytes of such a graph.
 pub fn graph(cache: Cache, lora: &Lora) -> Vec<u8> {
+    graph_of(cache, lora, weights(lora))
+}
+
+/// The bytes of the embeddings that a graph has unless they lie in a file.
+pub fn embeddings() -> Vec<u8> {
+    noise(1, VOCABULARY * WIDTH).iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// The bytes of a graph whose embeddings lie where these entries say: in a file beside it, or somewhere else.
+pub fn graph_with_embeddings_at(entries: &[(&str, &str)]) -> Vec<u8> {
+    let lora = Lora::Merged(noise(3, WIDTH * RANK), noise(4, RANK * VOCABULARY));
+    let sized = Message::default().number(1, VOCABULARY as u64).number(1, WIDTH as u64);
+    let mut tensor = sized.number(2, FLOAT).text(8, "embeddings");
+    for (key, value) in entries {
+        tensor = tensor.message(13, Message::default().text(1, key).text(2, value));
+    }
+    let mut all = weights(&lora);
+    all[0] = tensor.number(14, 1);
+    graph_of(Cache::Concat, &lora, all)
+}
+
+fn graph_of(cache: Cache, lora: &Lora, weights: Vec<Message>) -> Vec<u8> {
     let mut graph = Message::default().text(2, "little");
     let nodes = match cache {
         Cache::Concat => summing(),
@@ -64,7 +86,7 @@ pub fn graph(cache: Cache, lora: &Lora) -> Vec<u8> {
     for node in nodes.into_iter().chain(head(lora)) {
         graph = graph.message(1, node);
     }
-    for weight in weights(lora) {
+    for weight in weights {
         graph = graph.message(5, weight);
     }
     for input in inputs(cache, lora) {
