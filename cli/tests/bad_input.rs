@@ -152,6 +152,29 @@ fn stores_that_cannot_be_used() {
     insta::assert_snapshot!([beside("sqlite"), beside("file"), unknown].join("\n\n"));
 }
 
+/// Whoever only looks leaves nothing behind.
+#[test]
+fn looking_makes_no_store() {
+    for scheme in ["sqlite", "file"] {
+        let program = Program::new();
+        let store = format!("{scheme}:{}", program.path("kept").display());
+        for arguments in [
+            &["tree"][..],
+            &["conversations"],
+            &["search", "tea"],
+            &["export", "tea"],
+            &["branches"],
+            &["cost"],
+            &["diff", "0", "1"],
+            &["render", "--conversation", "tea"],
+        ] {
+            let told = told(&program, &[arguments, &["--store", &store]].concat());
+            assert!(told.contains("does not exist"), "{arguments:?}: {told}");
+        }
+        assert_eq!(fs::read_dir(program.folder()).unwrap().count(), 0, "{scheme}");
+    }
+}
+
 #[test]
 fn a_damaged_store_is_told_and_left_as_it_is() {
     let program = Program::new();

@@ -251,6 +251,21 @@ fn a_refused_name_is_quoted_at_a_length_that_somebody_reads() {
     }
 }
 
+/// What was mended is said as shortly, however long a name in a document is.
+#[test]
+fn a_name_in_a_document_is_quoted_at_a_length_that_somebody_reads() {
+    let program = Program::new();
+    let long = "x".repeat(400_000);
+    let message = json!({"role": "user", "content": "Hi"});
+    let nodes = json!([{"node_id": "", "message": message}, {"node_id": long, "message": message}]);
+    let edges = json!([["", long], [long, "nowhere"]]);
+    let state =
+        json!({"conversation_id": "tea", "nodes": nodes, "edges": edges, "current_node_id": "nowhere"});
+    program.write("state.json", &state.to_string());
+    let ran = program.run(&["import", "state.json", "--from", "dataknobs"]).ok();
+    assert!(ran.err.contains("xxx") && ran.err.chars().count() < 20_000, "{} characters", ran.err.len());
+}
+
 /// Documents are data: a pipe gets what was written, to the last byte.
 #[test]
 fn a_document_in_a_pipe_is_exact() {

@@ -45,3 +45,34 @@ fn it_stands_first_among_the_models() {
     let first = listed.out.lines().nth(1).unwrap();
     assert!(first.starts_with("pocket "), "{}", listed.out);
 }
+
+/// A board without a battery may say that it is before 1970.
+#[cfg(unix)]
+#[test]
+fn a_clock_that_is_wrong_is_no_reason_to_fail() {
+    use std::process::Command;
+
+    if Command::new("faketime").arg("--version").output().is_err() {
+        eprintln!("Skipping: there is no faketime");
+        return;
+    }
+    let program = Program::new();
+    let times =
+        ["@1969-12-31 23:00:00", "@1901-12-14 00:00:00", "@1971-01-01 00:00:00", "@2038-01-20 00:00:00"];
+    for (number, time) in times.into_iter().enumerate() {
+        let ask = program.command(&["ask", "-q", "--conversation", "tea", "--max-tokens", "2", "Hello!"]);
+        let mut command = Command::new("faketime");
+        command.args(["-f", time]).arg(ask.get_program()).args(ask.get_args()).current_dir(program.folder());
+        for (name, value) in ask.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            } else {
+                command.env_remove(name);
+            }
+        }
+        let ran = program::Ran::from(command.output().unwrap()).ok();
+        assert!(!ran.err.contains("panicked"), "{time}: {ran:?}");
+        let nodes = &program.run(&["tree", "--json"]).ok().events()[0]["nodes"];
+        assert_eq!(nodes.as_array().unwrap().len(), 2 * (number + 1), "{time}: nothing is lost");
+    }
+}

@@ -102,6 +102,29 @@ fn what_cannot_be_read_is_refused_and_the_others_come_in() {
 }
 
 #[test]
+fn an_empty_document_is_refused_and_one_nested_too_deep_says_so() {
+    let program = Program::new();
+    program.write("empty", "");
+    program.write("blank", " \n\n");
+    program.write("deep.json", &["[".repeat(100_000), "]".repeat(100_000)].concat());
+    let formats = ["alloquy", "dataknobs", "openai", "chatml", "markdown"].map(|format| ["--from", format]);
+    for file in ["empty", "blank"] {
+        for from in formats.iter().map(|from| &from[..]).chain([&[][..]]) {
+            let ran = program.run(&[&["import", file], from].concat());
+            assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{ran:?}");
+            assert!(ran.err.contains("it is empty"), "{}", ran.err);
+        }
+    }
+    for from in [&["--from", "openai"][..], &[]] {
+        let ran = program.run(&[&["import", "deep.json"], from].concat());
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.err.contains("recursion limit exceeded"), "{}", ran.err);
+        assert!(!ran.err.contains("no known format"), "{}", ran.err);
+    }
+    assert!(!program.run(&["conversations"]).out.contains("import-"));
+}
+
+#[test]
 fn marked_text_is_exported_without_what_is_no_text_which_is_said() {
     let program = Program::new();
     let call = r#"[{"id": "1", "type": "function", "function": {"name": "wind", "arguments": "{\"at\": \"sea\"}"}}]"#;

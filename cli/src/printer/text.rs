@@ -361,6 +361,19 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_breaks_off_ends_its_line() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let notes = Notes::new(&Output::default());
+        let (out_screen, err_screen) =
+            (Screen::new(&mut out, Rule::Prose), Screen::new(&mut err, Rule::Line));
+        let mut text = Text::new(out_screen, err_screen, notes, LineEnd::Always);
+        text.delta(&Delta::Text("Half an ans".into())).unwrap();
+        // What is said of the error begins a line of its own.
+        text.broken().unwrap();
+        assert_eq!(out, b"Half an ans\n");
+    }
+
+    #[test]
     fn channels_are_told_apart_beside_the_answer() {
         let said = |name: &str, text: &str| Delta::Channel(ChannelText::new(name, text));
         let deltas = [
