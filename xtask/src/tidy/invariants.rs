@@ -104,14 +104,15 @@ impl Invariant {
     }
 }
 
-/// The page that names, for each invariant, the test that holds it.
-const PAGE: &str = "docs/architecture.md";
+/// The pages that name tests: for each invariant, and for each attack, the one that holds it.
+const PAGES: [&str; 2] = ["docs/architecture.md", "docs/reliability.md"];
 
-/// Finds tests that the page names and no file has.
+/// Finds tests that the pages name and no file has.
 pub(super) fn named_tests(tree: &Tree) -> Vec<Finding> {
-    let Some(page) = tree.get(PAGE) else {
-        return Vec::new();
-    };
+    PAGES.iter().filter_map(|path| tree.get(path)).flat_map(|page| missing_tests(tree, page)).collect()
+}
+
+fn missing_tests(tree: &Tree, page: &File) -> Vec<Finding> {
     let exists = |name: &str| {
         tree.files.iter().any(|file| file.is_a(&["rs"]) && file.text.contains(&format!("fn {name}(")))
     };
@@ -121,7 +122,7 @@ pub(super) fn named_tests(tree: &Tree) -> Vec<Finding> {
     });
     named
         .filter(|(_, name)| !exists(name))
-        .map(|(number, name)| Finding::new(PAGE, number, format!("no function is called `{name}`")))
+        .map(|(number, name)| Finding::new(&page.path, number, format!("no function is called `{name}`")))
         .collect()
 }
 
