@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use alloquy_core::{BLOB_GRACE, ConversationId, ConversationRecord, Node, NodeId, Owner, Tree};
+use alloquy_core::{
+    BLOB_GRACE, ConversationId, ConversationRecord, ConversationSummary, Node, NodeId, Owner, Tree,
+};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::rows::{self, NODE};
@@ -95,7 +97,7 @@ pub(super) fn load(
     owner: &Owner,
     id: &ConversationId,
 ) -> Result<(ConversationRecord, Tree), Failure> {
-    let record = conversations::summary(transaction, owner, id)?.record;
+    let ConversationSummary { record, nodes, .. } = conversations::summary(transaction, owner, id)?;
     let key = conversations::key(transaction, owner, id)?;
     // A row's position grows with every insertion, so parents come before children.
     let sql =
@@ -107,10 +109,18 @@ pub(super) fn load(
     }
     let mut statement = transaction.prepare_cached("SELECT node FROM tombstones WHERE conversation = ?1")?;
     for row in statement.query_map([key], |row| row.get::<_, String>(0))? {
-        tree.bury(row?.parse().map_err(|error| damaged(id, error))?);
+        let node: NodeId = row?.parse().map_err(|error| damaged(id, error))?;
+        if tree.node(node).is_ok() {
+            return Err(damaged(id, format!("node {node} is there, and pruned")));
+        }
+        tree.bury(node);
     }
     let head = record.head.map(|node| tree.node(node)).transpose();
     head.map_err(|error| damaged(id, error))?;
+    // A damaged index hides rows that nothing refers to.
+    if tree.len() != nodes {
+        return Err(damaged(id, format!("{} nodes are found, and {nodes} are counted", tree.len())));
+    }
     Ok((record, tree))
 }
 

@@ -142,7 +142,10 @@ impl Tally {
         let mut failed = 0;
         for (name, contents) in NAMES.into_iter().zip(written) {
             match load(store.as_ref(), name).await {
-                Ok(found) => assert!(found == *contents, "{what}: {name} is another"),
+                Ok(found) => {
+                    assert_eq!(found.0, contents.0, "{what}: the record of {name}");
+                    assert!(found.1 == contents.1, "{what}: the {} nodes of {name}", found.1.len());
+                }
                 Err(_) => failed += 1,
             }
         }

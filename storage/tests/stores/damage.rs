@@ -301,6 +301,8 @@ fn damaged_rows_are_noticed() {
         "UPDATE conversations SET record = '{}'".to_owned(),
         "UPDATE conversations SET head = 'x'".to_owned(),
         format!("DELETE FROM nodes WHERE position = {last}"),
+        "UPDATE conversations SET nodes = nodes + 1".to_owned(),
+        "INSERT INTO tombstones SELECT conversation, id FROM nodes WHERE position = 2".to_owned(),
     ];
     for sql in changes {
         let store = changed(&places, &sql).unwrap();
