@@ -9,9 +9,11 @@ use crate::snapshot::{
 use crate::{Error, ErrorKind, Result};
 
 mod computed;
+mod held;
 mod shortened;
 
 use computed::Computed;
+use held::Held;
 
 /// How much an engine keeps for prompts to come: every branch and conversation that it has room for.
 ///
@@ -86,7 +88,7 @@ pub(crate) struct Slots {
 /// A session and the units it holds. Taken out to be used: one whose call fails is never put back.
 pub(crate) struct Slot {
     pub(crate) session: Box<dyn Session>,
-    pub(crate) resident: Vec<Unit>,
+    pub(crate) resident: Held,
     used: u64,
     /// Whether the session that it was restored from held something else behind all this. Nothing was computed since.
     went_on: bool,
@@ -95,7 +97,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    fn new(session: Box<dyn Session>, resident: Vec<Unit>) -> Self {
+    fn new(session: Box<dyn Session>, resident: Held) -> Self {
         Self { session, resident, used: 0, counted: 0, went_on: false }
     }
 
@@ -178,12 +180,13 @@ impl Slots {
             return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
         };
         held.iter().for_each(|slot| self.computed.note(&slot.resident, engine.tokenizer()));
-        let respelled = self.computed.is_respelled(prompt, engine.tokenizer());
+        let beginnings = self.beginnings(prompt, held);
+        let respelled = self.computed.is_respelled(prompt, &beginnings, engine.tokenizer());
         self.drop_shortened(prompt);
         let mut slot = self.chosen(engine, prompt, held)?;
         let shared = common_prefix(&slot.resident, prompt);
         // What was computed differs there, even where it was cut off since.
-        let went_on = || self.computed.went_on(prompt, shared).then_some(shared);
+        let went_on = || self.computed.went_on(&beginnings, shared).then_some(shared);
         let first_difference = slot.first_difference(shared).or_else(went_on);
         slot.went_on = false;
         let wanted = shared.min(reusable);
@@ -191,7 +194,7 @@ impl Slots {
         slot.resident.truncate(kept);
         self.clock += 1;
         slot.used = self.clock;
-        let miss = self.miss(prompt, wanted, kept).or(respelled.then_some(MissReason::Respelled));
+        let miss = self.miss(&beginnings, wanted, kept).or(respelled.then_some(MissReason::Respelled));
         let prompt = prompt.len();
         self.statistics.reused += kept;
         self.statistics.forwarded += prompt - kept;
@@ -240,7 +243,7 @@ impl Slots {
             snapshot.finish()?;
             restored?;
             self.clock += 1;
-            self.put(engine, Slot { used: self.clock, went_on, ..Slot::new(session, units) }, held);
+            self.put(engine, Slot { used: self.clock, went_on, ..Slot::new(session, units.into()) }, held);
         }
         Ok(count)
     }
@@ -262,14 +265,22 @@ impl Slots {
         Ok(session)
     }
 
-    /// Why less is kept than was once computed, where it is.
-    fn miss(&self, prompt: &[Unit], wanted: usize, kept: usize) -> Option<MissReason> {
-        let reusable = prompt.len().saturating_sub(1);
-        match kept < wanted {
-            true => Some(MissReason::Rewound),
-            false if kept < self.computed.longest(prompt).min(reusable) => Some(MissReason::NotHeld),
-            false => None,
+    /// Returns a number for each beginning of a prompt: those of what a session holds already are known.
+    fn beginnings(&self, prompt: &[Unit], held: &[&Slot]) -> Vec<u64> {
+        match self.nearest(prompt, held) {
+            Some((slot, shared)) => slot.resident.beginnings_of(prompt, shared),
+            None => Held::default().beginnings_of(prompt, 0),
         }
+    }
+
+    /// Why less is kept than was once computed, where it is.
+    fn miss(&self, beginnings: &[u64], wanted: usize, kept: usize) -> Option<MissReason> {
+        if kept < wanted {
+            return Some(MissReason::Rewound);
+        }
+        let reusable = beginnings.len().saturating_sub(1);
+        let computed = self.computed.longest(beginnings).min(reusable);
+        (kept < computed).then_some(MissReason::NotHeld)
     }
 
     /// Says whether one of the prompts that are being computed (`coming`) begins more like `prompt` than what any session
@@ -323,7 +334,7 @@ impl Slots {
             Choice::Open => {
                 self.statistics.opened += 1;
                 self.make_room(held.len());
-                Ok(Slot::new(engine.open()?, Vec::new()))
+                Ok(Slot::new(engine.open()?, Held::default()))
             }
             Choice::Fork(index) => {
                 let copy = self.slots.get(index).ok_or_else(gone)?.fork()?;

@@ -10,7 +10,7 @@ import onnxruntime
 WAITING = {
     "spin": {"session.intra_op.allow_spinning": "1"},
     "sleep": {"session.intra_op.allow_spinning": "0"},
-    "brief": {"session.intra_op.allow_spinning": "1", "session.intra_op.spin_duration_us": "10"},
+    "brief": {"session.intra_op.allow_spinning": "1", "session.intra_op.spin_duration_us": "8"},
 }
 
 

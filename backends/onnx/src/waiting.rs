@@ -56,7 +56,7 @@ const BRIEF_SINCE: (u32, u32) = (1, 26);
 /// How many microseconds threads spin before they sleep. Between two pieces of a step's work lie 3 to 10 of them. With 8, a quarter of
 /// the waits ends asleep, and a reply is written 3 % slower; with 14 and more, threads that hardly ever sleep lose their core in the
 /// middle of a piece, and beside a busy program a reply is written a tenth slower than by threads that sleep.
-pub(crate) const BRIEF_MICROSECONDS: &str = "10";
+pub(crate) const BRIEF_MICROSECONDS: &str = "8";
 
 #[cfg(test)]
 mod tests {

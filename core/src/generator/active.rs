@@ -64,7 +64,7 @@ impl Active {
         let rest = self.job.prompt.units.get(self.computed..).unwrap_or_default();
         let chunk = rest.get(..engine.prefill_chunk().max(1)).unwrap_or(rest);
         // Before the call: one that is cancelled midway has appended a part, and the session says how much.
-        self.slot.resident.extend_from_slice(chunk);
+        self.slot.resident.extend(chunk);
         self.slot.session.forward(chunk, &self.job.cancel)?;
         self.computed += chunk.len();
         if self.is_prefilling() {

@@ -1,8 +1,8 @@
 //! What was computed, and may since be gone: by the hashes of its beginnings, as units and as text. Holds no units.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::held::Held;
 use crate::prompt::Unit;
 use crate::tokenizer::{TokenId, Tokenizer};
 
@@ -30,21 +30,24 @@ pub(super) struct Computed {
 }
 
 impl Computed {
-    /// Remembers what a session holds.
-    pub(super) fn note(&mut self, units: &[Unit], tokenizer: &dyn Tokenizer) {
+    /// Remembers what a session holds. Costs what is not remembered yet.
+    pub(super) fn note(&mut self, held: &Held, tokenizer: &dyn Tokenizer) {
         let control = || tokenizer.specials().iter().map(|special| special.id).collect();
         self.control.get_or_insert_with(control);
-        let mut text = Spelling::default();
-        for (place, (unit, beginning)) in units.iter().zip(beginnings(units)).enumerate() {
-            let goes_on = place + 1 < units.len();
-            match self.known.get_mut(&beginning) {
+        let noted = self.noted(held.beginnings());
+        let before = held.beginnings().get(..noted).and_then(|noted| self.known.get(noted.last()?));
+        let mut text = before.map_or_else(Spelling::default, |known| known.text);
+        let places = held.iter().zip(held.beginnings()).enumerate().skip(noted);
+        for (place, (unit, beginning)) in places {
+            let goes_on = place + 1 < held.len();
+            match self.known.get_mut(beginning) {
                 Some(known) => {
                     text = known.text;
                     known.went_on |= goes_on;
                 }
                 None => {
                     text = self.spelled(text, unit, tokenizer).unwrap_or_else(|other| other);
-                    self.add(beginning, Known { text, went_on: goes_on });
+                    self.add(*beginning, Known { text, went_on: goes_on });
                 }
             }
         }
@@ -53,18 +56,24 @@ impl Computed {
         }
     }
 
+    /// How many leading units were noted with more behind them, so that all before them were, too.
+    fn noted(&self, beginnings: &[u64]) -> usize {
+        let went_on = |beginning: &u64| self.known.get(beginning).is_some_and(|known| known.went_on);
+        beginnings.iter().rposition(went_on).map_or(0, |place| place + 1)
+    }
+
     /// How many leading units were computed in this order, whether or not a session holds them still.
-    pub(super) fn longest(&self, units: &[Unit]) -> usize {
+    pub(super) fn longest(&self, beginnings: &[u64]) -> usize {
         // Short beginnings are the oldest, and forgotten first: the longest one that is known counts.
-        let known = beginnings(units).enumerate().filter(|(_, beginning)| self.known.contains_key(beginning));
-        known.last().map_or(0, |(index, _)| index + 1)
+        let known = |beginning: &u64| self.known.contains_key(beginning);
+        beginnings.iter().rposition(known).map_or(0, |place| place + 1)
     }
 
     /// Says whether words that follow the longest beginning that is known were computed there in other tokens: up to where a
     /// token ends in both. Control tokens and media are no words.
-    pub(super) fn is_respelled(&self, units: &[Unit], tokenizer: &dyn Tokenizer) -> bool {
-        let longest = self.longest(units);
-        let mut text = self.of(units, longest).map_or_else(Spelling::default, |known| known.text);
+    pub(super) fn is_respelled(&self, units: &[Unit], beginnings: &[u64], tokenizer: &dyn Tokenizer) -> bool {
+        let longest = self.longest(beginnings);
+        let mut text = self.of(beginnings, longest).map_or_else(Spelling::default, |known| known.text);
         for unit in units.iter().skip(longest) {
             let Ok(more) = self.spelled(text, unit, tokenizer) else { return false };
             if more != text && self.texts.contains_key(&more) {
@@ -76,13 +85,13 @@ impl Computed {
     }
 
     /// Says whether something was computed behind the first `length` units.
-    pub(super) fn went_on(&self, units: &[Unit], length: usize) -> bool {
-        self.of(units, length).is_some_and(|known| known.went_on)
+    pub(super) fn went_on(&self, beginnings: &[u64], length: usize) -> bool {
+        self.of(beginnings, length).is_some_and(|known| known.went_on)
     }
 
     /// What is known of the first `length` units.
-    fn of(&self, units: &[Unit], length: usize) -> Option<Known> {
-        self.known.get(&beginnings(units).take(length).last()?).copied()
+    fn of(&self, beginnings: &[u64], length: usize) -> Option<Known> {
+        self.known.get(beginnings.get(..length)?.last()?).copied()
     }
 
     fn add(&mut self, beginning: u64, known: Known) {
@@ -139,21 +148,6 @@ impl Spelling {
     }
 }
 
-/// A number for each beginning that is not empty. Two that differ have the same one about never, and then a report names a
-/// reason where there is none.
-fn beginnings(units: &[Unit]) -> impl Iterator<Item = u64> {
-    units.iter().scan(0_u64, |before, unit| {
-        let mut hasher = DefaultHasher::new();
-        before.hash(&mut hasher);
-        match unit {
-            Unit::Token(token) => token.hash(&mut hasher),
-            Unit::Media(media) => media.digest().as_bytes().hash(&mut hasher),
-        }
-        *before = hasher.finish();
-        Some(*before)
-    })
-}
-
 #[cfg(all(test, feature = "testing"))]
 mod tests {
     use super::*;
@@ -193,8 +187,12 @@ mod tests {
 
     fn knowing(units: &[Unit]) -> Computed {
         let mut computed = Computed::default();
-        computed.note(units, &pairs());
+        computed.note(&Held::from(units.to_vec()), &pairs());
         computed
+    }
+
+    fn numbers(units: &[Unit]) -> Vec<u64> {
+        Held::from(units.to_vec()).beginnings().to_vec()
     }
 
     fn units(tokens: impl IntoIterator<Item = TokenId>) -> Vec<Unit> {
@@ -203,21 +201,41 @@ mod tests {
 
     #[test]
     fn what_was_computed_is_known_up_to_where_another_goes_its_own_way() {
-        assert_eq!(Computed::default().longest(&units(0..5)), 0);
+        let longer = numbers(&units(0..9));
+        assert_eq!(Computed::default().longest(&longer), 0);
         let computed = knowing(&units(0..5));
-        let other: Vec<_> = units(0..3).into_iter().chain(units(7..9)).collect();
-        assert_eq!((computed.longest(&units(0..9)), computed.longest(&other)), (5, 3));
-        assert_eq!(computed.longest(&units(1..5)), 0, "it began otherwise");
+        let other = numbers(&units((0..3).chain(7..9)));
+        assert_eq!((computed.longest(&longer), computed.longest(&other)), (5, 3));
+        assert_eq!(computed.longest(&numbers(&units(1..5))), 0, "it began otherwise");
         assert!(computed.went_on(&other, 3));
-        assert!(!computed.went_on(&units(0..9), 5), "nothing was computed behind it");
+        assert!(!computed.went_on(&longer, 5), "nothing was computed behind it");
+    }
+
+    #[test]
+    fn what_is_noted_again_is_known_as_if_it_were_noted_at_once() {
+        let mut computed = knowing(&units(0..5));
+        let noted = [units(0..9), units(0..7), units((0..6).chain(20..23)), units(0..12)];
+        for units in &noted {
+            computed.note(&Held::from(units.clone()), &pairs());
+        }
+        for units in &noted {
+            let numbers = numbers(units);
+            assert_eq!(computed.longest(&numbers), units.len());
+            for length in 1..units.len() {
+                assert!(computed.went_on(&numbers, length), "{length} of {units:?}");
+            }
+        }
+        assert!(!computed.went_on(&numbers(&units(0..12)), 12));
+        assert_eq!(computed.known.len(), 12 + 3);
     }
 
     #[test]
     fn the_oldest_is_forgotten() {
         let mut computed = knowing(&units([9, 9, 9]));
         let long = units((0..REMEMBERED).map(|index| 10 + (index % 200) as u32));
-        computed.note(&long, &pairs());
-        assert_eq!((computed.longest(&units([9, 9, 9])), computed.longest(&long)), (0, REMEMBERED));
+        computed.note(&Held::from(long.clone()), &pairs());
+        let (short, long) = (numbers(&units([9, 9, 9])), numbers(&long));
+        assert_eq!((computed.longest(&short), computed.longest(&long)), (0, REMEMBERED));
         assert_eq!(computed.known.len(), REMEMBERED);
         assert_eq!(computed.texts.values().sum::<usize>(), REMEMBERED);
     }
@@ -228,7 +246,7 @@ mod tests {
         let [a, b, c] = [b'a', b'b', b'c'].map(u32::from);
         let respelled = |before: &[TokenId], now: &[TokenId]| {
             let opened = |tokens: &[TokenId]| units([end, a].into_iter().chain(tokens.iter().copied()));
-            knowing(&opened(before)).is_respelled(&opened(now), &pairs())
+            knowing(&opened(before)).is_respelled(&opened(now), &numbers(&opened(now)), &pairs())
         };
         assert!(respelled(&[1000, c], &[a, b, b]));
         assert!(respelled(&[1000, c], &[a, 1001]));

@@ -36,8 +36,9 @@ pub(super) fn known_owner(transaction: &Transaction<'_>, name: &Owner) -> Result
 
 /// Returns the key of a conversation.
 pub(super) fn key(transaction: &Transaction<'_>, owner: &Owner, id: &ConversationId) -> Result<i64, Failure> {
+    // A join of the two would be compiled anew for each question: SQLite looks at the values of its parameters.
     let sql =
-        "SELECT c.key FROM conversations c JOIN owners o ON o.key = c.owner WHERE o.name = ?1 AND c.id = ?2";
+        "SELECT key FROM conversations WHERE owner = (SELECT key FROM owners WHERE name = ?1) AND id = ?2";
     let mut statement = transaction.prepare_cached(sql)?;
     let key = statement.query_row([owner.as_str(), id.as_str()], |row| row.get(0)).optional()?;
     key.ok_or_else(|| Failure::NoConversation(id.clone()))
