@@ -1,6 +1,8 @@
 //! The one error of every crate: what it means to the caller, a sentence, and its cause.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
+
+use crate::excerpt::excerpt;
 
 /// A result whose error is [`Error`] unless said otherwise.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -11,7 +13,8 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 ///
 /// There is one error type for all crates because errors cross their traits: a store's failure travels
 /// through a turn to whoever polls it. The sentence quotes the offending value and names what would have
-/// been valid. `{}` prints the sentence, `{:#}` adds the chain of causes.
+/// been valid. `{}` prints the sentence, `{:#}` adds the chain of causes. What quotes a value may be as long as the value: of
+/// what is printed, [`excerpt`](crate::excerpt) leaves the middle out, and [`Error::whole`] has it all.
 ///
 /// ```
 /// use alloquy_core::{Error, ErrorKind};
@@ -132,6 +135,29 @@ impl Error {
         self.repr.kind
     }
 
+    /// Returns the sentence with the chain of causes, however long they are: for a model that is to read what a tool says.
+    ///
+    /// ```
+    /// use alloquy_core::{Error, ErrorKind};
+    ///
+    /// let error = Error::new(ErrorKind::Tool, "x".repeat(100_000));
+    /// assert_eq!(error.whole().len(), 100_000);
+    /// assert!(error.to_string().len() < 2_000);
+    /// ```
+    pub fn whole(&self) -> String {
+        let mut sentence = self.repr.message.clone();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            // A string takes whatever is written to it.
+            let _ = match error.downcast_ref::<Self>() {
+                Some(error) => write!(sentence, ": {}", error.repr.message),
+                None => write!(sentence, ": {error}"),
+            };
+            cause = error.source();
+        }
+        sentence
+    }
+
     /// Says whether the caller cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.kind() == ErrorKind::Cancelled
@@ -150,13 +176,11 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.repr.message)?;
-        let mut cause = std::error::Error::source(self).filter(|_| formatter.alternate());
-        while let Some(error) = cause {
-            write!(formatter, ": {error}")?;
-            cause = error.source();
+        if formatter.alternate() {
+            formatter.write_str(&excerpt(&self.whole()))
+        } else {
+            formatter.write_str(&excerpt(&self.repr.message))
         }
-        Ok(())
     }
 }
 
@@ -165,7 +189,7 @@ impl fmt::Debug for Error {
         formatter
             .debug_struct("Error")
             .field("kind", &self.repr.kind)
-            .field("message", &self.repr.message)
+            .field("message", &excerpt(&self.repr.message))
             .field("source", &self.repr.source)
             .finish()
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::excerpt::excerpt;
+
 /// What had to be changed of a document so that it could be read. Ids are those of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -83,7 +85,7 @@ pub enum Mending {
 impl fmt::Display for Mending {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = |node: &str, what: &str| format!("node {node:?}: {what}");
-        formatter.write_str(&match self {
+        let sentence = match self {
             Self::NewerVersion(version) => format!("version {version} is read as the newest known one"),
             Self::Renamed { from, to } => format!("the conversation {from:?} is called {to:?} now"),
             Self::NoCreation => {
@@ -129,7 +131,8 @@ impl fmt::Display for Mending {
             Self::NoteOutdated(node) => {
                 of(node, "it was changed elsewhere, what was noted of that is dropped")
             }
-        })
+        };
+        formatter.write_str(&excerpt(&sentence))
     }
 }
 

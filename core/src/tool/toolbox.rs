@@ -239,7 +239,7 @@ impl Decided<'_> {
         let answer = caught(ErrorKind::Tool, "the tool", answer);
         Ok(match tools.rules.in_time(pin!(answer)).await {
             Ok(content) => shallow(&call, content),
-            Err(error) => ToolResult::error(&call, format!("{error:#}")),
+            Err(error) => ToolResult::error(&call, error.whole()),
         })
     }
 }

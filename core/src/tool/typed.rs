@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Tool;
+use crate::excerpt::excerpt;
 use crate::preface::ToolSpec;
 use crate::{Error, ErrorKind, Result};
 
@@ -78,6 +79,8 @@ where
     async fn call(&self, arguments: &Value) -> Result<Value> {
         let name = &self.spec.name;
         let arguments = A::deserialize(arguments).map_err(|error| {
+            // The model wrote the value that is quoted, and reads this.
+            let error = excerpt(&error.to_string()).into_owned();
             Error::new(ErrorKind::Tool, format!("the arguments of {name:?} do not fit: {error}"))
         })?;
         let answer = (self.function)(arguments).await?;

@@ -87,3 +87,28 @@ fn passwords_are_not_quoted() {
         assert!(url.starts_with("postgres:ann") || !said.contains("hunter2"), "{said}");
     }
 }
+
+/// Whatever a long URL is refused with is a sentence to be read.
+#[test]
+fn a_long_url_is_refused_in_a_sentence() {
+    let long = "x".repeat(100_000);
+    let urls = [
+        long.clone(),
+        format!("sqlite:/{long}"),
+        format!("sqlite:/{long}?durability={long}"),
+        format!("file:/{long}"),
+        format!("file:/nowhere?{long}"),
+        format!("postgres://{long}"),
+        format!("postgres://host/database?{long}"),
+        format!("s3://bucket/{long}?{long}"),
+        format!("mysql://{long}"),
+    ];
+    for url in urls {
+        let errors = [block_on(open(&url)).err(), block_on(alloquy_storage::open_for_reading(&url)).err()];
+        for error in errors.into_iter().flatten() {
+            for sentence in [error.to_string(), format!("{error:#}")] {
+                assert!(sentence.len() < 2000, "{url:.40}: {} bytes: {sentence:.300}", sentence.len());
+            }
+        }
+    }
+}

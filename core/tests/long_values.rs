@@ -1,0 +1,175 @@
+//! Whatever a value of 100,000 bytes is refused with is a sentence to be read: it quotes the start and the end of the value.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits};
+use alloquy_core::formats::{self, Dialect, MediaRules};
+use alloquy_core::testing::EchoModel;
+use alloquy_core::{
+    Address, ConversationId, Cursor, Day, Digest, Error, ErrorKind, Manager, Message, NodeId, Owner,
+    Position, Preface, PriceTable, Query, Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox,
+    TypedTool,
+};
+use pollster::block_on;
+use proptest::prelude::*;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// What long values are refused with, each with what it was given to.
+#[derive(Default)]
+struct Refused(Vec<(String, Error)>);
+
+impl Refused {
+    fn note<T: Debug>(&mut self, what: impl Into<String>, outcome: Result<T>) {
+        let what = what.into();
+        match outcome {
+            Ok(value) => panic!("{what} takes it: {:.200}", format!("{value:?}")),
+            Err(error) => self.0.push((what, error)),
+        }
+    }
+
+    /// Notes an error where there is one.
+    fn note_if<T>(&mut self, what: impl Into<String>, outcome: Result<T>) {
+        if let Err(error) = outcome {
+            self.0.push((what.into(), error));
+        }
+    }
+}
+
+fn names(long: &str, refused: &mut Refused) {
+    refused.note("a conversation", long.parse::<ConversationId>());
+    refused.note("an owner", long.parse::<Owner>());
+    refused.note("a node", long.parse::<NodeId>());
+    refused.note("a position", long.parse::<Position>());
+    refused.note("an address", long.parse::<Address>());
+    refused.note("a digest", long.parse::<Digest>());
+    refused.note("a role", long.parse::<Role>());
+    refused.note("a day", long.parse::<Day>());
+    refused.note("a cursor", long.parse::<Cursor>());
+    refused.note("an archive's format", long.parse::<ArchiveFormat>());
+    refused.note("a dialect", long.parse::<Dialect>());
+    refused.note("prices", PriceTable::from_json(&json!({long: long}).to_string()));
+    refused.note_if("a query", Query::default().text(long));
+    let wrong = serde_json::from_value::<ConversationId>(long.into()).unwrap_err();
+    refused.note::<()>("JSON", Err(Error::new(ErrorKind::Invalid, "it is not so").with_source(wrong)));
+}
+
+fn documents(long: &str, refused: &mut Refused) {
+    let message = json!({"role": long, "content": long, long: long});
+    let node = json!({"node_id": long, "message": message, "timestamp": long, long: long});
+    let all = [
+        json!({long: long}),
+        json!([{long: long}]),
+        json!({"messages": [message]}),
+        json!({"messages": [{"role": "user", "content": [{"type": long, long: long}]}], long: long}),
+        json!({"conversation_id": long, "nodes": [node], "edges": [[long, long]], "current_node_id": long}),
+        json!({"conversation_id": long, "nodes": [node], "schema_version": long}),
+        json!({"alloquy_conversation": 1, "record": {"id": long, "created": 0}, "nodes": []}),
+        json!({"alloquy_conversation": 1, "record": {"id": "a", "created": 0, long: long}, "nodes": []}),
+        json!({"alloquy_conversation": 1, "record": {"id": "a", "created": 0}, "nodes": [{"id": long}]}),
+        json!({"alloquy_conversation": 1, "record": {"id": "a", "created": 0}, "nodes": [], "blobs": {long: long}}),
+        json!({"contents": [{"role": long, "parts": [{long: long}]}]}),
+        Value::String(long.to_owned()),
+    ];
+    let limits = ArchiveLimits::default();
+    for document in &all {
+        let text = document.to_string();
+        for format in ArchiveFormat::ALL {
+            match archive::read(format, &text, &limits) {
+                Err(error) => refused.note_if::<()>(format.as_str(), Err(error)),
+                Ok(read) => {
+                    for read in read {
+                        match read {
+                            Err(error) => refused.note_if::<()>(format.as_str(), Err(error)),
+                            Ok(read) => read
+                                .mended
+                                .iter()
+                                .for_each(|mending| is_short("mending", &mending.to_string())),
+                        }
+                    }
+                }
+            }
+        }
+        for dialect in Dialect::ALL {
+            let rules = MediaRules::default();
+            refused.note_if(dialect.as_str(), formats::read(dialect, document, &rules));
+            refused.note_if(dialect.as_str(), formats::read_text(dialect, &text, &rules));
+            refused.note_if(dialect.as_str(), formats::read_text(dialect, long, &rules));
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[allow(dead_code)] // it is never made
+struct City {
+    name: u8,
+}
+
+fn tools(long: &str, refused: &mut Refused) {
+    let tool = || TypedTool::new(long, "", |_: City| async { Ok(()) });
+    refused.note("arguments", block_on(tool().call(&json!({"name": long}))));
+    refused.note("two tools", Toolbox::default().tool(tool()).tool(tool()).now());
+    block_on(async {
+        let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+        let chat = manager.create(Preface::default().tool(ToolSpec::new(long, "", json!({})))).await.unwrap();
+        refused.note("a place", chat.resolve(long).await);
+        let node = chat.send("Hi").finish().await.unwrap().node;
+        refused.note("a bookmark", chat.bookmark(long, node).await);
+        let orphan = ToolResult::ok(&ToolCall::new(long, long, json!({})), long);
+        refused.note("a result", chat.add(Message::tool(vec![orphan])).await);
+    });
+}
+
+fn is_short(what: &str, sentence: &str) {
+    assert!(sentence.len() < 2000, "{what}: {} bytes: {:.300}", sentence.len(), sentence);
+}
+
+#[test]
+fn whatever_refuses_a_long_value_says_so_in_a_sentence() {
+    // Letters, what Rust's quotes write six characters for, and what takes four bytes.
+    for long in ["x".repeat(100_000), "\u{202e}".repeat(33_334), "𝄞".repeat(25_000), "\\\"".repeat(50_000)]
+    {
+        let mut refused = Refused::default();
+        names(&long, &mut refused);
+        documents(&long, &mut refused);
+        tools(&long, &mut refused);
+        for (what, error) in &refused.0 {
+            is_short(what, &error.to_string());
+            is_short(what, &format!("{error:#}"));
+        }
+        let cut = refused.0.iter().filter(|(_, error)| error.to_string().contains(" characters more…] "));
+        assert!(cut.count() > 20, "the table meets sentences that quote");
+    }
+}
+
+proptest! {
+    /// What is in front of a sentence and what caused it are bounded with it, wherever the length comes from.
+    #[test]
+    fn contexts_and_causes_are_bounded_too(parts in prop::collection::vec((0_usize..4, 0_usize..20_000), 1..8)) {
+        let mut error = Error::new(ErrorKind::Invalid, "it is wrong");
+        for (kind, length) in parts {
+            let text = "é".repeat(length);
+            error = match kind {
+                0 => error.context(text),
+                1 => Error::new(ErrorKind::Store, text).with_source(error),
+                2 => Error::new(ErrorKind::Store, "in between").with_source(error),
+                _ => Error::new(ErrorKind::Store, "in between").with_source(text),
+            };
+        }
+        is_short("plain", &error.to_string());
+        is_short("with causes", &format!("{error:#}"));
+    }
+}
+
+#[test]
+fn what_a_tool_says_is_whole() {
+    let tool = TypedTool::new("log", "", |_: Value| async {
+        Err::<(), _>(Error::new(ErrorKind::Tool, "line\n".repeat(2000)))
+    });
+    let error = block_on(tool.call(&json!({}))).unwrap_err();
+    assert_eq!(error.whole(), "line\n".repeat(2000));
+    assert!(error.to_string().len() < 2000);
+}
