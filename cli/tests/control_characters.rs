@@ -43,15 +43,19 @@ fn program() -> Program {
     program.write("talk.jsonl", &format!("{messages}\n"));
     program.run(&["import", "talk.jsonl", "--from", "openai"]).ok();
     program.run(&["label", "0", HOSTILE]).ok();
-    program.run(&["bookmark", HOSTILE, "0"]);
-    // Its title is hostile too.
+    assert_eq!(program.run(&["bookmark", HOSTILE, "0"]).code, Some(1), "it is no name");
+    // Its title is hostile too, and so is a bookmark of an older version.
     let id =
         program.run(&["conversations", "--json"]).ok().events().remove(0)["conversations"][0]["id"].clone();
     let exported = program.run(&["export", id.as_str().unwrap()]).ok().out;
     let mut archive: Value = serde_json::from_str(&exported).unwrap();
     rename(&mut archive);
+    let head = archive["record"]["head"].clone();
+    archive["record"]["metadata"]["alloquy"]["bookmarks"] = json!({ HOSTILE: head });
     program.write("titled.json", &archive.to_string());
-    program.run(&["import", "titled.json"]);
+    program.run(&["import", "titled.json"]).ok();
+    let listed = program.run(&["bookmark", "--conversation", "titled", "--json"]).ok().events().remove(0);
+    assert_eq!(listed["bookmarks"][0]["name"], HOSTILE);
     program
 }
 

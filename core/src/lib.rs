@@ -30,6 +30,7 @@ mod excerpt;
 mod generator;
 mod guidance;
 mod guide;
+mod invisible;
 #[cfg(feature = "laws")]
 pub mod laws;
 mod loading;
@@ -84,8 +85,8 @@ pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use drawing::Drawing;
 pub use engine::{Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
-pub use generator::{Generation, Generator, GeneratorOptions, PromptLookup, Speculation, TokenStream};
 pub use excerpt::excerpt;
+pub use generator::{Generation, Generator, GeneratorOptions, PromptLookup, Speculation, TokenStream};
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};
 pub use guide::Guide;
 pub use loading::{LoadPhase, LoadTiming};

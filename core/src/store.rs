@@ -26,6 +26,7 @@ pub use deletion::PartialDeletion;
 pub(crate) use guarded::Guarded;
 pub use head::HeadMove;
 pub use memory::MemoryStore;
+pub(crate) use name::must_be_a_name;
 pub use name::{ConversationId, Owner};
 pub(crate) use record::milliseconds;
 pub use record::{ConversationPage, ConversationRecord, ConversationSummary, DamagedConversation};
@@ -71,7 +72,8 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// Creates a conversation without nodes.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when the id is taken; [`ErrorKind::Invalid`] for a record whose head or revision is set.
+    /// [`ErrorKind::Conflict`] when the id is taken; [`ErrorKind::Invalid`] for a record whose head or revision is set, and for a
+    /// name that nobody could read: what [`ConversationRecord::must_be_new`] says.
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()>;
 
     /// Appends nodes, parents before children, all or none.

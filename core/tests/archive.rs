@@ -8,8 +8,8 @@ use std::path::Path;
 use alloquy_core::archive::{self, Archive, ArchiveFormat, ArchiveLimits, ReadArchive};
 use alloquy_core::testing::{FaultStore, StoreCall};
 use alloquy_core::{
-    ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, Media, MemoryStore, Message,
-    Node, Owner, Part, Preface, Role, ToolCall, ToolResult, ToolSpec,
+    ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, Media,
+    MemoryStore, Message, Node, Owner, Part, Preface, Role, ToolCall, ToolResult, ToolSpec,
 };
 use pollster::block_on;
 use proptest::prelude::*;
@@ -156,6 +156,25 @@ fn what_is_left_out_is_said() {
     insta::assert_snapshot!(said);
 }
 
+/// Older versions let names have characters that nobody sees, or that turn what follows around.
+#[test]
+fn a_name_that_cannot_be_seen_is_another_one_here() {
+    let mut rich = rich();
+    rich.record.id = "tea\u{202e}gpj".parse().unwrap();
+    let state = json!({"conversation_id": "tea\u{202e}gpj", "nodes": []}).to_string();
+    for (format, text) in
+        [(ArchiveFormat::Alloquy, written(ArchiveFormat::Alloquy, &rich)), (ArchiveFormat::Dataknobs, state)]
+    {
+        let ReadArchive { archive, mended } = only(format, &text);
+        let name = archive.record.id.as_str();
+        assert!(name.starts_with("import-") && name.len() == 23, "{name}");
+        let said = format!("the conversation \"tea\\u{{202e}}gpj\" is called {name:?} now");
+        assert!(mended.iter().any(|mending| mending.to_string() == said), "{mended:?}");
+        block_on(MemoryStore::default().import(&Owner::local(), &archive)).unwrap();
+        assert_eq!(only(format, &text).archive.record.id, archive.record.id, "the same each time");
+    }
+}
+
 #[test]
 fn what_was_read_twice_is_the_same() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/archive");
@@ -241,7 +260,9 @@ fn message() -> impl Strategy<Value = Message> {
 fn archives() -> impl Strategy<Value = Archive> {
     let nodes = prop::collection::vec((message(), any::<prop::sample::Index>(), any::<bool>()), 0..12);
     let preface = prop::collection::vec(message(), 0..3);
-    (nodes, preface, any::<prop::sample::Index>(), "\\PC{1,20}").prop_map(|(said, messages, head, id)| {
+    let seen = |id: &String| id.parse::<ConversationId>().unwrap().must_be_visible().is_ok();
+    let id = "\\PC{1,20}".prop_filter("what nobody sees is called otherwise", seen);
+    (nodes, preface, any::<prop::sample::Index>(), id).prop_map(|(said, messages, head, id)| {
         let mut nodes: Vec<Node> = Vec::new();
         for (message, above, first) in said {
             let parent = (!first && !nodes.is_empty()).then(|| above.get(&nodes).id);

@@ -150,7 +150,7 @@ fn moved(log: &log::Log, change: impl FnMut(&mut ConversationRecord)) -> State {
 }
 
 async fn create(bucket: &Bucket, owner: &Owner, record: &ConversationRecord) -> Result<(), Failure> {
-    record.must_be_new()?;
+    record.must_be_new(owner)?;
     bucket
         .change(owner, &record.id, |log| {
             if log.state.record.is_some() {

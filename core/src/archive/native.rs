@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::{Archive, ArchiveLimits, ReadArchive, WrittenArchive};
+use super::{Archive, ArchiveLimits, Mending, ReadArchive, WrittenArchive};
 use crate::media::Digest;
 use crate::store::ConversationRecord;
 use crate::tree::Node;
@@ -26,7 +26,20 @@ const NODE: [&str; 6] = ["id", "parent", "message", "status", "tokens", "metadat
 
 /// Reads a document.
 pub(super) fn read(document: Value, limits: &ArchiveLimits) -> Result<ReadArchive> {
-    read_one(document, limits).map(|archive| ReadArchive { archive, mended: Vec::new() })
+    let mut archive = read_one(document, limits)?;
+    let mended = visible(&mut archive.record)?;
+    Ok(ReadArchive { archive, mended: mended.into_iter().collect() })
+}
+
+/// Gives a conversation another name where older versions let it have one that nobody could read.
+fn visible(record: &mut ConversationRecord) -> Result<Option<Mending>> {
+    if record.id.must_be_visible().is_ok() {
+        return Ok(None);
+    }
+    let digest = Digest::of(record.id.as_str().as_bytes()).to_string();
+    let to = format!("import-{}", digest.get(..16).unwrap_or(&digest));
+    let from = std::mem::replace(&mut record.id, to.parse()?).into();
+    Ok(Some(Mending::Renamed { from, to }))
 }
 
 fn read_one(document: Value, limits: &ArchiveLimits) -> Result<Archive> {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::Chat;
 use crate::address::Address;
 use crate::annotations::{ANNOTATIONS, Annotations};
+use crate::store::must_be_a_name;
 use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 
@@ -70,12 +71,14 @@ impl Chat {
     /// Puts a bookmark at a node; one of the same name moves there. [`Chat::resolve`] finds it.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] for a node that is not here, [`ErrorKind::Invalid`] for a name that is an address.
+    /// [`ErrorKind::NotFound`] for a node that is not here, [`ErrorKind::Invalid`] for a name that is an address,
+    /// or that a new conversation could not have.
     pub async fn bookmark(&self, name: &str, node: impl Into<Address>) -> Result<()> {
         if name.parse::<Address>().is_ok() {
             let message = format!("bookmark {name:?} would be an address: take another name");
             return Err(Error::new(ErrorKind::Invalid, message));
         }
+        must_be_a_name("bookmark", name)?;
         let node = self.node(node.into()).await?;
         self.note(|notes| notes.set_bookmark(name, Some(node))).await
     }

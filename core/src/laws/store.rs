@@ -61,6 +61,7 @@ use crate::{
 pub async fn all<S: ConversationStore>(open: impl AsyncFn() -> S) {
     creating_twice_is_a_conflict(&open().await).await;
     a_new_conversation_has_no_head(&open().await).await;
+    a_new_name_can_be_seen(&open().await).await;
     names_stay_apart(&open().await).await;
     metadata_is_replaced_by_compare_and_set(&open().await).await;
     of_many_writers_one_replaces_metadata(&open().await).await;

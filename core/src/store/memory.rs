@@ -129,7 +129,7 @@ fn conflict(message: String) -> Error {
 #[async_trait]
 impl ConversationStore for MemoryStore {
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
-        record.must_be_new()?;
+        record.must_be_new(owner)?;
         self.of(owner, |owned| {
             if owned.conversations.contains_key(&record.id) {
                 return Err(conflict(format!("conversation {:?} exists already", record.id.as_str())));

@@ -5,10 +5,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::invisible::first_invisible;
 use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 
 /// The name of a conversation: 1 to 255 bytes, no control characters. Two owners may use the same name.
+///
+/// That of a new one has no characters either that nobody sees: see [`ConversationId::must_be_visible`].
 ///
 /// ```
 /// use alloquy_core::ConversationId;
@@ -32,6 +35,24 @@ impl ConversationId {
     /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Makes sure that a new conversation may be called this: its characters can be seen. Parsing accepts more, so that
+    /// conversations that older versions made are found and deleted.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a name with a character that nobody sees, or that turns what follows around.
+    ///
+    /// ```
+    /// use alloquy_core::ConversationId;
+    ///
+    /// let id: ConversationId = "tea\u{202E}gpj".parse()?;
+    /// let error = id.must_be_visible().unwrap_err();
+    /// assert!(error.to_string().starts_with("conversation id \"tea\\u{202e}gpj\" has the character U+202E"));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn must_be_visible(&self) -> Result<()> {
+        visible("conversation id", &self.0)
     }
 }
 
@@ -89,6 +110,14 @@ impl Owner {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Makes sure that conversations may be made for this owner, as [`ConversationId::must_be_visible`] does for theirs.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a name with a character that nobody sees, or that turns what follows around.
+    pub fn must_be_visible(&self) -> Result<()> {
+        visible("owner", &self.0)
+    }
 }
 
 impl fmt::Display for Owner {
@@ -125,4 +154,25 @@ fn checked(what: &str, name: &str) -> Result<String> {
         return Err(Error::new(ErrorKind::Invalid, message));
     }
     Ok(name.to_owned())
+}
+
+/// Makes sure of a new name that its characters can be seen.
+fn visible(what: &str, name: &str) -> Result<()> {
+    match first_invisible(name) {
+        None => Ok(()),
+        Some(character) => {
+            let number = u32::from(character);
+            let message = format!(
+                "{what} {name:?} has the character U+{number:04X}, which nobody sees or which turns what follows around: \
+                 take a name without it"
+            );
+            Err(Error::new(ErrorKind::Invalid, message))
+        }
+    }
+}
+
+/// Makes sure that something new may have a name: as a conversation may.
+pub(crate) fn must_be_a_name(what: &str, name: &str) -> Result<()> {
+    checked(what, name)?;
+    visible(what, name)
 }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::name::ConversationId;
+use super::name::{ConversationId, Owner};
 use crate::clock;
 use crate::media::Digest;
 use crate::message::Message;
@@ -49,11 +49,14 @@ impl ConversationRecord {
         Self { id, created, preface, sampling, head: None, metadata: Map::new(), revision: 0 }
     }
 
-    /// Makes sure that a store may create this conversation.
+    /// Makes sure that a store may create this conversation for an owner.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for one that has a head, or whose metadata was replaced: it is not new.
-    pub fn must_be_new(&self) -> Result<()> {
+    /// [`ErrorKind::Invalid`] for one that has a head, or whose metadata was replaced: it is not new. For a name of it or of its
+    /// owner that is not [visible](ConversationId::must_be_visible), too.
+    pub fn must_be_new(&self, owner: &Owner) -> Result<()> {
+        owner.must_be_visible()?;
+        self.id.must_be_visible()?;
         let reason = match (self.head, self.revision) {
             (Some(_), _) => "has a head but no nodes",
             (None, 1..) => "has a revision",

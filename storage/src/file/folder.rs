@@ -90,7 +90,7 @@ impl Folder {
     }
 
     pub(super) fn create(&mut self, owner: &Owner, record: ConversationRecord) -> Result<(), Failure> {
-        record.must_be_new()?;
+        record.must_be_new(owner)?;
         self.must_write()?;
         let place = self.place(owner)?;
         self.make(&place)?;

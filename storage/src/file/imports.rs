@@ -48,7 +48,7 @@ impl Folder {
     ) -> Result<(), Failure> {
         self.must_write()?;
         archive.must_be_whole()?;
-        archive.new_record().must_be_new()?;
+        archive.new_record().must_be_new(owner)?;
         let place = self.place(owner)?;
         self.make(&place)?;
         let bytes = log::whole(archive)?;

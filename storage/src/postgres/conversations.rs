@@ -48,7 +48,7 @@ pub(super) async fn create(
     owner: &Owner,
     record: &ConversationRecord,
 ) -> Result<(), Failure> {
-    record.must_be_new()?;
+    record.must_be_new(owner)?;
     let (json, created) = (encode(record)?, milliseconds(record.created));
     let sql = "INSERT INTO conversations (owner, id, record, checksum, created, updated)
         VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (owner, id) DO NOTHING RETURNING key";

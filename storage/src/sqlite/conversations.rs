@@ -50,7 +50,7 @@ pub(super) fn create(
     owner: &Owner,
     record: &ConversationRecord,
 ) -> Result<i64, Failure> {
-    record.must_be_new()?;
+    record.must_be_new(owner)?;
     let (owner, json, created) =
         (known_owner(transaction, owner)?, encode(record)?, milliseconds(record.created));
     let sql = "INSERT INTO conversations (owner, id, record, checksum, created, updated)

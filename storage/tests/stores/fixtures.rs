@@ -138,6 +138,30 @@ fn a_folder_of_the_second_format_is_read() {
     });
 }
 
+/// Written by a version that let names have characters that nobody sees: none that is new may, and these are found.
+#[test]
+fn conversations_whose_names_cannot_be_seen_are_read_and_deleted() {
+    let root = Places::new().next();
+    copy(&fixture("file-2-invisible"), &root);
+    let hidden: Owner = "a\u{200b}n".parse().unwrap();
+    let id = "tea\u{202e}gpj".parse().unwrap();
+    block_on(async {
+        let store = FileStore::open(&root).await.unwrap();
+        for owner in [me(), hidden] {
+            let listed = store.list(&owner, &Query::default()).await.unwrap().conversations;
+            assert_eq!(listed.iter().map(|line| &line.record.id).collect::<Vec<_>>(), [&id]);
+            let (record, tree) = store.load(&owner, &id).await.unwrap();
+            assert_eq!(tree.len(), 2);
+            let next = say(record.head, "more");
+            store.append(&owner, &id, std::slice::from_ref(&next)).await.unwrap();
+            store.set_head(&owner, &id, record.head, Some(next.id)).await.unwrap();
+            assert_eq!(store.export(&owner, &id).await.unwrap().nodes.len(), 3);
+            store.delete(&owner, &id).await.unwrap();
+            assert!(!store.exists(&owner, &id).await.unwrap());
+        }
+    });
+}
+
 #[test]
 fn a_database_of_the_second_format_is_read() {
     let places = Places::new();

@@ -85,10 +85,15 @@ fn version(state: &Map<String, Value>, mended: &mut Vec<Mending>) -> Result<[u64
     Ok([*major, *minor, *patch])
 }
 
+/// Refuses a name that no new conversation may have.
+fn visible(id: ConversationId) -> Result<ConversationId> {
+    id.must_be_visible().map(|()| id)
+}
+
 /// Takes the name over, or derives one from the state.
 fn name(state: &Map<String, Value>, mended: &mut Vec<Mending>) -> Result<ConversationId> {
     let from = state.get("conversation_id").and_then(Value::as_str).unwrap_or_default();
-    from.parse().or_else(|_| {
+    from.parse().and_then(visible).or_else(|_| {
         let digest = Digest::of(Value::Object(state.clone()).to_string().as_bytes()).to_string();
         let to = format!("import-{}", digest.get(..16).unwrap_or(&digest));
         mended.push(Mending::Renamed { from: from.to_owned(), to: to.clone() });

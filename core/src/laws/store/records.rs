@@ -5,7 +5,10 @@ use serde_json::json;
 
 use super::samples::object;
 use super::{contents, created, filled, kind, listed, me, must, name, text};
-use crate::{ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, NodeId, Preface, Query};
+use crate::archive::Archive;
+use crate::{
+    ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, NodeId, Owner, Preface, Query,
+};
 
 /// Creating a conversation that exists is a conflict and changes nothing.
 pub async fn creating_twice_is_a_conflict(store: &dyn ConversationStore) {
@@ -28,6 +31,22 @@ pub async fn a_new_conversation_has_no_head(store: &dyn ConversationStore) {
     assert_eq!(error, Some(ErrorKind::Invalid), "a new record with a revision is invalid");
     let exists = must("exists", store.exists(&me(), &record.id).await);
     assert!(!exists, "an invalid record creates nothing");
+}
+
+/// A new conversation has a name that can be seen, and so has its owner; what is refused is not there.
+pub async fn a_new_name_can_be_seen(store: &dyn ConversationStore) {
+    let hidden: Owner = must("an owner", "a\u{200B}n".parse());
+    let turned = name("a\u{202E}b");
+    for (owner, id) in [(&me(), &turned), (&hidden, &name("seen"))] {
+        let record = ConversationRecord::new(id.clone(), Preface::default());
+        let error = kind(store.create(owner, &record).await);
+        assert_eq!(error, Some(ErrorKind::Invalid), "conversation {id:?} of {owner:?} cannot be seen");
+        let archive = must("an archive", Archive::new(record, Vec::new()));
+        let error = kind(store.import(owner, &archive).await);
+        assert_eq!(error, Some(ErrorKind::Invalid), "conversation {id:?} of {owner:?} cannot be imported");
+        assert!(!must("exists", store.exists(owner, id).await), "what is refused is not there");
+        assert_eq!(kind(store.delete(owner, id).await), Some(ErrorKind::NotFound), "and may be asked for");
+    }
 }
 
 /// Names that differ name different conversations, whatever a file system makes of them.
