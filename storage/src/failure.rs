@@ -157,7 +157,7 @@ impl Failure {
             #[cfg(feature = "object-store")]
             Self::Outrun { .. } => ErrorKind::Busy,
             #[cfg(feature = "object-store")]
-            Self::Objects(_) => ErrorKind::Store,
+            Self::Objects(source) => objects_kind(source),
             #[cfg(feature = "postgres")]
             Self::NotPostgres | Self::RootCertificate { .. } => ErrorKind::Invalid,
             #[cfg(feature = "postgres")]
@@ -174,7 +174,7 @@ impl Failure {
 
 #[cfg(feature = "sqlite")]
 fn sqlite_kind(source: &rusqlite::Error) -> ErrorKind {
-    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DatabaseLocked, NotADatabase};
+    use rusqlite::ErrorCode::{DatabaseBusy, DatabaseCorrupt, DatabaseLocked, NotADatabase, TooBig};
     match source {
         rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..) => {
             ErrorKind::Corrupt
@@ -182,6 +182,8 @@ fn sqlite_kind(source: &rusqlite::Error) -> ErrorKind {
         other => match other.sqlite_error_code() {
             Some(DatabaseCorrupt | NotADatabase) => ErrorKind::Corrupt,
             Some(DatabaseBusy | DatabaseLocked) => ErrorKind::Busy,
+            // It is the value's fault, and trying again changes nothing.
+            Some(TooBig) => ErrorKind::Invalid,
             _ => ErrorKind::Store,
         },
     }
@@ -193,8 +195,30 @@ fn postgres_kind(source: &tokio_postgres::Error) -> ErrorKind {
     match source.code() {
         Some(code) if *code == SqlState::LOCK_NOT_AVAILABLE => ErrorKind::Busy,
         Some(code) if code.code().starts_with("XX00") => ErrorKind::Corrupt,
+        Some(code) if is_refused_content(code.code()) => ErrorKind::Invalid,
         _ => ErrorKind::Store,
     }
+}
+
+/// Whether a state of PostgreSQL says that a value cannot be kept, now or later: it is beyond a limit of the program (54), too
+/// long or too large for its type, or has characters that the encoding lacks.
+#[cfg(feature = "postgres")]
+fn is_refused_content(state: &str) -> bool {
+    state.starts_with("54") || matches!(state, "22001" | "22003" | "22008" | "22021" | "22P05")
+}
+
+#[cfg(feature = "object-store")]
+fn objects_kind(source: &object_store::Error) -> ErrorKind {
+    if is_too_large(source) { ErrorKind::Invalid } else { ErrorKind::Store }
+}
+
+/// Whether a server refuses an object for its size. The client hands on the answer as a text alone.
+#[cfg(feature = "object-store")]
+pub(crate) fn is_too_large(source: &object_store::Error) -> bool {
+    let object_store::Error::Generic { source, .. } = source else { return false };
+    let answer = source.to_string();
+    let codes = ["<Code>EntityTooLarge</Code>", "<Code>MaxMessageLengthExceeded</Code>", "status code: 413"];
+    codes.iter().any(|code| answer.contains(code))
 }
 
 impl From<Failure> for Error {
@@ -229,5 +253,22 @@ pub(crate) fn outcomes(
     match written {
         Ok(each) => each.into_iter().map(|outcome| Ok(outcome?)).collect(),
         Err(error) => (0..count).map(|_| Err(Error::new(error.kind(), format!("{error:#}")))).collect(),
+    }
+}
+
+#[cfg(all(test, feature = "postgres"))]
+mod tests {
+    use super::is_refused_content;
+
+    #[test]
+    fn what_postgresql_never_keeps_is_told_from_what_it_cannot_keep_now() {
+        let refused = ["54000", "54001", "22001", "22021", "22P05"];
+        let not_now = ["53100", "53200", "57P01", "08006", "40001", "22P02", "42P01"];
+        for state in refused {
+            assert!(is_refused_content(state), "{state}");
+        }
+        for state in not_now {
+            assert!(!is_refused_content(state), "{state}");
+        }
     }
 }

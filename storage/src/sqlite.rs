@@ -352,3 +352,63 @@ impl ConversationStore for SqliteStore {
         outcomes(written, count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+    use alloquy_core::{Manager, Preface, Tool, ToolSpec, TurnEnd};
+    use rusqlite::limits::Limit;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Gives more than the database of the test keeps in a row.
+    #[derive(Debug)]
+    struct Large;
+
+    #[async_trait]
+    impl Tool for Large {
+        fn spec(&self) -> ToolSpec {
+            ToolSpec::new("large", "Gives much", json!({"type": "object"}))
+        }
+        async fn call(&self, _: &Value) -> Result<Value> {
+            Ok("x".repeat(50_000).into())
+        }
+    }
+
+    #[test]
+    fn a_result_that_is_too_large_for_the_database_is_an_error_that_the_model_reads() {
+        let connect = || {
+            let connection = Connection::open_in_memory()?;
+            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, 20_000)?;
+            Ok(connection)
+        };
+        let script = [
+            ("<user>Use it<end><assistant>", "call:large {}"),
+            ("too big<end><assistant>", "It is too large."),
+        ];
+        pollster::block_on(async {
+            let name = "SQLite database of a test".to_owned();
+            let store = SqliteStore::start(name, Durability::default(), connect).await.unwrap();
+            let manager = Manager::builder(Arc::new(ScriptedEngine::new(script)))
+                .template(TaggedTemplate)
+                .processor(TaggedProcessor)
+                .tool(Large)
+                .store(Arc::new(store))
+                .build()
+                .unwrap();
+            let chat = manager.create(Preface::default()).await.unwrap();
+            let reply = chat.send("Use it").finish().await.unwrap();
+            assert_eq!((reply.end, reply.text().as_str()), (TurnEnd::Answered, "It is too large."));
+            let history = chat.history().await.unwrap();
+            let result = history[2].message.tool_results().next().unwrap();
+            assert!(result.is_error, "{}", result.text());
+            let sentence = "of 50000 characters, cannot be stored: SQLite refused: string or blob too big";
+            assert!(result.text().contains(sentence), "{}", result.text());
+            // So is what a person says, who can say less.
+            let error = chat.add("y".repeat(30_000)).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert_eq!(chat.history().await.unwrap().len(), 4, "what was refused left nothing");
+        });
+    }
+}

@@ -11,7 +11,7 @@ use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutP
 use tokio::time::sleep;
 
 use super::entry::Entry;
-use crate::failure::Failure;
+use crate::failure::{Failure, is_too_large};
 
 /// How often an entry is tried whose put was not answered, beside what the client tries by itself.
 const TRIES: u32 = 4;
@@ -52,7 +52,9 @@ impl Objects {
         loop {
             match self.store.put(key, payload.clone()).await {
                 Ok(_) => return Ok(()),
-                Err(error) if tries >= TRIES || began.elapsed() >= PATIENCE => return Err(error.into()),
+                Err(error) if tries >= TRIES || began.elapsed() >= PATIENCE || is_too_large(&error) => {
+                    return Err(error.into());
+                }
                 Err(_) => tries += 1,
             }
             sleep(WAIT * tries).await;
@@ -70,7 +72,9 @@ impl Objects {
                 Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
                     return self.is_this(key, entry.id).await;
                 }
-                Err(error) if tries >= TRIES || began.elapsed() >= PATIENCE => return Err(error.into()),
+                Err(error) if tries >= TRIES || began.elapsed() >= PATIENCE || is_too_large(&error) => {
+                    return Err(error.into());
+                }
                 // It may have been written: the next try tells, by the identity of what stands there.
                 Err(_) => tries += 1,
             }

@@ -30,6 +30,7 @@ mod reading;
 mod requests;
 mod servers;
 mod sizes;
+mod too_large;
 mod torture;
 mod words;
 
