@@ -46,8 +46,7 @@ pub struct Request {
     /// What the host hands to middleware and tools; models leave it aside.
     pub turn_data: TurnData,
     /// The ids that replies on the path were sampled as, in their order, where the path itself has none. A model that finds
-    /// a reply's text in its prompt takes these in its place, so that it computes none of it again; others are of no
-    /// consequence.
+    /// a reply's text in its prompt takes these in its place, so that it computes none of it again; others change nothing.
     pub replies: Vec<Vec<TokenId>>,
 }
 
@@ -310,6 +309,15 @@ pub enum Degradation {
         /// Into how many pieces.
         chunks: usize,
     },
+    /// A WAV file ends before its header says, or within a frame: the model hears what is there.
+    SoundCut {
+        /// The sound.
+        media: Digest,
+        /// How many bytes of samples the header has that are not there.
+        missing: u64,
+        /// How many bytes of a last frame are there that is not whole, and are left out.
+        partial: u64,
+    },
     /// A film has more pictures than are taken, and the model was fed some of them.
     FramesSampled {
         /// The film.
@@ -321,14 +329,12 @@ pub enum Degradation {
     },
     /// Thinking was switched on or off, and the template has no such switch.
     ThinkingSwitchIgnored,
-    /// Thoughts of earlier replies were to be kept, and what they said in other channels; the template does not print all
-    /// of it.
+    /// Thoughts of earlier replies and what they said in other channels were to be kept; the template does not print it all.
     ThinkingLeftOut {
         /// How many messages have thoughts that the prompt has not.
         messages: usize,
     },
-    /// The last reply on this path was rendered with another template, so the model sees the same conversation
-    /// in another form than it was held in.
+    /// The last reply on this path was rendered with another template: the model sees the conversation in another form.
     TemplateChanged {
         /// The digest of the template before.
         before: Digest,

@@ -70,6 +70,6 @@ pub use media::{
     MediaLimits, Size,
 };
 #[cfg(feature = "audio")]
-pub use media::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits, SoundShape};
+pub use media::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundCut, SoundLimits, SoundShape};
 #[cfg(any(feature = "audio", feature = "image"))]
 pub use media::{MediaOptions, MediaProcessors};

@@ -24,7 +24,7 @@ mod spread;
 mod tensors;
 
 #[cfg(feature = "audio")]
-pub use audio::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundLimits, SoundShape};
+pub use audio::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundCut, SoundLimits, SoundShape};
 #[cfg(feature = "image")]
 pub use film::{FilmProcessor, FrameRate, FramesWanted};
 #[cfg(feature = "image")]

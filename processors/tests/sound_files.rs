@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::{ErrorKind, Media, MediaProcessor, ModelInfo, Result};
+use alloquy_core::{Degradation, ErrorKind, Media, MediaProcessor, ModelInfo, Result};
 use alloquy_processors::{AudioProcessor, Sound, SoundLimits};
 
 fn bytes(name: &str) -> Vec<u8> {
@@ -124,8 +124,13 @@ fn numbers_that_make_no_sense_are_refused() {
 /// `xtask/media/wav_headers.py` writes the cases, with what libsndfile 1.2.2 reads.
 #[test]
 fn a_wav_file_of_unknown_length_is_read_as_libsndfile_reads_it() {
-    // Where ours is stricter: what is missing is told, where libsndfile reads what is there; and BW64 is RF64 by another name.
-    let ours = [("a thousand bytes too few", -1), ("RF64, more samples", -1), ("BW64", 50)];
+    // A header that was never completed is one to us whatever stands there, and BW64 is RF64 by another name.
+    let ours = [
+        ("never finished, zeros", 50),
+        ("never finished, the file's length is the header's", 50),
+        ("never finished, the file's length unknown", 50),
+        ("BW64", 50),
+    ];
     let cases: serde_json::Value = serde_json::from_slice(&bytes("headers.json")).unwrap();
     let cases = cases.as_array().unwrap();
     let mut like_libsndfile = 0;
@@ -145,7 +150,7 @@ fn a_wav_file_of_unknown_length_is_read_as_libsndfile_reads_it() {
     assert_eq!(like_libsndfile + ours.len(), cases.len());
 }
 
-/// What is written to a pipe is the same sound, however long it is; and one that was never finished is told.
+/// What is written to a pipe is the same sound, however long it is, and so is one whose header was never completed.
 #[test]
 fn a_piped_sound_has_the_samples_of_the_same_file() {
     let whole = bytes("ima_1.decoded.wav");
@@ -155,6 +160,50 @@ fn a_piped_sound_has_the_samples_of_the_same_file() {
     piped[data - 4..data].fill(0xff);
     assert_eq!(decode(&piped).unwrap(), decode(&whole).unwrap());
     piped[data - 4..data].fill(0);
+    assert_eq!(decode(&piped).unwrap(), decode(&whole).unwrap());
+    for outer in [0_u32, 8, 36] {
+        piped[4..8].copy_from_slice(&outer.to_le_bytes());
+        assert_eq!(decode(&piped).unwrap(), decode(&whole).unwrap(), "{outer}");
+    }
+    // Where the file is said to be as long as it is, no samples are no samples.
+    piped[4..8].copy_from_slice(&whole[4..8]);
     let error = decode(&piped).unwrap_err();
     assert!(error.to_string().starts_with("the sound's header has no samples, and "), "{error}");
+}
+
+/// A file that ends too early is heard as far as it goes, and what it lacks is told to whoever asks the model.
+#[test]
+fn a_wav_file_that_is_cut_short_is_heard_and_told() {
+    let whole = bytes("ima_1.decoded.wav");
+    let (data, samples) = (chunk(&whole, b"data"), decode(&whole).unwrap());
+    assert_eq!(samples.cut(), None);
+    let mut model = ModelInfo::default();
+    model.model_type = Some("gemma4".to_owned());
+    model.files.insert("config.json".to_owned(), r#"{"audio_config": {}}"#.to_owned());
+    let processor = AudioProcessor::of(&model).unwrap().unwrap();
+    let length = whole.len() - data;
+    for lacks in [1, 2, 3, 1000, 1001] {
+        let file = &whole[..whole.len() - lacks];
+        let sound = decode(file).unwrap();
+        let partial = (length - lacks) % 2;
+        assert_eq!(sound.samples(), &samples.samples()[..(length - lacks) / 2], "{lacks}");
+        let cut = sound.cut().unwrap();
+        assert_eq!((cut.missing, cut.partial), (lacks as u64, partial as u64));
+        let media = Media::new("audio/wav", file.to_vec());
+        let outline = processor.outline(&media).unwrap();
+        let told =
+            Degradation::SoundCut { media: media.digest(), missing: lacks as u64, partial: partial as u64 };
+        assert_eq!(outline.degradations[0], told);
+    }
+    // One that says how long it is, and ends within a frame.
+    let mut odd = whole[..data + 1001].to_vec();
+    odd[data - 4..data].copy_from_slice(&1001_u32.to_le_bytes());
+    let sound = decode(&odd).unwrap();
+    let cut = sound.cut().unwrap();
+    assert_eq!((sound.samples().len(), cut.missing, cut.partial), (500, 0, 1));
+    // Of none of its samples there is nothing to hear.
+    let error = decode(&whole[..data + 1]).unwrap_err();
+    assert!(
+        error.to_string().ends_with(&format!("its header has {length} bytes of samples, and 1 are there"))
+    );
 }

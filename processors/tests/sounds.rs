@@ -97,7 +97,7 @@ fn what_is_no_sound_is_refused_by_name() {
         (error.kind(), error.to_string())
     };
     let mut cut = silence(16_000, 1000);
-    cut.truncate(1000);
+    cut.truncate(45);
     let not_a_number = wav(3, 1, 8000, 32, &f32::NAN.to_le_bytes());
     let mut unfinished = silence(16_000, 1000);
     unfinished[40..44].fill(0);

@@ -299,6 +299,13 @@ fn of_media(degradation: &Degradation) -> Option<String> {
             let media = called(media);
             format!("(the sound {media} of {milliseconds} ms has silence behind it, up to {padded} ms)")
         }
+        Degradation::SoundCut { media, missing, partial } => {
+            let media = called(media);
+            format!(
+                "(the audio {media} is shorter than its header says: {missing} bytes are missing, {partial} of a last frame \
+                 are left out)"
+            )
+        }
         Degradation::SoundChunked { media, chunks } => {
             format!("(the model hears the sound {} in {chunks} pieces)", called(media))
         }

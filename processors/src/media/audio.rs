@@ -35,7 +35,7 @@ use alloquy_core::{
 
 pub use extractor::SoundShape;
 pub use limits::SoundLimits;
-pub use sound::Sound;
+pub use sound::{Sound, SoundCut};
 
 use super::description::Description;
 use super::identity::identity;
@@ -234,7 +234,12 @@ impl AudioProcessor {
         });
         let chunked =
             (stretches > 1).then(|| Degradation::SoundChunked { media: media.digest(), chunks: stretches });
-        padded.into_iter().chain(chunked).collect()
+        let cut = sound.cut().map(|cut| Degradation::SoundCut {
+            media: media.digest(),
+            missing: cut.missing,
+            partial: cut.partial,
+        });
+        cut.into_iter().chain(padded).chain(chunked).collect()
     }
 }
 

@@ -23,7 +23,8 @@ use super::{adpcm, edit_list, mpeg, wave};
 /// A decoded sound, mixed to one channel.
 ///
 /// Samples lie between -1 and 1; channels are mixed to their mean. Whatever is damaged is refused: a sound that lacks a
-/// stretch is never taken for a whole one.
+/// stretch is never taken for a whole one. A WAV file that ends too early is taken as far as it goes, and [`cut`](Sound::cut)
+/// says what it lacks.
 ///
 /// ```
 /// use alloquy_processors::{Sound, SoundLimits};
@@ -40,6 +41,17 @@ use super::{adpcm, edit_list, mpeg, wave};
 pub struct Sound {
     rate: u32,
     samples: Vec<f32>,
+    cut: Option<SoundCut>,
+}
+
+/// What a WAV file says that it has of a sound, and has not: its samples end before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SoundCut {
+    /// How many bytes of samples its header has that are not there.
+    pub missing: u64,
+    /// How many bytes of a last frame are there that is not whole; they are no sample and are left out.
+    pub partial: u64,
 }
 
 impl fmt::Debug for Sound {
@@ -65,7 +77,8 @@ impl Sound {
     }
 
     fn decoded(file: &[u8], limits: &SoundLimits) -> Result<Self> {
-        let bytes = &*wave::with_length(file)?;
+        let wave::Whole { bytes, cut } = wave::with_length(file)?;
+        let bytes = &*bytes;
         let mut reader = probe(bytes)?;
         let track = reader
             .default_track(TrackType::Audio)
@@ -83,7 +96,8 @@ impl Sound {
             mixed: Vec::new(),
         };
         decoding.run(reader.as_mut())?;
-        decoding.finish(file, bytes, reader.format_info().short_name, &declared)
+        let sound = decoding.finish(file, bytes, reader.format_info().short_name, &declared)?;
+        Ok(Self { cut, ..sound })
     }
 
     /// A sound that was decoded elsewhere, of one channel.
@@ -94,7 +108,7 @@ impl Sound {
         SoundLimits::check_rate(rate)?;
         match samples.iter().position(|sample| !sample.is_finite()) {
             Some(at) => Err(invalid(format!("sample {at} of the sound is no finite number"))),
-            None => Ok(Self { rate, samples }),
+            None => Ok(Self { rate, samples, cut: None }),
         }
     }
 
@@ -106,6 +120,23 @@ impl Sound {
     /// Returns the samples.
     pub fn samples(&self) -> &[f32] {
         &self.samples
+    }
+
+    /// Returns what the file lacks of the sound; `None` where it is whole.
+    ///
+    /// ```
+    /// use alloquy_processors::{Sound, SoundLimits};
+    ///
+    /// // The WAV file of two samples again, whose second one lacks a byte.
+    /// let mut wav = b"RIFF\x28\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0".to_vec();
+    /// wav.extend(b"data\x04\0\0\0\0\x40\0");
+    /// let sound = Sound::decode(&wav, &SoundLimits::default())?;
+    /// let cut = sound.cut().expect("it is cut");
+    /// assert_eq!((sound.samples(), cut.missing, cut.partial), (&[0.5][..], 1, 1));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn cut(&self) -> Option<SoundCut> {
+        self.cut
     }
 
     /// Returns how many samples the sound has at another rate.

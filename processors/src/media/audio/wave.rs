@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use alloquy_core::Result;
 
 use super::limits::invalid;
+use super::sound::SoundCut;
 use crate::media::riff::{Chunk, Chunks};
 
 /// Returns how many samples of `decoded` are the sound's, where a block has `length` of them.
@@ -37,15 +38,28 @@ pub(super) fn samples(bytes: &[u8], decoded: usize, length: u64) -> Result<usize
 /// Programs differ by how much room they leave for the header itself.
 const STREAMED: u64 = 0x7fff_f000;
 
-/// Returns a WAV file as the demuxer reads it: one that was written to a pipe, and one of the kinds that may be larger than 4 GiB
-/// (RF64, BW64), gets a header with the length of what is there. Any other file is returned as it is.
+/// A WAV file as the demuxer reads it, and what its header has that is not there.
+pub(super) struct Whole<'a> {
+    pub(super) bytes: Cow<'a, [u8]>,
+    pub(super) cut: Option<SoundCut>,
+}
+
+impl<'a> Whole<'a> {
+    fn as_it_is(file: &'a [u8]) -> Self {
+        Self { bytes: Cow::Borrowed(file), cut: None }
+    }
+}
+
+/// Returns a WAV file as the demuxer reads it: one that was written to a pipe, one that was never closed, one that is shorter than
+/// it says, and one of the kinds that may be larger than 4 GiB (RF64, BW64), gets a header with the length of what is there. Any
+/// other file is returned as it is.
 ///
 /// # Errors
-/// [`alloquy_core::ErrorKind::Invalid`] for an RF64 file that has no lengths, or fewer samples than it says.
-pub(super) fn with_length(file: &[u8]) -> Result<Cow<'_, [u8]>> {
+/// [`alloquy_core::ErrorKind::Invalid`] for an RF64 file that has no lengths, or no samples where it says that there are some.
+pub(super) fn with_length(file: &[u8]) -> Result<Whole<'_>> {
     let is_large = file.starts_with(b"RF64") || file.starts_with(b"BW64");
     if !(is_large || file.starts_with(b"RIFF")) || file.get(8..12) != Some(b"WAVE") {
-        return Ok(Cow::Borrowed(file));
+        return Ok(Whole::as_it_is(file));
     }
     let mut kept = Vec::new();
     let mut large = None;
@@ -64,7 +78,7 @@ pub(super) fn with_length(file: &[u8]) -> Result<Cow<'_, [u8]>> {
         }
     }
     // What has no samples is left to the demuxer, which says so.
-    Ok(Cow::Borrowed(file))
+    Ok(Whole::as_it_is(file))
 }
 
 /// The file with a header of a known length, where it has none.
@@ -74,28 +88,49 @@ fn rewritten<'a>(
     kept: &[Chunk<'_>],
     data: Chunk<'a>,
     length: u64,
-) -> Result<Cow<'a, [u8]>> {
-    let there = data.rest.len();
-    let is_whole = length <= there as u64;
-    if !is_whole && length < STREAMED {
+) -> Result<Whole<'a>> {
+    let there = data.rest.len() as u64;
+    let outer = file.get(4..8).and_then(|outer| outer.try_into().ok()).map_or(0, u32::from_le_bytes);
+    let outer = u64::from(outer);
+    // Whoever was to complete the header did not: the file says that it ends with it, or does not say where.
+    let is_unclosed = !is_large
+        && length == 0
+        && there > 0
+        && (outer >= STREAMED || outer + 8 <= file.len() as u64 - there);
+    let is_unknown = is_unclosed || (length > there && length >= STREAMED);
+    let taken = if is_unknown { there } else { length.min(there) };
+    let partial = frame(kept).and_then(|frame| taken.checked_rem(frame)).unwrap_or(0);
+    let missing = if is_unknown { 0 } else { length - taken };
+    if missing > 0 && taken == partial {
         let message =
             format!("the sound is damaged: its header has {length} bytes of samples, and {there} are there");
-        return if is_large { Err(invalid(message)) } else { Ok(Cow::Borrowed(file)) };
+        return Err(invalid(message));
     }
-    let end = file.len() - there + if is_whole { length as usize } else { there };
-    let outer = file.get(4..8).and_then(|outer| outer.try_into().ok()).map_or(0, u32::from_le_bytes) as usize;
-    if is_whole && !is_large && outer.saturating_add(8) >= end {
-        return Ok(Cow::Borrowed(file));
+    let cut = Some(SoundCut { missing, partial }).filter(|cut| *cut != SoundCut::default());
+    let end = file.len() as u64 - there + taken;
+    if !is_large && !is_unknown && missing == 0 && outer + 8 >= end {
+        return Ok(Whole { bytes: Cow::Borrowed(file), cut });
     }
-    let samples = data.rest.get(..usize::try_from(length).unwrap_or(there)).unwrap_or(data.rest);
+    let samples = usize::try_from(taken - partial).unwrap_or(usize::MAX);
     let mut content = b"WAVE".to_vec();
     for Chunk { name, content: bytes, .. } in kept {
-        append(&mut content, name, bytes);
+        // How many samples there were to be is no count of those that are there.
+        if (missing == 0 && !is_unclosed) || name != b"fact" {
+            append(&mut content, name, bytes);
+        }
     }
-    append(&mut content, b"data", samples);
+    append(&mut content, b"data", data.rest.get(..samples).unwrap_or(data.rest));
     let mut file = Vec::with_capacity(content.len() + 8);
     append(&mut file, b"RIFF", &content);
-    Ok(Cow::Owned(file))
+    Ok(Whole { bytes: Cow::Owned(file), cut })
+}
+
+/// How many bytes a frame takes, a sample of each channel, where samples lie one by one: PCM, floating point, A-law, µ-law.
+fn frame(chunks: &[Chunk<'_>]) -> Option<u64> {
+    let format = chunks.iter().find(|chunk| chunk.name == *b"fmt ")?.content;
+    let tag = u16::from_le_bytes(format.get(..2)?.try_into().ok()?);
+    let length = u16::from_le_bytes(format.get(12..14)?.try_into().ok()?);
+    matches!(tag, 1 | 3 | 6 | 7 | 0xfffe).then_some(u64::from(length))
 }
 
 fn append(file: &mut Vec<u8>, name: &[u8; 4], content: &[u8]) {
