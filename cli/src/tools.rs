@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use alloquy_core::{Approval, Error, ErrorKind, Result, ToolCall, ToolSpec, Toolbox, Verdict};
 use async_trait::async_trait;
+use serde::Serialize;
 
 use crate::arguments::{Approve, ToolArguments};
 use crate::notes::Notes;
@@ -19,14 +20,31 @@ pub(crate) const TIMEOUT: u64 = 60;
 /// How often a model may ask for tools in one turn unless told otherwise.
 pub(crate) const ROUNDS: usize = 8;
 
-/// Connects to the servers that are named, and says what they bring.
+/// A tool that a server lists and that is not offered.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Refused {
+    server: String,
+    name: String,
+    reason: String,
+}
+
+/// Connects to the servers that are named, and says what they bring and what of that is not offered.
 pub(crate) async fn toolbox(arguments: &ToolArguments, notes: Notes) -> Result<Toolbox> {
+    toolbox_with_refused(arguments, notes).await.map(|(toolbox, _)| toolbox)
+}
+
+/// Does as [`toolbox`], and returns what is not offered, too.
+pub(crate) async fn toolbox_with_refused(
+    arguments: &ToolArguments,
+    notes: Notes,
+) -> Result<(Toolbox, Vec<Refused>)> {
     let toolbox = Toolbox::default().timeout(longest(arguments), futures_timer::Delay::new);
     let toolbox = toolbox.approval(Rule::of(arguments.approve.unwrap_or_default(), notes));
-    let toolbox = servers::connect(toolbox, arguments, notes).await?;
+    let mut refused = Vec::new();
+    let toolbox = servers::connect(toolbox, arguments, notes, &mut refused).await?;
     // Names that clash are told before a model is loaded.
     toolbox.now().map_err(|error| error.context("two servers bring the same tool"))?;
-    Ok(toolbox)
+    Ok((toolbox, refused))
 }
 
 /// How long a call may take, and a server that is connected to.
@@ -127,11 +145,11 @@ mod servers {
     use std::pin::pin;
 
     use alloquy_core::ToolSource as _;
-    use alloquy_mcp::McpServer;
+    use alloquy_mcp::{McpServer, RefusedTool};
     use futures::future::{Either, select};
     use futures_timer::Delay;
 
-    use super::{Duration, Error, ErrorKind, Notes, Result, ToolArguments, Toolbox, longest};
+    use super::{Duration, Error, ErrorKind, Notes, Refused, Result, ToolArguments, Toolbox, longest};
 
     pub(super) async fn connect(
         mut toolbox: Toolbox,
@@ -140,10 +158,12 @@ mod servers {
     ) -> Result<Toolbox> {
         let longest = longest(arguments);
         for command in &arguments.mcp {
-            toolbox = introduced(toolbox, in_time(command, program(command), longest).await?, notes);
+            toolbox = introduced(toolbox, in_time(command, program(command), longest).await?, notes, refused);
         }
+        refused: &mut Vec<Refused>,
         for url in &arguments.mcp_url {
-            toolbox = introduced(toolbox, in_time(url, McpServer::http(url.as_str()), longest).await?, notes);
+            let server = in_time(url, McpServer::http(url.as_str()), longest).await?;
+            toolbox = introduced(toolbox, server, notes, refused);
         }
         Ok(toolbox)
     }
@@ -163,7 +183,7 @@ mod servers {
         }
     }
 
-    fn introduced(toolbox: Toolbox, server: McpServer, notes: Notes) -> Toolbox {
+    fn introduced(toolbox: Toolbox, server: McpServer, notes: Notes, refused: &mut Vec<Refused>) -> Toolbox {
         let names: Vec<_> = server.tools().iter().map(|tool| tool.spec().name).collect();
         notes.say(format_args!("tools of {}: {}", server.name(), names.join(", ")));
         toolbox.source(server)
@@ -171,6 +191,10 @@ mod servers {
 
     /// Starts a program that is named as in a shell; no shell runs.
     async fn program(command: &str) -> Result<McpServer> {
+        for RefusedTool { name, reason, .. } in server.refused() {
+            notes.say(format_args!("tool {name:?} of {} is not offered: {reason}", server.name()));
+            refused.push(Refused { server: server.name().to_owned(), name, reason });
+        }
         let invalid = || Error::new(ErrorKind::Invalid, format!("--mcp {command:?} is no command"));
         let mut words = shlex::split(command).ok_or_else(invalid)?.into_iter();
         let mut program = std::process::Command::new(words.next().ok_or_else(invalid)?);
@@ -183,10 +207,15 @@ mod servers {
 mod servers {
     //! What is said where this program was built without servers.
 
-    use super::{Error, ErrorKind, Notes, Result, ToolArguments, Toolbox};
+    use super::{Error, ErrorKind, Notes, Refused, Result, ToolArguments, Toolbox};
 
     #[allow(clippy::unused_async)] // as the one that connects
-    pub(super) async fn connect(toolbox: Toolbox, arguments: &ToolArguments, _: Notes) -> Result<Toolbox> {
+    pub(super) async fn connect(
+        toolbox: Toolbox,
+        arguments: &ToolArguments,
+        _: Notes,
+        _: &mut Vec<Refused>,
+    ) -> Result<Toolbox> {
         match arguments.mcp.iter().chain(&arguments.mcp_url).next() {
             None => Ok(toolbox),
             Some(server) => {

@@ -58,6 +58,31 @@ fn tools_of_a_server_are_listed_and_shown_to_a_model() {
 
 #[cfg(feature = "mcp")]
 #[test]
+fn a_tool_that_is_not_offered_is_told_with_the_reason() {
+    let program = Program::new();
+    if server(&program).is_none() {
+        return;
+    }
+    let odd = r#"{"tools": [{"name": "wea\u001b]ther\u202e", "inputSchema": schema}, "#;
+    program.write("odd.py", &SERVER.replace("{\"tools\": [", odd));
+    let listed = program.run(&["tools", "--mcp", "python3 odd.py"]).ok();
+    assert_eq!(listed.out, "weather: Tells the weather\n");
+    let reason = "its name holds '\\u{1b}', and only letters, digits and _ - . / : are allowed";
+    let told = format!("tool \"wea\\u{{1b}}]ther\\u{{202e}}\" of sky is not offered: {reason}\n");
+    assert!(listed.err.ends_with(&told), "{}", listed.err);
+    let json = program.run(&["tools", "--mcp", "python3 odd.py", "--json"]).ok().events().remove(0);
+    assert_eq!(json["tools"].as_array().unwrap().len(), 1);
+    let refused = serde_json::json!([{"server": "sky", "name": "wea\u{1b}]ther\u{202e}", "reason": reason}]);
+    assert_eq!(json["refused"], refused);
+    // Whoever offers the rest to a model is told, too.
+    #[cfg(feature = "pocket")]
+    assert!(
+        program.run(&["ask", "--mcp", "python3 odd.py", "--tool-choice", "none", "Hi"]).err.contains(&told)
+    );
+}
+
+#[cfg(feature = "mcp")]
+#[test]
 fn a_server_that_is_none_is_told_in_one_sentence() {
     let program = Program::new();
     program.write("silent.py", "import sys\nfor line in sys.stdin: pass\n");

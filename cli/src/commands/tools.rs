@@ -30,7 +30,8 @@ pub(crate) struct Tools {
 impl Tools {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let arguments = context.settings.settle(&self.tools)?;
-        let tools = pollster::block_on(tools::toolbox(&arguments, context.notes))?.now()?;
+        let (toolbox, refused) = pollster::block_on(tools::toolbox_with_refused(&arguments, context.notes))?;
+        let tools = toolbox.now()?;
         let mut text = String::new();
         for spec in tools.specs() {
             // A string takes whatever is written to it.
@@ -41,9 +42,9 @@ impl Tools {
                 spec.description.lines().next().unwrap_or_default()
             );
         }
-        if text.is_empty() {
+        if text.is_empty() && refused.is_empty() {
             context.notes.say("there are no tools: name a server with --mcp COMMAND or --mcp-url URL");
         }
-        context.print(&text, &json!({"tools": tools.specs().collect::<Vec<_>>()}))
+        context.print(&text, &json!({"tools": tools.specs().collect::<Vec<_>>(), "refused": refused}))
     }
 }
