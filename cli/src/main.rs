@@ -15,6 +15,7 @@ mod media;
 mod messages;
 mod notes;
 mod open;
+mod panics;
 mod piped;
 mod preview;
 mod printer;
@@ -33,6 +34,7 @@ use std::process::ExitCode;
 use arguments::Arguments;
 
 fn main() -> ExitCode {
+    panics::filter();
     let (arguments, sources) = match Arguments::read() {
         Ok(read) => read,
         Err(error) => return usage::report(&error),
