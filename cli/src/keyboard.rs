@@ -41,6 +41,8 @@ enum Taker {
     Editor,
     /// Nobody yet: it is kept.
     Nobody,
+    /// Nobody yet, and whoever is about to put a question is told when all is kept that was typed before.
+    Settling(Sender<()>),
     /// A question, which gets one line of what is typed from now on.
     Question(Sender<String>),
     /// The terminal is gone, or the keyboard is.
@@ -126,9 +128,15 @@ pub(crate) fn restore(unread: Unread) {
     }
 }
 
-/// Returns the next line that is typed, `None` where no keyboard has taken the terminal. The line is shown as it is typed.
-pub(crate) fn answer() -> Option<String> {
+/// Puts a question and returns the next line that is typed, `None` where no keyboard has taken the terminal; then nothing was put.
+/// The line is shown as it is typed. What was typed before is kept for the editor, and what still lies in the terminal is, too.
+pub(crate) fn answer(put: impl FnOnce()) -> Option<String> {
     let shared = in_use().clone()?;
+    let (sender, settled) = channel();
+    shared.give_to(Taker::Settling(sender));
+    // Where the terminal is gone, so is the sender.
+    let _ = settled.recv();
+    put();
     let (sender, receiver) = channel();
     shared.give_to(Taker::Question(sender));
     let answer = receiver.recv().unwrap_or_default();

@@ -123,19 +123,24 @@ impl Approval for Rule {
 fn question(call: &ToolCall) -> Answer {
     // Arguments as JSON are one line; nothing of them is changed but what a terminal would obey.
     let (name, arguments) = (on_one_line(&call.name), call.arguments.to_string());
-    let mut err = screen::err();
-    // Nobody may be listening there; then nobody answers either.
-    let _ = write!(err, "run {name}({arguments})? [y]es, [a]lways this tool, [N]o: ");
-    let _ = err.flush();
-    if let Some(answer) = keyboard::answer() {
+    let question = format!("run {name}({arguments})? [y]es, [a]lways this tool, [N]o: ");
+    if let Some(answer) = keyboard::answer(|| put(&question)) {
         return Answer::read(&answer);
     }
     keyboard::forget_typed();
+    put(&question);
     let mut line = String::new();
     match stdin().read_line(&mut line) {
         Ok(_) => Answer::read(&line),
         Err(_) => Answer::No,
     }
+}
+
+fn put(question: &str) {
+    let mut err = screen::err();
+    // Nobody may be listening there; then nobody answers either.
+    let _ = err.write_all(question.as_bytes());
+    let _ = err.flush();
 }
 
 #[cfg(feature = "mcp")]
@@ -155,12 +160,12 @@ mod servers {
         mut toolbox: Toolbox,
         arguments: &ToolArguments,
         notes: Notes,
+        refused: &mut Vec<Refused>,
     ) -> Result<Toolbox> {
         let longest = longest(arguments);
         for command in &arguments.mcp {
             toolbox = introduced(toolbox, in_time(command, program(command), longest).await?, notes, refused);
         }
-        refused: &mut Vec<Refused>,
         for url in &arguments.mcp_url {
             let server = in_time(url, McpServer::http(url.as_str()), longest).await?;
             toolbox = introduced(toolbox, server, notes, refused);
@@ -186,15 +191,15 @@ mod servers {
     fn introduced(toolbox: Toolbox, server: McpServer, notes: Notes, refused: &mut Vec<Refused>) -> Toolbox {
         let names: Vec<_> = server.tools().iter().map(|tool| tool.spec().name).collect();
         notes.say(format_args!("tools of {}: {}", server.name(), names.join(", ")));
+        for RefusedTool { name, reason, .. } in server.refused() {
+            notes.say(format_args!("tool {name:?} of {} is not offered: {reason}", server.name()));
+            refused.push(Refused { server: server.name().to_owned(), name, reason });
+        }
         toolbox.source(server)
     }
 
     /// Starts a program that is named as in a shell; no shell runs.
     async fn program(command: &str) -> Result<McpServer> {
-        for RefusedTool { name, reason, .. } in server.refused() {
-            notes.say(format_args!("tool {name:?} of {} is not offered: {reason}", server.name()));
-            refused.push(Refused { server: server.name().to_owned(), name, reason });
-        }
         let invalid = || Error::new(ErrorKind::Invalid, format!("--mcp {command:?} is no command"));
         let mut words = shlex::split(command).ok_or_else(invalid)?.into_iter();
         let mut program = std::process::Command::new(words.next().ok_or_else(invalid)?);

@@ -163,6 +163,63 @@ fn two_hundred_scripts_are_asked_line_by_line() {
     }
 }
 
+/// A server with one tool, which notes each of its calls in a file.
+#[cfg(feature = "mcp")]
+const SERVER: &str = r#"
+import json, sys
+schema = {"type": "object", "properties": {"city": {"enum": ["Oslo"]}}, "required": ["city"]}
+answers = {
+    "initialize": {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "sky", "version": "1"}},
+    "tools/list": {"tools": [{"name": "weather", "description": "Tells the weather", "inputSchema": schema}]},
+    "tools/call": {"content": [{"type": "text", "text": "Rain"}]},
+}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "tools/call":
+        open("calls.log", "a").write("call\n")
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answers[asked["method"]]}), flush=True)
+"#;
+
+#[cfg(feature = "mcp")]
+fn calls(program: &Program) -> usize {
+    std::fs::read_to_string(program.path("calls.log")).unwrap_or_default().lines().count()
+}
+
+#[cfg(feature = "mcp")]
+#[test]
+fn a_yes_that_is_typed_ahead_approves_of_nothing_and_is_the_next_line() {
+    let program = Program::new();
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("Skipping: there is no python3");
+        return;
+    }
+    program.write("server.py", SERVER);
+    let chat = ["chat", "-q", "--no-history", "--mcp", "python3 server.py", "--tool-choice", "weather"];
+    let mut terminal = Terminal::start(program.command(&[&chat[..], &["--tool-rounds", "1"]].concat()));
+    terminal.wait_until_taken();
+    terminal.type_in("Hello\ry\r");
+    terminal.wait_for(1, "run weather(");
+    // Whatever was typed ahead would have been taken by now.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(
+        (terminal.text().matches("run weather(").count(), calls(&program)),
+        (1, 0),
+        "{}",
+        terminal.text()
+    );
+    terminal.type_in("n\r");
+    // What was typed ahead is asked now, and brings a call of its own.
+    terminal.wait_for(2, "run weather(");
+    assert_eq!(calls(&program), 0, "{}", terminal.text());
+    terminal.type_in("y\r");
+    terminal.type_in("/exit\r");
+    assert_eq!(terminal.end().code(), Some(0), "{}", terminal.text());
+    assert_eq!(calls(&program), 1, "{}", terminal.text());
+    let said: Vec<_> = asked(&program).into_iter().map(|(said, _)| said).collect();
+    assert_eq!(said, ["Hello", "y"]);
+}
+
 #[test]
 fn what_is_typed_before_the_chat_is_there_is_kept() {
     let program = Program::new();

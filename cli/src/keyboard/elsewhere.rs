@@ -24,7 +24,7 @@ impl Keyboard {
 
 pub(crate) fn restore(_: Unread) {}
 
-pub(crate) fn answer() -> Option<String> {
+pub(crate) fn answer(_: impl FnOnce()) -> Option<String> {
     None
 }
 

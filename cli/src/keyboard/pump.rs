@@ -22,6 +22,9 @@ use crate::screen;
 /// How many bytes are kept; what is typed beyond waits in the terminal.
 const KEPT: usize = 1 << 20;
 
+/// How often the terminal is read before a question is put: more than it holds, and not for ever.
+const SETTLED: usize = 64;
+
 /// How many bytes are written to the editor at once.
 const PIECE: usize = 1024;
 
@@ -82,14 +85,12 @@ impl Pump {
                 return Ok(Next::End);
             }
             self.redraw();
-        }
-        if ready.typed {
-            let mut bytes = [0; 4096];
-            let read = (&self.shared.terminal).read(&mut bytes)?;
-            if read == 0 {
-                return Ok(Next::End);
+            if matches!(*self.shared.taker(), Taker::Settling(_)) {
+                return self.settle();
             }
-            self.take(bytes.get(..read).unwrap_or_default());
+        }
+        if ready.typed && self.read()? == Next::End {
+            return Ok(Next::End);
         }
         if ready.editor {
             self.forward()?;
@@ -97,9 +98,43 @@ impl Pump {
         Ok(Next::Wait)
     }
 
+    fn read(&mut self) -> io::Result<Next> {
+        let mut bytes = [0; 4096];
+        let read = (&self.shared.terminal).read(&mut bytes)?;
+        if read == 0 {
+            return Ok(Next::End);
+        }
+        self.take(bytes.get(..read).unwrap_or_default());
+        Ok(Next::Wait)
+    }
+
+    /// Keeps what lies in the terminal, and says so to whoever is about to put a question: none of it is an answer.
+    fn settle(&mut self) -> io::Result<Next> {
+        for _ in 0..SETTLED {
+            let mut waiting = [PollFd::new(self.shared.terminal.as_fd(), PollFlags::POLLIN)];
+            if !matches!(poll(&mut waiting, PollTimeout::ZERO), Ok(1..)) {
+                break;
+            }
+            if self.read()? == Next::End {
+                return Ok(Next::End);
+            }
+        }
+        let mut taker = self.shared.taker();
+        if let Taker::Settling(sender) = &*taker {
+            // Whoever asked may have been stopped meanwhile.
+            let _ = sender.send(());
+            *taker = Taker::Nobody;
+        }
+        Ok(Next::Wait)
+    }
+
     fn wait(&self) -> io::Result<Ready> {
-        let is_wanted = matches!(*self.shared.taker(), Taker::Editor) && !self.kept.is_empty();
-        let typed = if self.kept.len() < KEPT { PollFlags::POLLIN } else { PollFlags::empty() };
+        let taker = self.shared.taker();
+        let is_wanted = matches!(*taker, Taker::Editor) && !self.kept.is_empty();
+        // An answer is read however much is kept.
+        let is_read = self.kept.len() < KEPT || matches!(*taker, Taker::Question(_));
+        drop(taker);
+        let typed = if is_read { PollFlags::POLLIN } else { PollFlags::empty() };
         let editor = if is_wanted { PollFlags::POLLOUT } else { PollFlags::empty() };
         let mut waiting = [
             PollFd::new(self.shared.terminal.as_fd(), typed),
@@ -137,7 +172,7 @@ impl Pump {
         for character in self.cleaner.clean(bytes).chars() {
             let taker = self.shared.taker();
             match &*taker {
-                Taker::Nobody if self.keys.act(character) => {
+                Taker::Nobody | Taker::Settling(_) if self.keys.act(character) => {
                     drop(taker);
                     self.act(character);
                 }
@@ -149,7 +184,7 @@ impl Pump {
                     drop(taker);
                     self.answer(character);
                 }
-                Taker::Editor | Taker::Nobody | Taker::Gone => {
+                Taker::Editor | Taker::Nobody | Taker::Settling(_) | Taker::Gone => {
                     drop(taker);
                     self.kept.extend(character.to_string().bytes());
                 }
