@@ -30,7 +30,7 @@ pub(crate) use name::must_be_a_name;
 pub use name::{ConversationId, Owner};
 pub(crate) use record::milliseconds;
 pub use record::{ConversationPage, ConversationRecord, ConversationSummary, DamagedConversation};
-pub(crate) use transfer::import_each;
+pub(crate) use transfer::{fill_with, import_each};
 
 /// How long a blob stays that nothing refers to, since it was put last: longer than any turn takes from storing a
 /// picture to storing the message that shows it.
@@ -267,7 +267,7 @@ pub trait ConversationStoreExt: ConversationStore {
     /// already stays as it is.
     ///
     /// A failure leaves nothing behind. Where a store has no way of its own to write all of it at once, a process that is killed
-    /// may leave a conversation without its head, which readers see meanwhile; the same import finishes it.
+    /// may leave a conversation without nodes, which readers see meanwhile; the same import finishes it.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] when the id is taken, [`ErrorKind::Invalid`] for media without bytes, and those of

@@ -191,7 +191,7 @@ fn what_was_read_twice_is_the_same() {
 #[test]
 fn an_import_lands_whole_or_not_at_all() {
     let (owner, rich) = (Owner::local(), rich());
-    for call in [StoreCall::PutBlob, StoreCall::Create, StoreCall::Append, StoreCall::SetHead] {
+    for call in [StoreCall::PutBlob, StoreCall::Create, StoreCall::AppendAndMove] {
         let store = FaultStore::new(MemoryStore::default());
         store.fail(call, 0);
         assert_eq!(block_on(store.import(&owner, &rich)).unwrap_err().kind(), ErrorKind::Store, "{call:?}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Chat;
 use crate::address::Address;
 use crate::annotations::Annotations;
-use crate::store::{ConversationId, ConversationRecord};
+use crate::store::{ConversationId, ConversationRecord, fill_with};
 use crate::tree::{Node, NodeId, Tree, same_node};
 use crate::{Error, ErrorKind, Result};
 
@@ -59,8 +59,9 @@ impl Chat {
 
     /// Puts the blobs again before the nodes, so that a deletion meanwhile does not take them away.
     async fn fill(&self, copy: &ConversationId, path: &[Node]) -> Result<()> {
-        self.parts.store(copy, path).await?;
-        self.parts.store.set_head(&self.parts.owner, copy, None, path.last().map(|node| node.id)).await
+        self.parts.store_media(path).await?;
+        let head = path.last().map(|node| node.id);
+        fill_with(&*self.parts.store, &self.parts.owner, copy, path, head).await
     }
 
     /// Adds what another copy of this conversation has, from whichever store and of whichever name: nodes, tombstones,

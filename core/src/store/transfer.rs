@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ConversationId, ConversationStore, Owner};
+use super::{ConversationId, ConversationStore, HeadMove, Owner};
 use crate::archive::Archive;
 use crate::media::Digest;
-use crate::tree::Node;
+use crate::tree::{Node, NodeId};
 use crate::{Error, ErrorKind, Media, Result};
 
 /// Brings a conversation in, whole or not at all.
@@ -53,11 +53,26 @@ async fn is_begun<S: ConversationStore + ?Sized>(
 }
 
 async fn fill<S: ConversationStore + ?Sized>(store: &S, owner: &Owner, archive: &Archive) -> Result<()> {
-    let id = &archive.record.id;
-    store.append(owner, id, &archive.nodes).await?;
-    match archive.record.head {
-        Some(head) => store.set_head(owner, id, None, Some(head)).await,
-        None => Ok(()),
+    fill_with(store, owner, &archive.record.id, &archive.nodes, archive.record.head).await
+}
+
+/// Gives a new conversation its nodes and its head in one step, so that a kill leaves both or neither.
+///
+/// # Errors
+/// [`ErrorKind::Conflict`] where somebody else has moved its head meanwhile.
+pub(crate) async fn fill_with<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    id: &ConversationId,
+    nodes: &[Node],
+    head: Option<NodeId>,
+) -> Result<()> {
+    match store.append_and_move(owner, id, nodes, None, head).await? {
+        HeadMove::Moved => Ok(()),
+        HeadMove::Branched { .. } => {
+            let message = format!("the head of conversation {:?} has moved", id.as_str());
+            Err(Error::new(ErrorKind::Conflict, message))
+        }
     }
 }
 

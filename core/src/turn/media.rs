@@ -13,7 +13,7 @@ impl Parts {
     }
 
     /// Stores the bytes of what nodes show.
-    pub(super) async fn store_media(&self, nodes: &[Node]) -> Result<()> {
+    pub(crate) async fn store_media(&self, nodes: &[Node]) -> Result<()> {
         let media = nodes.iter().flat_map(|node| node.message.media());
         for media in media.filter(|media| media.bytes().is_some()) {
             self.store.put_media(&self.owner, media).await?;
