@@ -2,6 +2,7 @@
 
 mod blobs;
 mod entry;
+mod folder;
 mod key;
 mod log;
 mod logs;
@@ -20,11 +21,11 @@ use alloquy_core::{
 };
 use async_trait::async_trait;
 use object_store::ObjectStore;
-use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use serde_json::{Map, Value};
 
 use self::entry::{Change, State, milliseconds};
+use self::folder::PrivateFolder;
 use self::logs::{Bucket, Step};
 use self::objects::Objects;
 use crate::failure::Failure;
@@ -91,7 +92,7 @@ impl BucketStore {
             Error::new(ErrorKind::Store, format!("cannot create folder {path:?}")).with_source(source)
         };
         private::make_folder(path).map_err(cannot)?;
-        let folder = LocalFileSystem::new_with_prefix(path).map_err(Failure::Objects)?.with_fsync(true);
+        let folder = PrivateFolder::new(path).map_err(Failure::Objects)?;
         Self::new(Arc::new(folder), "").await
     }
 

@@ -53,6 +53,16 @@ pub(crate) fn create_new(path: &Path) -> io::Result<()> {
     open(OpenOptions::new().write(true).create_new(true), path).map(drop)
 }
 
+/// Makes a file private that somebody else has made for this program.
+#[cfg(feature = "object-store")]
+pub(crate) fn restrict(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(FILE))?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
 /// Gives the owner what an odd umask took away.
 #[cfg(unix)]
 fn grant(file: &File) -> io::Result<()> {

@@ -215,6 +215,7 @@ impl Partial {
         let failed = |source| unwritable(&self.folder, source);
         let bytes = serde_json::to_vec(&entry).map_err(|source| failed(source.into()))?;
         fs::write(self.folder.join(ENTRY), bytes).map_err(failed)?;
+        restrict(&self.folder).map_err(failed)?;
         let place = root.join(key.to_string());
         // A folder that is not empty is not moved over, so what is there leaves first.
         if place.exists() {
@@ -238,6 +239,17 @@ fn make_private(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.recursive(true).create(folder)
+}
+
+/// Takes the rights of others from the files of a folder: ONNX Runtime writes them as the umask has it.
+fn restrict(folder: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    for file in fs::read_dir(folder)? {
+        fs::set_permissions(file?.path(), std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+    Ok(())
 }
 
 /// Removes what processes left that did not come to their end.

@@ -37,6 +37,18 @@ fn entry(folder: &Path) -> PathBuf {
     only.clone()
 }
 
+/// Whoever else uses the machine reads nothing of what is kept, in whatever folder it is put later.
+#[cfg(unix)]
+fn is_private(place: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let rights = fs::metadata(place).unwrap().permissions().mode() & 0o777;
+    let is_folder = place.is_dir();
+    assert_eq!(rights, if is_folder { 0o700 } else { 0o600 }, "{place:?}");
+    if is_folder {
+        fs::read_dir(place).unwrap().for_each(|entry| is_private(&entry.unwrap().path()));
+    }
+}
+
 #[test]
 fn what_was_kept_computes_the_same_to_the_bit() {
     for cache in [Cache::Concat, Cache::Shared] {
@@ -51,6 +63,8 @@ fn what_was_kept_computes_the_same_to_the_bit() {
         assert_eq!([first.identity(), second.identity()], [without.identity(); 2]);
         let name = entry(&folder.path().join("graphs")).file_name().unwrap().to_str().unwrap().to_owned();
         assert_eq!(name.len(), 64);
+        #[cfg(unix)]
+        is_private(&folder.path().join("graphs"));
     }
 }
 

@@ -330,6 +330,27 @@ fn what_is_made_is_private_whatever_the_umask() {
 }
 
 #[test]
+fn objects_in_a_folder_are_private() {
+    let places = Places::new();
+    let folder = places.next();
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let store = block_on(alloquy_storage::BucketStore::in_folder(&folder)).unwrap();
+    let record = ConversationRecord::new("tea".parse().unwrap(), Preface::default());
+    block_on(store.create(&me(), &record)).unwrap();
+    let node = say(None, "green tea");
+    block_on(store.append_and_move(&me(), &record.id, std::slice::from_ref(&node), None, Some(node.id)))
+        .unwrap();
+    block_on(store.put_blob(&me(), &b"no picture".as_slice().into())).unwrap();
+    assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o755, "it was there");
+    let found = all(&folder);
+    let private = |line: &&String| line.contains(" 100600 ") || line.contains(" 40700 ");
+    let others: Vec<_> = found.iter().filter(|line| !private(line)).collect();
+    assert!(found.len() > 4 && others.is_empty(), "{others:#?}");
+    assert_eq!(block_on(store.load(&me(), &record.id)).unwrap().1.len(), 1);
+}
+
+#[test]
 fn files_beside_a_database_have_its_rights_and_logs_keep_theirs() {
     let places = Places::new();
     let (path, folder) = (places.next(), places.next());
