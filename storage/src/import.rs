@@ -27,35 +27,94 @@ pub fn is_sqlite(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
-/// Reads every conversation of a SQLite database of dataknobs, which stays as it is. One that cannot be read is an error
-/// of its own.
-///
-/// # Errors
-/// [`ErrorKind::NotFound`] and [`ErrorKind::Invalid`] for a file that is not such a database or larger than `limits`, and
-/// [`ErrorKind::Store`] when reading fails.
-pub fn read_dataknobs_database(path: &Path, limits: &ArchiveLimits) -> Result<Vec<Result<ReadArchive>>> {
-    let size = std::fs::metadata(path).map_err(|source| {
-        Error::new(ErrorKind::NotFound, format!("database {path:?} cannot be read")).with_source(source)
-    })?;
-    if size.len() > limits.bytes as u64 {
-        let message = format!("{} bytes are more than the limit of {}", size.len(), limits.bytes);
-        return Err(Error::new(ErrorKind::Invalid, message));
+/// The conversations of a SQLite database of dataknobs, read one after the other. The database stays as it is, and what others
+/// write meanwhile is not seen. One that cannot be read is an error of its own.
+#[derive(Debug)]
+pub struct DataknobsDatabase {
+    database: Connection,
+    place: String,
+    select: String,
+    limits: ArchiveLimits,
+    count: usize,
+    read: usize,
+    /// From which row on the next one is; `None` when there are no more.
+    from: Option<i64>,
+}
+
+impl DataknobsDatabase {
+    /// Opens a database.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] and [`ErrorKind::Invalid`] for a file that is not such a database or larger than `limits`, and
+    /// [`ErrorKind::Store`] when reading fails.
+    pub fn open(path: &Path, limits: &ArchiveLimits) -> Result<Self> {
+        let place = format!("database {path:?}");
+        let size = std::fs::metadata(path).map_err(|source| {
+            Error::new(ErrorKind::NotFound, format!("{place} cannot be read")).with_source(source)
+        })?;
+        if size.len() > limits.bytes as u64 {
+            let message = format!("{} bytes are more than the limit of {}", size.len(), limits.bytes);
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        let failed = |source| unreadable(&place, source);
+        let database = open(path).map_err(failed)?;
+        // Until the end: all rows are of one state.
+        database.execute_batch("BEGIN").map_err(failed)?;
+        let table: Option<String> =
+            database.query_row(TABLE, [], |row| row.get(0)).optional().map_err(failed)?;
+        let table = table.ok_or_else(|| {
+            let message = format!("{place} has no table with the columns \"id\" and \"data\"");
+            Error::new(ErrorKind::Invalid, message)
+        })?;
+        let table = table.replace('"', "\"\"");
+        let count = format!("SELECT count(*) FROM \"{table}\"");
+        let count: i64 = database.query_row(&count, [], |row| row.get(0)).map_err(failed)?;
+        let select =
+            format!("SELECT rowid, id, data FROM \"{table}\" WHERE rowid >= ?1 ORDER BY rowid LIMIT 1");
+        let count = usize::try_from(count).unwrap_or(0);
+        Ok(Self { database, place, select, limits: *limits, count, read: 0, from: Some(i64::MIN) })
     }
-    let failed = |source: rusqlite::Error| {
-        Error::new(ErrorKind::Store, format!("database {path:?} cannot be read")).with_source(source)
-    };
-    let database = open(path).map_err(failed)?;
-    let table: Option<String> = database.query_row(TABLE, [], |row| row.get(0)).optional().map_err(failed)?;
-    let table = table.ok_or_else(|| {
-        let message = format!("database {path:?} has no table with the columns \"id\" and \"data\"");
-        Error::new(ErrorKind::Invalid, message)
-    })?;
-    let select = format!("SELECT id, data FROM \"{}\" ORDER BY rowid", table.replace('"', "\"\""));
-    let mut select = database.prepare(&select).map_err(failed)?;
-    let rows = select
-        .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
-        .map_err(failed)?;
-    rows.map(|row| row.map(|(id, data)| read(&id, &data, limits)).map_err(failed)).collect()
+
+    /// Returns how many conversations there are.
+    pub fn count_all(&self) -> usize {
+        self.count
+    }
+
+    /// Returns how many of them were read.
+    pub fn count_read(&self) -> usize {
+        self.read
+    }
+
+    fn row(&self, from: i64) -> rusqlite::Result<Option<(i64, String, String)>> {
+        let mut select = self.database.prepare_cached(&self.select)?;
+        select.query_row([from], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()
+    }
+}
+
+impl Iterator for DataknobsDatabase {
+    type Item = Result<ReadArchive>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.row(self.from?) {
+            Ok(Some((row, id, data))) => {
+                self.from = row.checked_add(1);
+                self.read += 1;
+                Some(read(&id, &data, &self.limits))
+            }
+            Ok(None) => {
+                self.from = None;
+                None
+            }
+            Err(source) => {
+                self.from = None;
+                Some(Err(unreadable(&self.place, source)))
+            }
+        }
+    }
+}
+
+fn unreadable(place: &str, source: rusqlite::Error) -> Error {
+    Error::new(ErrorKind::Store, format!("{place} cannot be read")).with_source(source)
 }
 
 /// Nothing is written, not even the files beside a database in WAL mode, unless some of it still stands in them.
@@ -99,17 +158,19 @@ mod tests {
         }
         drop(database);
         let before = std::fs::read(&path).unwrap();
-        let read = read_dataknobs_database(&path, &ArchiveLimits::default()).unwrap();
+        let mut archives = DataknobsDatabase::open(&path, &ArchiveLimits::default()).unwrap();
+        assert_eq!((archives.count_all(), archives.count_read()), (2, 0));
         let read: Vec<_> =
-            read.into_iter().map(|read| read.map(|read| read.archive.record.id.to_string())).collect();
+            archives.by_ref().map(|read| read.map(|read| read.archive.record.id.to_string())).collect();
+        assert_eq!((archives.count_read(), archives.next().is_none()), (2, true));
         assert_eq!(read[0].as_deref().unwrap(), "tea");
         assert_eq!(read[1].as_ref().unwrap_err().to_string(), "record \"torn\": the document is not JSON");
         assert_eq!(std::fs::read(&path).unwrap(), before);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         let small = ArchiveLimits { bytes: 10, ..ArchiveLimits::default() };
-        assert_eq!(read_dataknobs_database(&path, &small).unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(DataknobsDatabase::open(&path, &small).unwrap_err().kind(), ErrorKind::Invalid);
         assert_eq!(
-            read_dataknobs_database(&folder.path().join("none"), &small).unwrap_err().kind(),
+            DataknobsDatabase::open(&folder.path().join("none"), &small).unwrap_err().kind(),
             ErrorKind::NotFound
         );
     }

@@ -56,7 +56,7 @@ pub use file::{DiskCall, DiskFault, DiskFaults};
 #[cfg(feature = "file")]
 pub use file::{FileStore, Finding, Flaw, FolderReport};
 #[cfg(feature = "sqlite")]
-pub use import::{is_sqlite, read_dataknobs_database};
+pub use import::{DataknobsDatabase, is_sqlite};
 pub use media_folder::{MediaFolder, read_media};
 pub use open::{open, open_for_reading};
 #[cfg(feature = "postgres")]

@@ -1,12 +1,12 @@
 //! `alloquy import`: conversations from elsewhere.
 
 use std::fs;
-use std::iter::Enumerate;
+use std::io::Read as _;
 use std::path::PathBuf;
-use std::vec::IntoIter;
 
 use alloquy_core::archive::{ArchiveFormat, ArchiveLimits, Archives, ReadArchive};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_storage::DataknobsDatabase;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -55,16 +55,17 @@ pub(crate) fn format(name: &str) -> Result<ArchiveFormat> {
 const TOGETHER: usize = 500;
 const BYTES: usize = 4 << 20;
 
+/// How many bytes of a file say whether it is a database.
+const START: u64 = 64;
+
 impl Import {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let (limits, rules) = (ArchiveLimits::default(), self.media.open()?);
-        let bytes = self.bytes(&limits)?;
-        if alloquy_storage::is_sqlite(&bytes) {
-            drop(bytes);
-            let read = alloquy_storage::read_dataknobs_database(&self.file, &limits)?;
-            let whole = Whole { size: read.len(), read: read.into_iter().enumerate() };
-            return pollster::block_on(self.import(context, whole));
+        if self.is_database() {
+            let archives = DataknobsDatabase::open(&self.file, &limits)?;
+            return pollster::block_on(self.import(context, archives));
         }
+        let bytes = self.bytes(&limits)?;
         let text = String::from_utf8(bytes).map_err(|source| {
             Error::new(ErrorKind::Invalid, format!("{:?} is no text in UTF-8", self.file)).with_source(source)
         })?;
@@ -89,6 +90,16 @@ impl Import {
 
     fn refused(&self, reason: &str) -> Error {
         Error::new(ErrorKind::Invalid, format!("file {:?}: {reason}", self.file))
+    }
+
+    /// Looks at how the file begins, unless it is a pipe, which is read once. One that cannot be read is reported where it is read.
+    fn is_database(&self) -> bool {
+        if !self.file.is_file() {
+            return false;
+        }
+        let mut start = Vec::new();
+        let read = fs::File::open(&self.file).and_then(|file| file.take(START).read_to_end(&mut start));
+        read.is_ok() && alloquy_storage::is_sqlite(&start)
     }
 
     fn bytes(&self, limits: &ArchiveLimits) -> Result<Vec<u8>> {
@@ -163,27 +174,14 @@ impl Source for Document<'_> {
     }
 }
 
-/// What was read as a whole; measured in conversations.
-struct Whole {
-    size: usize,
-    read: Enumerate<IntoIter<Result<ReadArchive>>>,
-}
-
-impl Iterator for Whole {
-    type Item = Result<ReadArchive>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.read.next().map(|(_, read)| read)
-    }
-}
-
-impl Source for Whole {
+/// A database, which is read row by row; measured in conversations.
+impl Source for DataknobsDatabase {
     fn size(&self) -> usize {
-        self.size
+        self.count_all()
     }
 
     fn read_so_far(&self) -> usize {
-        self.size - self.read.len()
+        self.count_read()
     }
 }
 

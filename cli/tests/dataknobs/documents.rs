@@ -145,7 +145,7 @@ pub(crate) fn run_database(path: &Path, case: &Value) -> Outcome {
 fn read_database(file: &Path) -> alloquy_core::Result<Vec<alloquy_core::Result<ReadArchive>>> {
     let (bytes, limits) = (std::fs::read(file).unwrap(), ArchiveLimits::default());
     match alloquy_storage::is_sqlite(&bytes) {
-        true => alloquy_storage::read_dataknobs_database(file, &limits),
+        true => alloquy_storage::DataknobsDatabase::open(file, &limits).map(Iterator::collect),
         false => archive::read(ArchiveFormat::Dataknobs, &String::from_utf8(bytes).unwrap(), &limits),
     }
 }
