@@ -122,6 +122,12 @@ impl std::fmt::Debug for Slot {
     }
 }
 
+/// A prompt, with a number for each beginning of it that is not empty.
+struct Sought<'a> {
+    units: &'a [Unit],
+    beginnings: Vec<u64>,
+}
+
 /// How a prompt is best begun.
 enum Choice {
     /// Nothing fits: open a session.
@@ -180,13 +186,14 @@ impl Slots {
             return Err(Error::new(ErrorKind::Invalid, "the prompt is empty"));
         };
         held.iter().for_each(|slot| self.computed.note(&slot.resident, engine.tokenizer()));
-        let beginnings = self.beginnings(prompt, held);
-        let respelled = self.computed.is_respelled(prompt, &beginnings, engine.tokenizer());
-        self.drop_shortened(prompt);
-        let mut slot = self.chosen(engine, prompt, held)?;
-        let shared = common_prefix(&slot.resident, prompt);
+        let prompt = self.sought(prompt, held);
+        let respelled = self.computed.is_respelled(prompt.units, &prompt.beginnings, engine.tokenizer());
+        self.drop_shortened(&prompt);
+        let mut slot = self.chosen(engine, &prompt, held)?;
+        // Numbers chose the session; what is kept of it is compared.
+        let shared = common_prefix(&slot.resident, prompt.units);
         // What was computed differs there, even where it was cut off since.
-        let went_on = || self.computed.went_on(&beginnings, shared).then_some(shared);
+        let went_on = || self.computed.went_on(&prompt.beginnings, shared).then_some(shared);
         let first_difference = slot.first_difference(shared).or_else(went_on);
         slot.went_on = false;
         let wanted = shared.min(reusable);
@@ -194,8 +201,8 @@ impl Slots {
         slot.resident.truncate(kept);
         self.clock += 1;
         slot.used = self.clock;
-        let miss = self.miss(&beginnings, wanted, kept).or(respelled.then_some(MissReason::Respelled));
-        let prompt = prompt.len();
+        let miss = self.miss(&prompt.beginnings, wanted, kept).or(respelled.then_some(MissReason::Respelled));
+        let prompt = prompt.units.len();
         self.statistics.reused += kept;
         self.statistics.forwarded += prompt - kept;
         Ok((slot, CacheReport { prompt, reused: kept, forwarded: prompt - kept, first_difference, miss }))
@@ -265,12 +272,22 @@ impl Slots {
         Ok(session)
     }
 
-    /// Returns a number for each beginning of a prompt: those of what a session holds already are known.
-    fn beginnings(&self, prompt: &[Unit], held: &[&Slot]) -> Vec<u64> {
-        match self.nearest(prompt, held) {
-            Some((slot, shared)) => slot.resident.beginnings_of(prompt, shared),
-            None => Held::default().beginnings_of(prompt, 0),
+    /// Numbers the beginnings of a prompt: those that a session holds have numbers already.
+    fn sought<'a>(&self, units: &'a [Unit], held: &[&Slot]) -> Sought<'a> {
+        let mut slots: Vec<&Slot> = self.slots.iter().chain(held.iter().copied()).collect();
+        slots.sort_by_key(|slot| std::cmp::Reverse(slot.used));
+        let mut beginnings = Vec::new();
+        for slot in slots {
+            // Of many that hold most of it, such as branches of one conversation, one is compared unit by unit.
+            if beginnings.len() * 2 >= units.len() && !beginnings.is_empty() {
+                break;
+            }
+            let shared = common_prefix(&slot.resident, units);
+            if shared > beginnings.len() {
+                beginnings = slot.resident.beginnings().get(..shared).unwrap_or_default().to_vec();
+            }
         }
+        Sought { units, beginnings: held::beginnings_of(beginnings, units) }
     }
 
     /// Why less is kept than was once computed, where it is.
@@ -313,18 +330,18 @@ impl Slots {
 
     /// Drops what holds the conversation of a prompt with more of its beginning than is shown now: it is not asked again. One
     /// that shares the longest beginning with the prompt stays, to be cut back.
-    fn drop_shortened(&mut self, prompt: &[Unit]) {
-        let shares = |slot: &Slot| common_prefix(&slot.resident, prompt);
+    fn drop_shortened(&mut self, prompt: &Sought<'_>) {
+        let shares = |slot: &Slot| slot.resident.shared(&prompt.beginnings);
         let longest = self.slots.iter().map(shares).max().unwrap_or(0);
         let before = self.slots.len();
         self.slots.retain(|slot| {
             let shared = shares(slot);
-            shared == longest && shared > 0 || !shortened::is_of(&slot.resident, prompt, shared)
+            shared == longest && shared > 0 || !shortened::is_of(&slot.resident, prompt.units, shared)
         });
         self.statistics.evicted += before - self.slots.len();
     }
 
-    fn chosen(&mut self, engine: &dyn Engine, prompt: &[Unit], held: &[&Slot]) -> Result<Slot> {
+    fn chosen(&mut self, engine: &dyn Engine, prompt: &Sought<'_>, held: &[&Slot]) -> Result<Slot> {
         let gone = || Error::new(ErrorKind::Backend, "a session is gone");
         match self.choose(prompt, held) {
             Choice::Cut(index) => {
@@ -361,8 +378,8 @@ impl Slots {
     /// Cutting is free, but throws a tail away. With room for another session the tail is kept; without, it is
     /// kept when more would be lost than reused, for then it is another conversation that merely begins alike, and when
     /// another session can go of which less would be lost, because others hold most of it too.
-    fn choose(&self, prompt: &[Unit], held: &[&Slot]) -> Choice {
-        let shares = |slot: &Slot| common_prefix(&slot.resident, prompt);
+    fn choose(&self, prompt: &Sought<'_>, held: &[&Slot]) -> Choice {
+        let shares = |slot: &Slot| slot.resident.shared(&prompt.beginnings);
         let running = held.iter().enumerate().map(|(index, slot)| (shares(slot), index)).max();
         let candidates = self.slots.iter().enumerate();
         let idle = candidates.map(|(index, slot)| (shares(slot), slot.used, index)).max();
@@ -375,7 +392,7 @@ impl Slots {
         }
     }
 
-    fn cut_or_fork(&self, prompt: &[Unit], index: usize, shared: usize, held: &[&Slot]) -> Choice {
+    fn cut_or_fork(&self, prompt: &Sought<'_>, index: usize, shared: usize, held: &[&Slot]) -> Choice {
         let Some(slot) = self.slots.get(index) else { return Choice::Open };
         let lost = slot.resident.len() - shared;
         let room = self.slots.len() + held.len() < self.budget.sessions
@@ -383,7 +400,7 @@ impl Slots {
         let foreign = lost > shared && self.slots.len() > 1;
         match lost > 0 {
             false => Choice::Cut(index),
-            true if shortened::is_of(&slot.resident, prompt, shared) => Choice::Cut(index),
+            true if shortened::is_of(&slot.resident, prompt.units, shared) => Choice::Cut(index),
             true if room || foreign => Choice::Fork(index),
             true => self.cut_or_replace(index, lost, held),
         }
@@ -408,18 +425,14 @@ impl Slots {
     fn own(&self, index: usize) -> usize {
         let Some(slot) = self.slots.get(index) else { return 0 };
         let others = self.slots.iter().enumerate().filter(|(other, _)| *other != index);
-        let shared = others.map(|(_, other)| common_prefix(&other.resident, &slot.resident)).max();
+        let shared = others.map(|(_, other)| other.resident.shared(slot.resident.beginnings())).max();
         slot.resident.len() - shared.unwrap_or(0)
     }
 
     /// Says whether another slot holds all that this one does.
     fn is_held_elsewhere(&self, index: usize) -> bool {
         let Some(Slot { resident, .. }) = self.slots.get(index) else { return false };
-        // From the end: branches of one conversation begin alike for long, and end differently.
-        let holds = |other: &Slot| {
-            let beginning = other.resident.get(..resident.len());
-            beginning.is_some_and(|beginning| beginning.iter().rev().eq(resident.iter().rev()))
-        };
+        let holds = |other: &Slot| other.resident.shared(resident.beginnings()) == resident.len();
         let mut others = self.slots.iter().enumerate().filter(|(other, _)| *other != index);
         resident.is_empty() || others.any(|(_, other)| holds(other))
     }

@@ -13,8 +13,8 @@ use crate::runtime::loaded_numbers;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Waiting {
-    /// Busily for 10 µs, less than it takes to wake a thread, then asleep: as fast as [`Spin`](Self::Spin) on a machine that does
-    /// nothing else, and as [`Sleep`](Self::Sleep), or a tenth faster, beside other programs. ONNX Runtime has it from 1.26 on; threads
+    /// Busily for 8 µs, less than it takes to wake a thread, then asleep: as fast as [`Spin`](Self::Spin) on a machine that does
+    /// nothing else, and within a tenth of [`Sleep`](Self::Sleep) beside other programs. ONNX Runtime has it from 1.26 on; threads
     /// of an older one sleep, and [`OnnxEngine::waiting`](crate::OnnxEngine::waiting) says so.
     #[default]
     Brief,
@@ -53,9 +53,10 @@ impl fmt::Display for Waiting {
 /// The first version of ONNX Runtime whose threads can be told how long to spin.
 const BRIEF_SINCE: (u32, u32) = (1, 26);
 
-/// How many microseconds threads spin before they sleep. Between two pieces of a step's work lie 3 to 10 of them. With 8, a quarter of
-/// the waits ends asleep, and a reply is written 3 % slower; with 14 and more, threads that hardly ever sleep lose their core in the
-/// middle of a piece, and beside a busy program a reply is written a tenth slower than by threads that sleep.
+/// How many microseconds threads spin before they sleep. Between two pieces of a step's work lie 3 to 10 of them. With fewer, more waits
+/// end asleep, and a reply is written slower on a machine that does nothing else (6: by a twentieth); with 14 and more, threads that
+/// hardly ever sleep lose their core in the middle of a piece, and beside a busy program a reply is written a sixth slower than by threads
+/// that sleep.
 pub(crate) const BRIEF_MICROSECONDS: &str = "8";
 
 #[cfg(test)]

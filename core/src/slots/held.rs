@@ -39,20 +39,35 @@ impl Held {
         &self.beginnings
     }
 
-    /// Returns the numbers of the beginnings of a prompt that shares its first `shared` units with this.
-    pub(super) fn beginnings_of(&self, prompt: &[Unit], shared: usize) -> Vec<u64> {
-        let mut beginnings = self.beginnings.get(..shared).unwrap_or_default().to_vec();
-        beginnings.reserve(prompt.len().saturating_sub(shared));
-        for unit in prompt.iter().skip(beginnings.len()) {
-            beginnings.push(longer(beginnings.last().copied(), unit));
+    /// How many leading units this shares with what has these numbers: what is alike has the same number, and so has all before
+    /// it, which is why few of them are looked at.
+    pub(super) fn shared(&self, beginnings: &[u64]) -> usize {
+        let mut same = 0;
+        let mut differs = self.beginnings.len().min(beginnings.len()) + 1;
+        while same + 1 < differs {
+            let middle = same.midpoint(differs);
+            if self.beginnings.get(middle - 1) == beginnings.get(middle - 1) {
+                same = middle;
+            } else {
+                differs = middle;
+            }
         }
-        beginnings
+        same
     }
+}
+
+/// Returns the numbers of all beginnings of some units, of which the first ones are there.
+pub(super) fn beginnings_of(mut beginnings: Vec<u64>, units: &[Unit]) -> Vec<u64> {
+    beginnings.reserve(units.len().saturating_sub(beginnings.len()));
+    for unit in units.iter().skip(beginnings.len()) {
+        beginnings.push(longer(beginnings.last().copied(), unit));
+    }
+    beginnings
 }
 
 impl From<Vec<Unit>> for Held {
     fn from(units: Vec<Unit>) -> Self {
-        let beginnings = Self::default().beginnings_of(&units, 0);
+        let beginnings = beginnings_of(Vec::new(), &units);
         Self { units, beginnings }
     }
 }
@@ -100,7 +115,9 @@ mod tests {
             prop_assert_eq!(held.beginnings(), anew.beginnings());
             let old = Held::from(units(&first));
             let shared = crate::prompt::common_prefix(&old, &held);
-            prop_assert_eq!(old.beginnings_of(&held, shared), anew.beginnings());
+            prop_assert_eq!(old.shared(held.beginnings()), shared);
+            let known = old.beginnings()[..shared].to_vec();
+            prop_assert_eq!(beginnings_of(known, &held), anew.beginnings());
         }
     }
 }
