@@ -366,6 +366,12 @@ fn under_tmux_every_line_is_asked_too() {
     start.push(chat.get_program().to_string_lossy().into_owned());
     start.extend(chat.get_args().map(|argument| argument.to_string_lossy().into_owned()));
     tmux.run(&start.iter().map(String::as_str).collect::<Vec<_>>());
+    // A paste that comes before the chat has asked for marks around pastes is, to tmux, lines with Enter.
+    let is_ready = (0..1200).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        tmux.run(&["capture-pane", "-p", "-t", "chat"]).contains('>')
+    });
+    assert!(is_ready, "the chat shows no prompt");
 
     let mut draws = Draws(0xA11_0C0DE);
     let mut expected = Vec::new();

@@ -102,14 +102,24 @@ impl Server {
         self.process.wait().unwrap();
         let began = Instant::now();
         loop {
-            // Until the last of its processes has ended, another one refuses to start.
+            assert!(began.elapsed() < LONGEST, "the server does not start again");
             self.process = launch(&self.programs, self.folder.path(), self.port);
-            sleep(Duration::from_millis(300));
-            if self.process.try_wait().unwrap().is_none() {
+            if self.answers_before_it_ends(began) {
                 return;
             }
-            assert!(began.elapsed() < LONGEST, "the server does not start again");
         }
+    }
+
+    /// Whether it takes connections. It ends before that where a process of the one before it still runs.
+    fn answers_before_it_ends(&mut self, began: Instant) -> bool {
+        while self.process.try_wait().unwrap().is_none() {
+            if block_on(PostgresStore::open(&self.url(self.port))).is_ok() {
+                return true;
+            }
+            assert!(began.elapsed() < LONGEST, "the server does not answer again");
+            sleep(Duration::from_millis(50));
+        }
+        false
     }
 }
 
@@ -194,6 +204,16 @@ impl Told {
         }
     }
 
+    /// Waits until one more node is acknowledged than are now.
+    pub(crate) fn wait_for_more(&self) {
+        let before = self.nodes.lock().unwrap().len();
+        let began = Instant::now();
+        while self.nodes.lock().unwrap().len() == before {
+            assert!(began.elapsed() < LONGEST, "nothing is acknowledged any more");
+            sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Looks for what was acknowledged, and returns how many nodes that are.
     pub(crate) fn check(&self, store: &dyn ConversationStore, what: &str) -> usize {
         let told = self.nodes.lock().unwrap();
@@ -219,16 +239,26 @@ impl Told {
     }
 }
 
+/// Ends the writers, also when what happens beside them panics.
+struct EndsWriters<'a>(&'a AtomicBool);
+
+impl Drop for EndsWriters<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// Writes with several writers while something happens.
-pub(crate) fn while_writing(store: &dyn ConversationStore, happens: impl FnOnce()) -> Told {
-    let (told, is_over) = (Told::default(), AtomicBool::new(false));
+pub(crate) fn while_writing(store: &dyn ConversationStore, happens: impl FnOnce(&Told)) -> Told {
+    let told = Told::default();
+    let is_over = AtomicBool::new(false);
     scope(|scope| {
         for writer in 0..WRITERS {
             let (told, is_over) = (&told, &is_over);
             scope.spawn(move || told.write(store, writer, is_over));
         }
-        happens();
-        is_over.store(true, Ordering::Release);
+        let _ends_them = EndsWriters(&is_over);
+        happens(&told);
     });
     told
 }
@@ -238,14 +268,13 @@ fn a_server_that_is_killed_loses_nothing_acknowledged() {
     let Some(mut server) = Server::start() else { return };
     let store = block_on(open(&server.url(server.port))).unwrap();
     let kills = rounds(3);
-    let told = while_writing(store.as_ref(), || {
+    let told = while_writing(store.as_ref(), |told| {
         for kill in 0..kills {
             sleep(Duration::from_millis(150 + 97 * (kill as u64 % 7)));
             server.kill_and_start();
+            told.wait_for_more();
         }
-        sleep(Duration::from_millis(300));
     });
-    server.wait();
     let fresh = block_on(open(&server.url(server.port))).unwrap();
     told.check(fresh.as_ref(), &format!("PostgreSQL killed {kills} times"));
 }
@@ -266,7 +295,10 @@ fn connections_that_are_cut_anywhere_lose_and_repeat_nothing() {
             opened = opened.or_else(|| block_on(open(&url)).ok());
         }
         let store = opened.expect("the store opens in the end");
-        let told = while_writing(store.as_ref(), || sleep(Duration::from_secs(rounds(4) as u64)));
+        let told = while_writing(store.as_ref(), |told| {
+            sleep(Duration::from_secs(rounds(4) as u64));
+            told.wait_for_more();
+        });
         let direct = url.replace(&format!(":{}/", proxy.address.port()), &format!(":{}/", server.port));
         let cut = proxy.cut.load(Ordering::Acquire);
         let direct = block_on(open(&direct)).unwrap();
