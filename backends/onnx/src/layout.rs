@@ -87,6 +87,9 @@ pub(crate) struct Slot {
     pub(crate) element: Element,
 }
 
+/// How many numbers a cache tensor has for a position at most: thousands of times as many as any model's.
+const MOST_NUMBERS: usize = 1 << 26;
+
 impl Slot {
     /// How many bytes one position takes.
     pub(crate) fn bytes(&self) -> usize {
@@ -340,11 +343,21 @@ impl Graph<'_> {
         };
         let size =
             |declared: i64, places| usize::try_from(declared).ok().or_else(|| self.description.size(places));
-        match (size(heads, HEADS), size(width, WIDTH)) {
-            (Some(heads), Some(width)) => Ok(Slot { past, present, heads, width, element }),
-            (None, _) => Err(crate::description::nowhere("number of key-value heads", HEADS)),
-            (_, None) => Err(crate::description::nowhere("head size", WIDTH)),
+        let Some(heads) = size(heads, HEADS) else {
+            return Err(crate::description::nowhere("number of key-value heads", HEADS));
+        };
+        let Some(width) = size(width, WIDTH) else {
+            return Err(crate::description::nowhere("head size", WIDTH));
+        };
+        // Sums and products of such sizes are computed without looking: they are far from what a number holds.
+        let numbers = heads.checked_mul(width).filter(|&numbers| numbers <= MOST_NUMBERS);
+        if numbers.is_none() {
+            let message = format!(
+                "the cache {past} has {heads} heads of {width} numbers for each position, more than {MOST_NUMBERS} numbers"
+            );
+            return Err(unsupported(message));
         }
+        Ok(Slot { past, present, heads, width, element })
     }
 
     /// The names of a cache input and its output, with `%d` for the layer.

@@ -247,3 +247,26 @@ fn what_a_hub_cache_says_of_its_revision_is_a_regular_file() {
         "{error}"
     );
 }
+
+#[test]
+fn a_cache_that_no_computer_holds_is_refused() {
+    // The graph leaves the number of heads to the description: a size without a value has as many bytes.
+    let (sized, open): (&[u8], &[u8]) = (b"rows\x0a\x02\x08\x01", b"rows\x0a\x02\x12\x00");
+    let mut graph = graph(Cache::Concat, &Lora::Merged(noise(3, 16), noise(4, 128)));
+    for at in 0..graph.len() - sized.len() {
+        if graph[at..].starts_with(sized) {
+            graph[at..at + open.len()].copy_from_slice(open);
+        }
+    }
+    let config = |heads: u64| CONFIG.replace('}', &format!(r#", "num_key_value_heads": {heads}}}"#));
+    let folder = folder();
+    fs::write(folder.path().join("model.onnx"), graph).unwrap();
+    fs::write(folder.path().join("config.json"), config(1)).unwrap();
+    load(folder.path()).unwrap();
+    for heads in [1 << 27, 1 << 61, i64::MAX as u64] {
+        fs::write(folder.path().join("config.json"), config(heads)).unwrap();
+        let error = load(folder.path()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
+        assert!(error.to_string().contains(&format!("{heads} heads of 8 numbers")), "{error:#}");
+    }
+}

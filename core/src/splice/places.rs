@@ -46,6 +46,8 @@ pub(super) struct Places<'a> {
     rest: OnceCell<Option<Vec<u8>>>,
     /// The last token of the reply that ends there.
     said: Option<TokenId>,
+    /// Where tokens stand behind one like the prompt's last.
+    opened: OnceCell<HashMap<TokenId, Vec<usize>>>,
     /// Where each token stands.
     tokens: OnceCell<HashMap<TokenId, Vec<usize>>>,
     /// Which stretches have a text.
@@ -68,6 +70,7 @@ impl<'a> Places<'a> {
             first: 0,
             rest: OnceCell::new(),
             said: None,
+            opened: OnceCell::new(),
             tokens: OnceCell::new(),
             texts: OnceCell::new(),
             endings: Default::default(),
@@ -123,23 +126,57 @@ impl<'a> Places<'a> {
         self.verbatim_anywhere(reply)
     }
 
-    /// The same, by the places of that token of the reply which stands in the prompt least often.
+    /// The same of the whole prompt, without going through it: by the places of tokens.
     fn verbatim_anywhere(&self, reply: &[TokenId]) -> Option<usize> {
+        let at = self.opened_anywhere(reply).or_else(|| self.spelled_anywhere(reply))?;
+        Some(at + reply.len())
+    }
+
+    /// The first place of the reply behind a token like the prompt's last.
+    fn opened_anywhere(&self, reply: &[TokenId]) -> Option<usize> {
+        let said = self.said.map(Unit::Token);
+        if said.is_some() && said.as_ref() == self.units.last() && self.is_spelled_at(self.from, reply) {
+            return Some(self.from);
+        }
+        let opened = self.opened.get_or_init(|| self.opened_places());
+        let places = opened.get(reply.first()?)?;
+        // What was said stands in for the unit before the first place.
+        let next = if said.is_some() { self.from + 1 } else { self.from };
+        let behind = places.partition_point(|place| *place < next);
+        places.get(behind..)?.iter().copied().find(|place| self.is_spelled_at(*place, reply))
+    }
+
+    /// The first place of the reply, by the places of that of its tokens which stands in the prompt least often.
+    fn spelled_anywhere(&self, reply: &[TokenId]) -> Option<usize> {
         let all = self.tokens.get_or_init(|| self.token_places());
-        let none = Vec::new();
-        let places = |token| all.get(token).unwrap_or(&none);
-        let rarest = reply.iter().enumerate().map(|(offset, token)| (places(token).len(), offset)).min();
-        let (_, offset) = rarest?;
-        let places = places(reply.get(offset)?);
+        let mut rarest: Option<(usize, &[usize])> = None;
+        for (offset, token) in reply.iter().enumerate() {
+            let places = all.get(token)?;
+            if rarest.is_none_or(|(_, fewest)| places.len() < fewest.len()) {
+                rarest = Some((offset, places));
+            }
+        }
+        let (offset, places) = rarest?;
         let behind = places.partition_point(|place| *place < self.from + offset);
-        let candidates = places.get(behind..).unwrap_or_default().iter().map(|place| place - offset);
-        let spelled = |at: &usize| {
-            self.units.get(*at..*at + reply.len()).is_some_and(|window| is_spelled(window, reply))
-        };
-        let mut found = candidates.filter(spelled);
-        let first = found.next()?;
-        let opened = std::iter::once(first).chain(found).find(|at| self.is_opened(*at));
-        Some(opened.unwrap_or(first) + reply.len())
+        let mut candidates = places.get(behind..)?.iter().map(|place| place - offset);
+        candidates.find(|at| self.is_spelled_at(*at, reply))
+    }
+
+    fn is_spelled_at(&self, at: usize, reply: &[TokenId]) -> bool {
+        self.units.get(at..at + reply.len()).is_some_and(|window| is_spelled(window, reply))
+    }
+
+    /// Where tokens stand behind one like the prompt's last, by those tokens.
+    fn opened_places(&self) -> HashMap<TokenId, Vec<usize>> {
+        let mut places: HashMap<TokenId, Vec<usize>> = HashMap::new();
+        for (before, pair) in self.units.windows(2).enumerate() {
+            if let [opening, Unit::Token(token)] = pair
+                && Some(opening) == self.units.last()
+            {
+                places.entry(*token).or_default().push(before + 1);
+            }
+        }
+        places
     }
 
     fn token_places(&self) -> HashMap<TokenId, Vec<usize>> {

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use alloquy_core::{BLOB_GRACE, ConversationId, ConversationRecord, Node, NodeId, Owner, Tree};
+use alloquy_core::{
+    BLOB_GRACE, ConversationId, ConversationRecord, ConversationSummary, Node, NodeId, Owner, Tree,
+};
 use deadpool_postgres::Transaction;
 
 use super::rows::{self, NODE};
@@ -139,7 +141,7 @@ pub(super) async fn load(
     owner: &Owner,
     id: &ConversationId,
 ) -> Result<(ConversationRecord, Tree), Failure> {
-    let record = conversations::summary(transaction, owner, id).await?.record;
+    let ConversationSummary { record, nodes, .. } = conversations::summary(transaction, owner, id).await?;
     let key = conversations::key(transaction, owner, id).await?;
     // A row's position grows with every insertion, so parents come before children.
     let sql =
@@ -151,10 +153,18 @@ pub(super) async fn load(
     }
     let statement = transaction.prepare_cached("SELECT node FROM tombstones WHERE conversation = $1").await?;
     for row in transaction.query(&statement, &[&key]).await? {
-        tree.bury(row.try_get::<_, String>(0)?.parse().map_err(|error| damaged(id, error))?);
+        let node: NodeId = row.try_get::<_, String>(0)?.parse().map_err(|error| damaged(id, error))?;
+        if tree.node(node).is_ok() {
+            return Err(damaged(id, format!("node {node} is there, and pruned")));
+        }
+        tree.bury(node);
     }
     let head = record.head.map(|node| tree.node(node)).transpose();
     head.map_err(|error| damaged(id, error))?;
+    // A damaged index hides rows that nothing refers to.
+    if tree.len() != nodes {
+        return Err(damaged(id, format!("{} nodes are found, and {nodes} are counted", tree.len())));
+    }
     Ok((record, tree))
 }
 

@@ -91,12 +91,20 @@ pub(super) fn set_head(
     if let Some(node) = to {
         nodes::position(transaction, key, node)?;
     }
-    let text = |node: Option<NodeId>| node.map(|node| node.to_string());
+    if move_head(transaction, key, from, to)? { Ok(()) } else { Err(Failure::HeadMoved(id.clone())) }
+}
+
+/// Moves the head to a node that is there, and says whether it was where it is said to be.
+fn move_head(
+    transaction: &Transaction<'_>,
+    key: i64,
+    from: Option<NodeId>,
+    to: Option<NodeId>,
+) -> Result<bool, Failure> {
+    let from = from.map(|node| node.to_string());
+    let to = to.map(|node| node.to_string());
     let sql = "UPDATE conversations SET head = ?3 WHERE key = ?1 AND head IS ?2";
-    match transaction.prepare_cached(sql)?.execute(params![key, text(from), text(to)])? {
-        0 => Err(Failure::HeadMoved(id.clone())),
-        _ => Ok(()),
-    }
+    Ok(transaction.prepare_cached(sql)?.execute(params![key, from, to])? != 0)
 }
 
 /// Appends nodes, and moves the head unless another writer has moved it.
@@ -108,18 +116,15 @@ pub(super) fn append_and_move(
     from: Option<NodeId>,
     to: Option<NodeId>,
 ) -> Result<HeadMove, Failure> {
+    let key = key(transaction, owner, id)?;
     if let Some(node) = to.filter(|&to| nodes.iter().all(|node| node.id != to)) {
-        let key = key(transaction, owner, id)?;
         nodes::position(transaction, key, node)?;
     }
-    nodes::append(transaction, owner, id, nodes)?;
-    match set_head(transaction, owner, id, from, to) {
-        Ok(()) => Ok(HeadMove::Moved),
-        Err(Failure::HeadMoved(_)) => {
-            Ok(HeadMove::of(summary(transaction, owner, id)?.record.head, from, to))
-        }
-        Err(failure) => Err(failure),
+    nodes::append_to(transaction, key, nodes)?;
+    if move_head(transaction, key, from, to)? {
+        return Ok(HeadMove::Moved);
     }
+    Ok(HeadMove::of(summary(transaction, owner, id)?.record.head, from, to))
 }
 
 pub(super) fn update_metadata(

@@ -13,9 +13,24 @@ use crate::failure::Failure;
 use crate::json::encode;
 use crate::stored::{checksum, damaged, milliseconds};
 
-/// Inserts a node: above every node that is there, and above those that are gone but whose place has been passed by.
+/// Inserts a node of a new conversation: above every node that is there, and above those that are gone but whose place
+/// has been passed by.
 pub(super) const INSERT: &str = "INSERT INTO nodes (position, conversation, id, parent, body, checksum)
     SELECT 1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)), ?1, ?2, ?3, ?4, ?5 FROM progress";
+
+/// As [`INSERT`], unless the node is there, was pruned, or its parent is not there.
+const INSERT_BELOW: &str = "INSERT INTO nodes (position, conversation, id, parent, body, checksum)
+    SELECT 1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)), ?1, ?2, p.position, ?4, ?5
+    FROM progress CROSS JOIN nodes p
+    WHERE p.conversation = ?1 AND p.id = ?3 AND p.pruned = 0
+    AND NOT EXISTS (SELECT 1 FROM tombstones WHERE conversation = ?1 AND node = ?2)
+    ON CONFLICT (conversation, id) DO NOTHING";
+
+/// As [`INSERT_BELOW`], for a node that has no parent.
+const INSERT_FIRST: &str = "INSERT INTO nodes (position, conversation, id, body, checksum)
+    SELECT 1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)), ?1, ?2, ?3, ?4 FROM progress
+    WHERE NOT EXISTS (SELECT 1 FROM tombstones WHERE conversation = ?1 AND node = ?2)
+    ON CONFLICT (conversation, id) DO NOTHING";
 
 /// Counts nodes that were inserted.
 pub(super) const COUNT: &str =
@@ -28,10 +43,17 @@ pub(super) fn append(
     nodes: &[Node],
 ) -> Result<(), Failure> {
     let key = conversations::key(transaction, owner, id)?;
+    append_to(transaction, key, nodes)
+}
+
+/// Appends nodes to the conversation that has a key.
+pub(super) fn append_to(transaction: &Transaction<'_>, key: i64, nodes: &[Node]) -> Result<(), Failure> {
     let mut added = 0;
     let mut updated = None;
+    let mut passes_a_batch = false;
     for node in nodes {
         if insert(transaction, key, node)? {
+            passes_a_batch |= words::ends_a_batch(transaction.last_insert_rowid());
             blobs::refer(transaction, key, node.media())?;
             added += 1;
             updated = updated.max(Some(node.id.created()));
@@ -41,26 +63,45 @@ pub(super) fn append(
         return Ok(());
     };
     transaction.prepare_cached(COUNT)?.execute(params![key, added, milliseconds(updated)])?;
-    words::keep_up(transaction)
+    if passes_a_batch {
+        words::catch_up(transaction)?;
+    }
+    Ok(())
 }
 
 /// Inserts a node and says whether it is new.
+///
+/// One statement does it and looks at everything that could be in the way; only where it inserts nothing, others find out
+/// why.
 fn insert(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, Failure> {
+    let id = node.id.to_string();
+    let body = encode(node)?;
+    let checksum = checksum(&body);
+    let inserted = match node.parent {
+        Some(parent) => {
+            let row = params![key, id, parent.to_string(), body, checksum];
+            transaction.prepare_cached(INSERT_BELOW)?.execute(row)?
+        }
+        None => transaction.prepare_cached(INSERT_FIRST)?.execute(params![key, id, body, checksum])?,
+    };
+    if inserted == 0 { why_not(transaction, key, node) } else { Ok(true) }
+}
+
+/// Why a node could not be inserted: `false` where it is there already.
+fn why_not(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, Failure> {
     if let Some((known, is_pruned)) = find(transaction, key, node.id)? {
-        return match (is_pruned, known == *node) {
-            (true, _) => Err(pruned(transaction, key, node)?),
-            (false, true) => Ok(false),
-            (false, false) => Err(Failure::OtherContent(node.id)),
-        };
+        if is_pruned {
+            return Err(pruned(transaction, key, node)?);
+        }
+        return if known == *node { Ok(false) } else { Err(Failure::OtherContent(node.id)) };
     }
     if is_tombstone(transaction, key, node.id)? {
         return Err(Failure::Pruned(node.id));
     }
-    let parent = node.parent.map(|parent| position(transaction, key, parent)).transpose()?;
-    let body = encode(node)?;
-    let row = params![key, node.id.to_string(), parent, body, checksum(&body)];
-    transaction.prepare_cached(INSERT)?.execute(row)?;
-    Ok(true)
+    if let Some(parent) = node.parent {
+        position(transaction, key, parent)?;
+    }
+    Err(Failure::damaged(format!("node {}", node.id), "an index does not agree with its table"))
 }
 
 /// What stood below a pruned node has no parent any more; the pruned node itself cannot come back.

@@ -12,6 +12,12 @@ const BATCH: i64 = 64;
 /// Nodes `n` whose words are not written yet.
 pub(super) const UNWRITTEN: &str = "n.position > (SELECT words FROM progress) AND n.pruned = 0";
 
+/// Says whether the node at a position is the last of a batch: its writer writes the words of all that wait, so that
+/// fewer than a batch wait at any time.
+pub(super) fn ends_a_batch(position: i64) -> bool {
+    position % BATCH == 0
+}
+
 /// Writes the words of the newest nodes when they are a batch.
 pub(super) fn keep_up(transaction: &Transaction<'_>) -> Result<(), Failure> {
     let sql = "SELECT (SELECT max(position) FROM nodes) - words FROM progress";

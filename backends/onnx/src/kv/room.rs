@@ -26,8 +26,19 @@ pub(super) struct Room {
 
 impl Room {
     pub(super) fn new(slots: &[Slot], rows: usize, positions: usize) -> Result<Self> {
-        let pages = slots.iter().map(|slot| pages(rows * positions * slot.bytes()));
-        let mut memory = pages.collect::<Result<Vec<_>>>()?;
+        let mut memory = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let bytes = rows.checked_mul(positions).and_then(|positions| positions.checked_mul(slot.bytes()));
+            let Some(bytes) = bytes else {
+                let message = format!(
+                    "{rows} rows of {positions} positions of {} bytes are more than a computer addresses: ask for a \
+                     shorter context",
+                    slot.bytes()
+                );
+                return Err(Error::new(ErrorKind::Backend, message));
+            };
+            memory.push(pages(bytes)?);
+        }
         let tensors = slots.iter().zip(&mut memory).map(|(slot, bytes)| {
             let shape = [rows as i64, slot.heads as i64, positions as i64, slot.width as i64];
             over(bytes, slot, &shape).map_err(error::runtime("make room for the cache"))
