@@ -69,6 +69,20 @@ fn the_file_at_its_usual_place_is_read() {
 }
 
 #[test]
+fn every_key_of_a_released_configuration_file_is_read() {
+    let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/0.1");
+    let expected = std::fs::read_to_string(kept.join("config.json")).unwrap();
+    let expected: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&expected).unwrap();
+    let file = kept.join("config.toml");
+    let arguments = ["--config", file.to_str().unwrap(), "config", "show", "--json"];
+    // Its keys are to win over nothing that this test sets.
+    let shown = Program::new().run_without_a_store(&arguments).ok().events().remove(0);
+    for (key, value) in expected {
+        assert_eq!(shown["settings"][&key], json!({"value": value, "origin": "file"}), "{key}");
+    }
+}
+
+#[test]
 fn settings_reach_the_model() {
     let Some(model) = shared::find(MODEL) else { return };
     let program = Program::new();

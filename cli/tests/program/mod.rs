@@ -71,6 +71,11 @@ impl Program {
         self.run_with(arguments, "")
     }
 
+    /// Runs the program as it is where no variable says which store is meant.
+    pub(crate) fn run_without_a_store(&self, arguments: &[&str]) -> Ran {
+        Ran::from(self.command(arguments).env_remove("ALLOQUY_STORE").output().unwrap())
+    }
+
     /// Runs the program with a text to read.
     pub(crate) fn run_with(&self, arguments: &[&str], stdin: &str) -> Ran {
         let mut child = self.spawn(arguments);

@@ -27,6 +27,7 @@ mod proxies;
 mod raw;
 #[cfg(unix)]
 mod reading;
+mod releases;
 mod requests;
 mod servers;
 mod sizes;
