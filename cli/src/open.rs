@@ -13,11 +13,12 @@ use alloquy_core::{
     ManagerBuilder, MediaProcessor, MemoryStore, ModelInfo, Owner, Query, Request, Result, Round,
     SamplingOptions, ToolChoice,
 };
+use alloquy_media::{MediaOptions, MediaProcessors};
 use alloquy_onnx::{
     Gpu, GraphCacheUse, GraphOptimization, LocateError, Locator, OnnxEngine, OnnxEngineBuilder, Policy,
     Presence,
 };
-use alloquy_processors::{DataProcessorConfig, MediaOptions, MediaProcessors};
+use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 use alloquy_templates::{TemplateOrigin, sources};
 

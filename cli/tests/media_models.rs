@@ -12,8 +12,8 @@ use alloquy_core::{
     Ask, Chat, ChatModel, Degradation, Engine, Manager, Media, MediaProcessor, Message, ModelInfo, Part,
     Preface, Reply, Request, Result, Role, Round, SamplingOptions, SnapshotRefusal, TokenId, Unit,
 };
+use alloquy_media::{AlphaHandling, ImageBackend, MediaOptions, MediaProcessors};
 use alloquy_onnx::OnnxEngine;
-use alloquy_processors::{Alpha, ImageBackend, MediaOptions, MediaProcessors};
 use alloquy_storage::read_media;
 use alloquy_templates::JinjaTemplate;
 use pollster::block_on;
@@ -232,7 +232,7 @@ fn what_was_computed_of_a_picture_is_not_taken_up_with_other_options() {
     for options in [
         usual().pixel_cap(Some(10_000)),
         usual().backend(ImageBackend::Pillow),
-        usual().alpha(Alpha::Drop),
+        usual().alpha(AlphaHandling::Drop),
         usual().frames_per_second(2.0),
     ] {
         let refused = restored(options.clone()).unwrap_err();

@@ -40,36 +40,18 @@ mod families;
 mod family;
 mod processor;
 
-mod disguises;
-mod edges;
 mod history;
+mod injection;
 mod input;
-mod literal;
-mod loosened;
-mod mark;
 mod placeholders;
-mod rewrites;
 mod shape;
-mod specials;
-mod texts;
 
 mod calls;
 mod parser;
 mod tool_grammar;
-
-mod media;
 
 #[cfg(feature = "laws")]
 pub mod laws;
 
 pub use config::{DataProcessorConfig, Fences};
 pub use detect::{Detected, detect, detect_with, families, named, named_with};
-#[cfg(feature = "image")]
-pub use media::{
-    Alpha, Area, FilmProcessor, FrameRate, FramesWanted, ImageBackend, ImagePlan, ImageProcessor, ImageView,
-    MediaLimits, Size,
-};
-#[cfg(feature = "audio")]
-pub use media::{AudioOptions, AudioProcessor, OverlongSound, Sound, SoundCut, SoundLimits, SoundShape};
-#[cfg(any(feature = "audio", feature = "image"))]
-pub use media::{MediaOptions, MediaProcessors};

@@ -10,9 +10,8 @@ use alloquy_core::{
 use crate::configured::Configured;
 use crate::family::chat_template;
 use crate::history;
+use crate::injection::{Literals, loosened};
 use crate::input;
-use crate::literal::Literals;
-use crate::loosened;
 use crate::parser::FamilyParser;
 use crate::placeholders::{self, has_media};
 use crate::tool_grammar;

@@ -3,7 +3,7 @@
 
     speed.py PICTURE [--runs N] [--example FILE]
 
-Builds and runs the example `media_speed` (one thread; with --example, runs FILE instead), then the processors of transformers with the back ends torchvision (on two
+Builds and runs the example `image_speed` (one thread; with --example, runs FILE instead), then the processors of transformers with the back ends torchvision (on two
 threads and on one) and Pillow, decoding included, and prints a table of medians in milliseconds. Needs torch, torchvision,
 transformers 5 and Pillow.
 """
@@ -27,8 +27,8 @@ QWEN = {"size": {"shortest_edge": 3136, "longest_edge": 12845056}, **CLIP}
 
 
 def ours(picture, runs, example):
-    build = ["cargo", "run", "--release", "--quiet", "-p", "alloquy-processors", "--features", "image"]
-    command = [str(example)] if example else build + ["--example", "media_speed", "--"]
+    build = ["cargo", "run", "--release", "--quiet", "-p", "alloquy-media"]
+    command = [str(example)] if example else build + ["--example", "image_speed", "--"]
     command += [str(picture), str(runs)]
     printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     rows = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]

@@ -1,6 +1,6 @@
 """Measures how long Hugging Face's feature extractors take for 30 seconds of sound, on one thread.
 
-The counterpart of `processors/examples/sound_speed.rs`. Needs numpy and transformers, and torch for Whisper's faster way.
+The counterpart of `media/examples/audio_speed.rs`. Needs numpy and transformers, and torch for Whisper's faster way.
 """
 
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes WAV files whose headers do not say how long they are, or say it otherwise, and what libsndfile reads of each.
 
-    wav_headers.py > processors/tests/fixtures/sounds/headers.json
+    wav_headers.py > media/tests/fixtures/audio/headers.json
 
 Each case has the bytes of the file in hexadecimal and how many frames libsndfile reads, -1 for an error. Needs soundfile (libsndfile
 1.2.2 when it was recorded).

@@ -71,11 +71,11 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "media",
         cases: "media",
-        package: "alloquy-processors",
+        package: "alloquy-media",
         test: "media",
         features: &["image", "audio"],
         settings: &[],
-        about: "pictures, sounds and films as tensors, compared with what Hugging Face's processors make of them",
+        about: "images, audio and video as tensors, compared with what Hugging Face's processors make of them",
     },
     Suite {
         name: "mlc",

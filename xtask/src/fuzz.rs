@@ -11,7 +11,7 @@ pub struct Fuzz {
     /// How many messages to make up, or how many files.
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "name")]
     messages: u64,
-    /// How long to run instead; `pictures` can be told.
+    /// How long to run instead; only `images` takes it.
     #[arg(long, value_name = "M", conflicts_with = "messages", requires = "name")]
     minutes: Option<u64>,
 }
@@ -32,6 +32,24 @@ struct Target {
 /// Every fuzz test, sorted by name.
 const TARGETS: &[Target] = &[
     Target {
+        name: "audio",
+        package: "alloquy-media",
+        test: "audio_fuzz",
+        features: "audio",
+        variable: "ALLOQUY_FUZZ_AUDIO",
+        takes_minutes: false,
+        about: "mutated audio files never make the decoder panic, or take more memory than is allowed",
+    },
+    Target {
+        name: "images",
+        package: "alloquy-media",
+        test: "image_fuzz",
+        features: "image",
+        variable: "ALLOQUY_FUZZ_IMAGES",
+        takes_minutes: true,
+        about: "mutated images never make a reader panic, or take more memory than the limits allow",
+    },
+    Target {
         name: "injection",
         package: "alloquy",
         test: "injection",
@@ -41,15 +59,6 @@ const TARGETS: &[Target] = &[
         about: "hostile text through public chat templates never becomes a control token",
     },
     Target {
-        name: "pictures",
-        package: "alloquy-processors",
-        test: "picture_fuzz",
-        features: "image",
-        variable: "ALLOQUY_FUZZ_PICTURES",
-        takes_minutes: true,
-        about: "mutated pictures never make a reader panic, or take more memory than the limits allow",
-    },
-    Target {
         name: "replies",
         package: "alloquy-processors",
         test: "replies",
@@ -57,15 +66,6 @@ const TARGETS: &[Target] = &[
         variable: "ALLOQUY_FUZZ_REPLIES",
         takes_minutes: false,
         about: "mutated replies never make a parser panic, read differently in pieces, or lose a word",
-    },
-    Target {
-        name: "sounds",
-        package: "alloquy-processors",
-        test: "sound_mutations",
-        features: "audio",
-        variable: "ALLOQUY_FUZZ_SOUNDS",
-        takes_minutes: false,
-        about: "mutated sounds never make the decoder panic, or take more memory than is allowed",
     },
 ];
 

@@ -8,12 +8,26 @@ use crate::{Error, Result};
 
 /// Which members a folder's crate may import: the first line that fits counts. A crate may always import what stands
 /// in a folder of its own.
-const MEMBERS: [(&str, &[&str]); 11] = [
+const MEMBERS: [(&str, &[&str]); 12] = [
     ("backends/onnx/runtime", &[]),
     ("backends/", &["core"]),
-    ("cli", &["backends/", "constraints", "core", "pocket", "processors", "storage", "templates", "tools/"]),
+    (
+        "cli",
+        &[
+            "backends/",
+            "constraints",
+            "core",
+            "media",
+            "pocket",
+            "processors",
+            "storage",
+            "templates",
+            "tools/",
+        ],
+    ),
     ("constraints", &["core"]),
     ("core", &[]),
+    ("media", &["core"]),
     // A model is tried with what serves it.
     ("pocket", &["backends/onnx", "constraints", "core", "processors", "templates"]),
     ("processors", &["core"]),
@@ -30,7 +44,7 @@ const ELSEWHERE: [(&[&str], &[&str]); 7] = [
     (&["minijinja"], &["templates"]),
     (&["ort", "tokenizers"], &["backends/onnx"]),
     (&["rmcp"], &["tools/"]),
-    (&["image", "ndarray", "symphonia"], &["backends/", "processors"]),
+    (&["image", "ndarray", "symphonia"], &["backends/", "media"]),
     (
         &["deadpool-postgres", "object_store", "rusqlite", "sqlx", "tokio-postgres", "tokio-postgres-rustls"],
         &["storage"],
@@ -40,7 +54,7 @@ const ELSEWHERE: [(&[&str], &[&str]); 7] = [
 
 /// Crates that stand nowhere below these folders, however long the way.
 const NOWHERE_BELOW: (&[&str], &[&str]) =
-    (&["hyper", "reqwest", "tokio"], &["constraints", "core", "processors", "templates"]);
+    (&["hyper", "reqwest", "tokio"], &["constraints", "core", "media", "processors", "templates"]);
 
 /// Returns a sentence for every import that the table forbids, sorted.
 pub fn breaches(metadata: &Metadata) -> Vec<String> {

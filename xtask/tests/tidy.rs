@@ -56,7 +56,8 @@ fn a_file_without_a_header_is_found() {
 fn library_code_that_prints_is_found() {
     for print in ["println", "eprintln", "print", "eprint", "dbg"] {
         let text = format!("//! A.\nfn a() {{\n    {print}!(\"a\");\n}}\n");
-        for folder in ["core", "templates", "processors", "storage", "backends/onnx", "backends/onnx/runtime"]
+        for folder in
+            ["core", "media", "templates", "processors", "storage", "backends/onnx", "backends/onnx/runtime"]
         {
             let path = format!("{folder}/src/a.rs");
             assert_found(&with(&path, &text), &format!("{path}:3"), "in a library");

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use alloquy_media::{AlphaHandling, AudioLimits, AudioOptions, ImageBackend, MediaLimits, MediaOptions};
 use alloquy_onnx::OnnxEngineBuilder;
-use alloquy_processors::{Alpha, AudioOptions, ImageBackend, MediaLimits, MediaOptions, SoundLimits};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,7 @@ impl MediaSettings {
             .limits(self.limits())
             .pixel_cap(cap)
             .frames_per_second(frames)
-            .audio(AudioOptions { limits: self.sound_limits(), ..AudioOptions::default() });
+            .audio(AudioOptions { limits: self.audio_limits(), ..AudioOptions::default() });
         let options = self.visual_tokens.into_iter().fold(options, MediaOptions::visual_tokens);
         let scanned = self.pan_and_scan.map(|when| when == PanAndScan::On);
         let options = scanned.into_iter().fold(options, MediaOptions::pan_and_scan);
@@ -121,9 +121,9 @@ impl MediaSettings {
         }
     }
 
-    fn sound_limits(&self) -> SoundLimits {
-        let usual = SoundLimits::default();
-        SoundLimits {
+    fn audio_limits(&self) -> AudioLimits {
+        let usual = AudioLimits::default();
+        AudioLimits {
             bytes: self.bytes().unwrap_or(usual.bytes),
             duration: self.media_seconds.map_or(usual.duration, Duration::from_secs),
             ..usual
@@ -155,7 +155,7 @@ impl From<Backend> for ImageBackend {
     }
 }
 
-impl From<Transparency> for Alpha {
+impl From<Transparency> for AlphaHandling {
     fn from(transparency: Transparency) -> Self {
         match transparency {
             Transparency::White => Self::White,

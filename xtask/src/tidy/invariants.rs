@@ -15,7 +15,7 @@ struct Invariant {
 const IO: [&str; 8] =
     ["std::env", "std::fs", "std::net", "std::process", "env::", "fs::", "net::", "process::"];
 
-const INVARIANTS: [Invariant; 9] = [
+const INVARIANTS: [Invariant; 11] = [
     Invariant { words: &IO, folder: "core/src/", only_in: &[], sentence: "core does no I/O" },
     Invariant {
         words: &["thread::Builder", "thread::scope", "thread::spawn"],
@@ -72,7 +72,19 @@ const INVARIANTS: [Invariant; 9] = [
         only_in: &["cli/src/screen.rs"],
         sentence: "the program writes through screen.rs, which filters",
     },
+    Invariant {
+        words: &IO,
+        folder: "media/src/",
+        only_in: &[],
+        sentence: "a processor of media does no I/O",
+    },
     Invariant { words: &IO, folder: "processors/src/", only_in: &[], sentence: "a processor does no I/O" },
+    Invariant {
+        words: &["Instant::now(", "SystemTime::now(", "Timestamp::now(", "Zoned::now("],
+        folder: "media/src/",
+        only_in: &[],
+        sentence: "a processor of media reads no clock",
+    },
     Invariant {
         words: &["Instant::now(", "SystemTime::now(", "Timestamp::now(", "Zoned::now("],
         folder: "processors/src/",

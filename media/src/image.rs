@@ -1,0 +1,179 @@
+//! Pictures as tensors. Knows which model looks at them how; not what a prompt is.
+
+mod damaged;
+mod fitting;
+mod format;
+mod gemma3;
+mod gemma3n;
+mod gemma4;
+mod icon;
+mod jpeg;
+mod layout;
+mod lfm2;
+mod llava;
+mod loading;
+mod pixels;
+mod plan;
+mod png;
+mod qwen;
+mod resizing;
+mod rules;
+mod tiff;
+mod turning;
+mod values;
+mod view;
+mod webp;
+
+use std::borrow::Cow;
+
+use alloquy_core::formats::MediaKind;
+use alloquy_core::{
+    Degradation, Digest, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
+};
+
+pub use plan::ImagePlan;
+pub use view::{ImageView, ResizeArea, Size};
+
+pub(crate) use format::is_picture;
+pub(crate) use gemma4::{Budget, padded};
+pub(crate) use loading::Loader;
+pub(crate) use qwen::{Generation, Patching, check_ratio, fitted};
+pub(crate) use resizing::{Kernel, Resizer};
+pub(crate) use rules::{impossible, kernel, outline, text};
+pub(crate) use values::{Scaling, Table, UNIT};
+pub(crate) use view::{CHANNELS, Picture};
+
+use self::rules::{Look, Rules};
+use crate::description::Description;
+use crate::identity::identity;
+use crate::options::MediaOptions;
+
+/// Makes of pictures what the vision encoder of one model is fed.
+///
+/// ```
+/// use alloquy_core::ModelInfo;
+/// use alloquy_media::{ImageProcessor, MediaOptions, Size};
+///
+/// let mut model = ModelInfo::default();
+/// model.model_type = Some("qwen2_5_vl".to_owned());
+/// model.files.insert("config.json".to_owned(), r#"{"vision_config": {"patch_size": 14}}"#.to_owned());
+/// let processor = ImageProcessor::of(&model, &MediaOptions::default())?.expect("it sees");
+/// let plan = processor.plan(Size::new(640, 480))?;
+/// assert_eq!(plan.views[0].size, Size::new(644, 476));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ImageProcessor {
+    loader: Loader,
+    resizer: Resizer,
+    table: Table,
+    rules: Box<dyn Rules>,
+    identity: Digest,
+}
+
+impl ImageProcessor {
+    /// Reads how a model sees from its description files; `None` for one that does not see, or not in a way that is known.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for files that say something unusable,
+    /// [`ErrorKind::Unsupported`](alloquy_core::ErrorKind::Unsupported) for a resizing other than bilinear and bicubic.
+    pub fn of(model: &ModelInfo, options: &MediaOptions) -> Result<Option<Self>> {
+        let description = Description::of(model)?;
+        let look = match description.sees() {
+            true => look(&description, options)?,
+            false => None,
+        };
+        Ok(look.map(|look| Self {
+            loader: Loader::new(options.limits.clone(), options.alpha.unwrap_or(look.alpha)),
+            resizer: Resizer { backend: options.backend, kernel: look.kernel },
+            table: look.scaling.table(options.backend),
+            rules: look.rules,
+            identity: identity("pictures", model, options),
+        }))
+    }
+
+    /// Says what is cut out of a picture of this size, and what it is stretched to. No limits hold.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for proportions that the model does not take.
+    pub fn plan(&self, size: Size) -> Result<ImagePlan> {
+        if size.shortest() == 0 {
+            return Err(impossible(format!("a picture of {size} pixels has none")));
+        }
+        self.rules.plan(size)
+    }
+
+    /// What is cut out of a picture, which is given up for the last of it.
+    fn cut(&self, picture: Picture) -> Result<Vec<Picture>> {
+        let plan = self.plan(picture.size())?;
+        let mut cut = Vec::new();
+        let Some((last, views)) = plan.views.split_last() else { return Ok(cut) };
+        for view in views {
+            cut.extend(self.resizer.windows(Cow::Borrowed(&picture), view)?);
+        }
+        cut.extend(self.resizer.windows(Cow::Owned(picture), last)?);
+        Ok(cut)
+    }
+
+    /// The outline of a picture, or of a frame, that is cut so.
+    fn outlined(&self, media: &Media, plan: &ImagePlan) -> MediaOutline {
+        let mut outline = self.rules.outline(plan);
+        outline.degradations.extend(plan.uncapped.map(|wanted| Degradation::PixelsCapped {
+            media: media.digest(),
+            wanted,
+            taken: plan.size().pixels(),
+        }));
+        outline
+    }
+}
+
+impl MediaProcessor for ImageProcessor {
+    fn identity(&self) -> Digest {
+        self.identity
+    }
+
+    fn kinds(&self) -> &[MediaKind] {
+        &[MediaKind::Image]
+    }
+
+    fn outline(&self, media: &Media) -> Result<MediaOutline> {
+        let plan = self.plan(self.loader.size(media)?)?;
+        Ok(self.outlined(media, &plan))
+    }
+
+    fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>> {
+        let picture = self.loader.picture(media)?;
+        let cut = self.cut(picture)?;
+        self.rules.tensors(&cut, &self.table)
+    }
+}
+
+/// How a model looks at pictures, by its type.
+fn look(model: &Description<'_>, options: &MediaOptions) -> Result<Option<Look>> {
+    let qwen = |generation| qwen::look(model, options, generation);
+    let look = match model.model_type().unwrap_or_default() {
+        "gemma3" => gemma3::look(model, options)?,
+        "gemma3n" => gemma3n::look(model)?,
+        "gemma4" => gemma4::look(model, options, gemma4::Fed::Patches)?,
+        "gemma4_unified" => gemma4::look(model, options, gemma4::Fed::Positions)?,
+        "llava" | "llava_llama" => llava::llava(model)?,
+        "fast_vlm" | "llava_qwen2" => llava::fastvlm(model)?,
+        "lfm2_vl" => lfm2::look(model)?,
+        other => match generation(other) {
+            Some(generation) => qwen(generation)?,
+            None => return Ok(None),
+        },
+    };
+    Ok(Some(look))
+}
+
+/// Which generation of Qwen-VL a model type is, as Hugging Face and ONNX Runtime GenAI call them.
+pub(crate) fn generation(model_type: &str) -> Option<Generation> {
+    match model_type {
+        "qwen2_vl" => Some(Generation::Two),
+        "qwen2_5_vl" => Some(Generation::TwoAndAHalf),
+        "qwen2_5_omni" | "qwen2_5_omni_thinker" => Some(Generation::Omni),
+        "qwen3_vl" | "qwen3_vl_moe" | "qwen3vl" | "qwen3_5" | "qwen3_5_moe" => Some(Generation::Three),
+        _ => None,
+    }
+}

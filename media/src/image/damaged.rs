@@ -1,0 +1,21 @@
+//! Makes the errors for image files that are damaged or too large.
+
+use alloquy_core::{Error, ErrorKind};
+use image::ImageFormat;
+
+use super::format;
+
+/// What a decoder has room for beside the picture itself: tables, rows, metadata, planes.
+pub(super) const DECODER_ROOM: u64 = 64 << 20;
+
+pub(super) fn refused(message: String) -> Error {
+    Error::new(ErrorKind::Invalid, message)
+}
+
+pub(super) fn damaged(
+    format: ImageFormat,
+    source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+) -> Error {
+    Error::new(ErrorKind::Invalid, format!("a {} is damaged or cut short", format::name(format)))
+        .with_source(source)
+}

@@ -1,0 +1,152 @@
+//! Pictures change their size exactly as torchvision's or Pillow's do. Knows no model.
+
+mod integer;
+mod kernel;
+mod taps;
+
+use std::borrow::Cow;
+use std::sync::{Mutex, PoisonError};
+
+use alloquy_core::{Error, ErrorKind, Result};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x3;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions};
+
+pub(crate) use kernel::Kernel;
+
+use self::integer::{Arithmetic, Source};
+use super::view::{CHANNELS, ImageView, Picture, Size};
+use crate::options::ImageBackend;
+use crate::spread;
+
+/// How many bytes a square around a picture and what stands between the two passes may take before the picture goes through in bands.
+const BETWEEN: usize = 64 << 20;
+
+/// How many rows are stretched at a time.
+const BAND: usize = 64;
+
+/// How many times larger than what is cut out of it a picture may become before only that is computed.
+const WASTE: usize = 4;
+
+/// Stretches parts of pictures.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Resizer {
+    pub(crate) backend: ImageBackend,
+    pub(crate) kernel: Kernel,
+}
+
+impl Resizer {
+    /// Returns what a view cuts out of a picture, which is let go as soon as it is not needed: a photograph is large.
+    pub(crate) fn windows(&self, picture: Cow<'_, Picture>, view: &ImageView) -> Result<Vec<Picture>> {
+        let part = part(picture, view);
+        match self.backend {
+            ImageBackend::Torchvision if is_cheap_as_a_whole(view) => {
+                let source = match view.square {
+                    Some(colour) => Cow::Owned(part.squared(colour)),
+                    None => part,
+                };
+                Ok(cut(self.stretched(source, view.size)?, view))
+            }
+            ImageBackend::Torchvision => Ok(self.exactly(&part, view, Arithmetic::Torchvision)),
+            ImageBackend::Pillow => Ok(self.exactly(&part, view, Arithmetic::Pillow)),
+        }
+    }
+
+    /// Width first, then height, each by itself: in one call the library goes the other way round.
+    fn stretched(&self, source: Cow<'_, Picture>, size: Size) -> Result<Picture> {
+        let wide = Size::new(size.width, source.size().height);
+        match (source.size() == wide, wide == size) {
+            (true, true) => Ok(source.into_owned()),
+            (true, false) => self.columns(&source, size),
+            (false, true) => self.rows(&source, wide.width),
+            (false, false) => {
+                let stretched = self.rows(&source, wide.width)?;
+                drop(source);
+                self.columns(&stretched, size)
+            }
+        }
+    }
+
+    /// Stretches each row, some of them at a time: they do not depend on each other.
+    fn rows(&self, source: &Picture, width: usize) -> Result<Picture> {
+        let from = source.size();
+        let mut bytes = vec![0; width * from.height * CHANNELS];
+        let failure = Mutex::new(None);
+        let (band, rest) = (BAND * width * CHANNELS, from.height % BAND);
+        let last = bytes.len() - rest * width * CHANNELS;
+        let (bands, end) = bytes.split_at_mut(last);
+        spread::rows(bands, band, |index, bytes| {
+            if let Err(error) = self.pass(source.band(index * BAND, BAND), from.width, width, bytes) {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        });
+        if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error);
+        }
+        if rest > 0 {
+            self.pass(source.band(from.height - rest, rest), from.width, width, end)?;
+        }
+        Ok(Picture::new(Size::new(width, from.height), bytes))
+    }
+
+    /// Stretches columns.
+    fn columns(&self, source: &Picture, to: Size) -> Result<Picture> {
+        let mut bytes = vec![0; to.pixels() * CHANNELS];
+        self.pass(source.bytes(), source.size().width, to.width, &mut bytes)?;
+        Ok(Picture::new(to, bytes))
+    }
+
+    /// By the one type of pixel that there is: the library's other way builds its code for all of them. Heights follow from widths.
+    fn pass(&self, source: &[u8], width: usize, new_width: usize, bytes: &mut [u8]) -> Result<()> {
+        let (height, new_height) =
+            (source.len() / (width * CHANNELS).max(1), bytes.len() / (new_width * CHANNELS).max(1));
+        let view = TypedImageRef::<U8x3>::from_buffer(width as u32, height as u32, source).map_err(failed)?;
+        let mut stretched =
+            TypedImage::<U8x3>::from_buffer(new_width as u32, new_height as u32, bytes).map_err(failed)?;
+        let filter = match self.kernel {
+            Kernel::Bilinear => FilterType::Bilinear,
+            Kernel::Bicubic => FilterType::CatmullRom,
+        };
+        let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(filter)).use_alpha(false);
+        fast_image_resize::Resizer::new().resize_typed(&view, &mut stretched, &options).map_err(failed)
+    }
+
+    /// Computes what is cut out and nothing else.
+    fn exactly(&self, part: &Picture, view: &ImageView, arithmetic: Arithmetic) -> Vec<Picture> {
+        let source = Source::new(part, view.square);
+        view.windows
+            .iter()
+            .map(|window| integer::resized(&source, view.size, *window, self.kernel, arithmetic))
+            .collect()
+    }
+}
+
+fn failed(source: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(ErrorKind::Backend, "a picture could not be resized").with_source(source)
+}
+
+fn part<'a>(picture: Cow<'a, Picture>, view: &ImageView) -> Cow<'a, Picture> {
+    match view.part == picture.size().whole() {
+        true => picture,
+        false => Cow::Owned(picture.cut(view.part)),
+    }
+}
+
+fn cut(stretched: Picture, view: &ImageView) -> Vec<Picture> {
+    match view.windows.as_slice() {
+        [window] if *window == view.size.whole() => vec![stretched],
+        windows => windows.iter().map(|window| stretched.cut(*window)).collect(),
+    }
+}
+
+/// Says whether stretching everything costs about what is cut out of it, in memory too.
+fn is_cheap_as_a_whole(view: &ImageView) -> bool {
+    let wanted: usize = view.windows.iter().map(|window| window.size().pixels()).sum();
+    let source = view.source();
+    let square = view.square.map_or(0, |_| source.pixels());
+    let between =
+        view.size.width.saturating_mul(source.height).saturating_add(square).saturating_mul(CHANNELS);
+    view.size.pixels() <= wanted.saturating_mul(WASTE)
+        && source.pixels() <= view.part.size().pixels().saturating_mul(WASTE)
+        && between <= BETWEEN
+}

@@ -1,0 +1,83 @@
+//! The first directory of a TIFF, looked through before its decoder reads it: the decoder makes a value of 32 bytes of each number in
+//! a tag. Knows how directories lie, not what tags mean.
+
+use alloquy_core::{Error, Result};
+use image::ImageFormat;
+
+use crate::image::damaged::damaged;
+
+/// How many numbers a tag may have that the decoder reads. An image has no more strips than rows.
+const MOST: u64 = 1 << 20;
+
+/// The first of the tags that are other people's, such as colour profiles, which nobody reads here.
+const FOREIGN: u64 = 32_768;
+
+/// Texts and metadata, which nobody reads here: the description, and XMP.
+const UNREAD: [u64; 2] = [270, 700];
+
+/// Refuses a directory with more numbers than an image can have strips. What is no directory is left to the decoder.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for more than 2²⁰ numbers in a tag.
+pub(super) fn check(file: &[u8]) -> Result<()> {
+    let Some(entries) = Entries::of(file) else { return Ok(()) };
+    for (tag, count) in entries {
+        if count > MOST && tag < FOREIGN && !UNREAD.contains(&tag) {
+            return Err(too_many(tag, count));
+        }
+    }
+    Ok(())
+}
+
+fn too_many(tag: u64, count: u64) -> Error {
+    damaged(ImageFormat::Tiff, format!("its tag {tag} has {count} numbers, and the limit is {MOST}"))
+}
+
+/// Tags, and how many numbers each says that it has.
+struct Entries<'a> {
+    entries: std::slice::ChunksExact<'a, u8>,
+    order: Order,
+}
+
+impl<'a> Entries<'a> {
+    fn of(file: &'a [u8]) -> Option<Self> {
+        let order = match file.get(..2)? {
+            b"II" => Order { little: true, wide: false },
+            b"MM" => Order { little: false, wide: false },
+            _ => return None,
+        };
+        let order = Order { wide: order.number(file, 2, 2)? == 43, ..order };
+        // Classic files have offsets of 4 bytes and entries of 12, large ones of 8 and 20.
+        let (at, width, head, entry) = if order.wide { (8, 8, 8, 20) } else { (4, 4, 2, 12) };
+        let start = usize::try_from(order.number(file, at, width)?).ok()?;
+        let count = usize::try_from(order.number(file, start, head)?).ok()?;
+        let all = file.get(start.checked_add(head)?..)?;
+        let length = count.saturating_mul(entry).min(all.len());
+        Some(Self { entries: all.get(..length)?.chunks_exact(entry), order })
+    }
+}
+
+impl Iterator for Entries<'_> {
+    type Item = (u64, u64);
+
+    fn next(&mut self) -> Option<(u64, u64)> {
+        let entry = self.entries.next()?;
+        let width = if self.order.wide { 8 } else { 4 };
+        Some((self.order.number(entry, 0, 2)?, self.order.number(entry, 4, width)?))
+    }
+}
+
+/// In which order the bytes of a number lie, and whether the file is of the large kind.
+#[derive(Clone, Copy)]
+struct Order {
+    little: bool,
+    wide: bool,
+}
+
+impl Order {
+    fn number(self, bytes: &[u8], at: usize, width: usize) -> Option<u64> {
+        let bytes = bytes.get(at..at.checked_add(width)?)?;
+        let add = |number: u64, byte: &u8| (number << 8) | u64::from(*byte);
+        Some(if self.little { bytes.iter().rev().fold(0, add) } else { bytes.iter().fold(0, add) })
+    }
+}

@@ -1,0 +1,144 @@
+//! The processor of everything that a model takes: it hands media on by their kind.
+
+use alloquy_core::formats::MediaKind;
+use alloquy_core::{
+    Digest, Error, ErrorKind, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
+};
+
+#[cfg(feature = "audio")]
+use crate::audio::AudioProcessor;
+#[cfg(feature = "image")]
+use crate::image::{ImageProcessor, is_picture};
+use crate::options::MediaOptions;
+#[cfg(feature = "image")]
+use crate::video::VideoProcessor;
+
+/// Makes of pictures, films and sounds what one model is fed.
+///
+/// ```
+/// use alloquy_core::{ErrorKind, Media, MediaProcessor, ModelInfo};
+/// use alloquy_media::MediaProcessors;
+///
+/// let mut model = ModelInfo::default();
+/// assert!(MediaProcessors::of(&model)?.is_none());
+///
+/// # #[cfg(feature = "image")] {
+/// model.model_type = Some("gemma3".to_owned());
+/// model.files.insert("config.json".to_owned(), r#"{"vision_config": {"image_size": 896}}"#.to_owned());
+/// let processors = MediaProcessors::of(&model)?.expect("it sees");
+/// let picture = Media::new("image/x-portable-pixmap", b"P6 2 1 255 ABCDEF".to_vec());
+/// let outline = processors.outline(&picture)?;
+/// assert_eq!((outline.before.as_str(), outline.features()), ("\n\n<start_of_image>", 256));
+///
+/// let error = processors.outline(&Media::new("image/png", b"no picture".to_vec())).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Unsupported);
+/// # }
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct MediaProcessors {
+    name: String,
+    kinds: Vec<MediaKind>,
+    #[cfg(feature = "image")]
+    images: Option<ImageProcessor>,
+    #[cfg(feature = "image")]
+    videos: Option<VideoProcessor>,
+    #[cfg(feature = "audio")]
+    audio: Option<AudioProcessor>,
+}
+
+impl MediaProcessors {
+    /// Reads from a model's description files what it takes; `None` for one that takes text alone.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`] for files that say something unusable, [`ErrorKind::Unsupported`] for something that no
+    /// processor here does.
+    pub fn of(model: &ModelInfo) -> Result<Option<Self>> {
+        Self::with_options(model, &MediaOptions::default())
+    }
+
+    /// As [`MediaProcessors::of`], in another way than the usual.
+    ///
+    /// # Errors
+    /// As [`MediaProcessors::of`], and [`ErrorKind::Invalid`] for an option that the model has no such value of.
+    pub fn with_options(model: &ModelInfo, options: &MediaOptions) -> Result<Option<Self>> {
+        let mut processors = Self {
+            name: model.name.clone(),
+            kinds: Vec::new(),
+            #[cfg(feature = "image")]
+            images: ImageProcessor::of(model, options)?,
+            #[cfg(feature = "image")]
+            videos: VideoProcessor::of(model, options)?,
+            #[cfg(feature = "audio")]
+            audio: AudioProcessor::with_options(model, options.audio)?,
+        };
+        let taken = |kind: &MediaKind| processors.processor(*kind).is_some();
+        processors.kinds = MediaKind::ALL.into_iter().filter(taken).collect();
+        Ok((!processors.kinds.is_empty()).then_some(processors))
+    }
+
+    /// Returns what makes tensors of pictures.
+    #[cfg(feature = "image")]
+    pub fn images(&self) -> Option<&ImageProcessor> {
+        self.images.as_ref()
+    }
+
+    /// Returns what makes tensors of videos.
+    #[cfg(feature = "image")]
+    pub fn videos(&self) -> Option<&VideoProcessor> {
+        self.videos.as_ref()
+    }
+
+    fn processor(&self, kind: MediaKind) -> Option<&dyn MediaProcessor> {
+        match kind {
+            #[cfg(feature = "image")]
+            MediaKind::Image => self.images.as_ref().map(|images| images as _),
+            #[cfg(feature = "image")]
+            MediaKind::Video => self.videos.as_ref().map(|videos| videos as _),
+            #[cfg(not(feature = "image"))]
+            MediaKind::Image | MediaKind::Video => None,
+            #[cfg(feature = "audio")]
+            MediaKind::Audio => self.audio.as_ref().map(|audio| audio as _),
+            #[cfg(not(feature = "audio"))]
+            MediaKind::Audio => None,
+        }
+    }
+
+    fn of_kind(&self, media: &Media) -> Result<&dyn MediaProcessor> {
+        // A type that says nothing is no loss to pictures, which say themselves what they are.
+        #[cfg(feature = "image")]
+        let sniffed = media.bytes().is_some_and(|bytes| is_picture(bytes)).then_some(MediaKind::Image);
+        #[cfg(not(feature = "image"))]
+        let sniffed = None;
+        MediaKind::of(media).or(sniffed).and_then(|kind| self.processor(kind)).ok_or_else(|| {
+            let kinds: Vec<_> = self.kinds.iter().map(|kind| kind.as_str()).collect();
+            let message = format!(
+                "model {:?} takes no media of type {:?}; it takes: {}",
+                self.name,
+                media.media_type(),
+                kinds.join(", ")
+            );
+            Error::new(ErrorKind::Unsupported, message)
+        })
+    }
+}
+
+impl MediaProcessor for MediaProcessors {
+    fn identity(&self) -> Digest {
+        let processors = MediaKind::ALL.into_iter().filter_map(|kind| self.processor(kind));
+        let identities: Vec<_> = processors.map(|processor| *processor.identity().as_bytes()).collect();
+        Digest::of(identities.as_flattened())
+    }
+
+    fn kinds(&self) -> &[MediaKind] {
+        &self.kinds
+    }
+
+    fn outline(&self, media: &Media) -> Result<MediaOutline> {
+        self.of_kind(media)?.outline(media)
+    }
+
+    fn tensors(&self, media: &Media) -> Result<Vec<MediaTensor>> {
+        self.of_kind(media)?.tensors(media)
+    }
+}

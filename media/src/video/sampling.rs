@@ -1,0 +1,135 @@
+//! Which frames of a film are taken, as the processors of each model choose them. Knows no pictures.
+
+use alloquy_core::{Error, ErrorKind, Result};
+
+/// How many frames a second a film has, and how many are wanted of it.
+///
+/// ```
+/// use alloquy_media::FrameRate;
+///
+/// assert_ne!(FrameRate::of(30.0), FrameRate::of(30.0).wanted(1.0));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FrameRate {
+    /// How many frames a second of the film has.
+    pub video: f64,
+    /// What is wanted of it; `None` for what the model's makers recommend.
+    pub wanted: Option<FrameCount>,
+}
+
+/// How many frames are wanted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum FrameCount {
+    /// As many a second.
+    PerSecond(f64),
+    /// As many in all.
+    Count(usize),
+}
+
+impl FrameRate {
+    /// A film with so many frames a second, of which the model's makers say how many are taken.
+    pub fn of(video: f64) -> Self {
+        Self { video, wanted: None }
+    }
+
+    /// Wants so many frames a second.
+    #[must_use]
+    pub fn wanted(mut self, per_second: f64) -> Self {
+        self.wanted = Some(FrameCount::PerSecond(per_second));
+        self
+    }
+
+    /// Wants so many frames in all.
+    #[must_use]
+    pub fn count(mut self, frames: usize) -> Self {
+        self.wanted = Some(FrameCount::Count(frames));
+        self
+    }
+
+    pub(super) fn is_sane(&self) -> bool {
+        let positive = |rate: f64| rate.is_finite() && rate > 0.0;
+        positive(self.video)
+            && match self.wanted {
+                None => true,
+                Some(FrameCount::PerSecond(rate)) => positive(rate),
+                Some(FrameCount::Count(count)) => count > 0,
+            }
+    }
+
+    /// How many frames of `total` that are, before any bound.
+    pub(super) fn frames(&self, total: usize, usual: f64) -> f64 {
+        let per_second = match self.wanted {
+            Some(FrameCount::PerSecond(rate)) => rate,
+            Some(FrameCount::Count(_)) | None => usual,
+        };
+        total as f64 / self.video * per_second
+    }
+}
+
+/// The bounds on how many frames are taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) least: usize,
+    pub(super) most: usize,
+    /// How many frames become one.
+    pub(super) group: usize,
+    /// How many frames a second are usual.
+    pub(super) usual: f64,
+}
+
+impl Bounds {
+    /// Qwen2-VL and Qwen2.5-VL: whole groups, evenly from the first on (`Qwen2VLVideoProcessor.sample_frames`).
+    pub(super) fn even(self, total: usize, rate: FrameRate) -> Result<Vec<usize>> {
+        let whole = |frames: f64| (frames / self.group as f64).floor() as usize * self.group;
+        let count = match rate.wanted {
+            Some(FrameCount::Count(count)) => {
+                (count as f64 / self.group as f64).round_ties_even() as usize * self.group
+            }
+            Some(FrameCount::PerSecond(_)) | None => {
+                let most = whole(self.most.min(total) as f64);
+                let frames = rate.frames(total, self.usual).max(self.least as f64);
+                whole(frames.min(most as f64).min(total as f64))
+            }
+        };
+        if count == 0 || count > total {
+            return Err(impossible(total, count));
+        }
+        let step = total as f64 / count as f64;
+        // In single precision, in which the reference counts.
+        Ok((0..count).map(|index| (step * index as f64) as f32 as usize).collect())
+    }
+
+    /// Qwen3-VL: from the first to the last (`Qwen3VLVideoProcessor.sample_frames`).
+    pub(super) fn spread(self, total: usize, rate: FrameRate) -> Vec<usize> {
+        let count = match rate.wanted {
+            Some(FrameCount::Count(count)) => count,
+            Some(FrameCount::PerSecond(_)) | None => {
+                let frames = rate.frames(total, self.usual) as usize;
+                frames.max(self.least).min(self.most).min(total)
+            }
+        };
+        let step = (total - 1) as f64 / count.saturating_sub(1).max(1) as f64;
+        let place = |index: usize| match index + 1 == count && count > 1 {
+            true => total - 1,
+            false => (index as f64 * step).round_ties_even() as usize,
+        };
+        (0..count).map(place).collect()
+    }
+
+    /// Gemma 4: a fixed number, evenly from the first on (`default_sample_indices_fn`); all frames of a film that has fewer.
+    pub(super) fn fixed(self, total: usize, rate: FrameRate) -> Result<Vec<usize>> {
+        let count = match rate.wanted {
+            Some(FrameCount::Count(count)) if count > total => return Err(impossible(total, count)),
+            Some(FrameCount::Count(count)) => count,
+            Some(FrameCount::PerSecond(_)) => (rate.frames(total, self.usual) as usize).clamp(1, total),
+            None => self.most.min(total),
+        };
+        Ok((0..count).map(|index| index * total / count).collect())
+    }
+}
+
+fn impossible(total: usize, wanted: usize) -> Error {
+    Error::new(ErrorKind::Invalid, format!("{wanted} frames cannot be taken out of a film of {total}"))
+}

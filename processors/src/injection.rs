@@ -1,0 +1,12 @@
+//! Keeps text from becoming control tokens, and lets through what a policy allows.
+
+mod disguises;
+mod edges;
+mod literal;
+pub(crate) mod loosened;
+mod mark;
+mod rewrites;
+mod specials;
+mod texts;
+
+pub(crate) use literal::Literals;
