@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use alloquy_core::formats::{MediaKind, MediaReference, MediaRules, MediaSource};
 use alloquy_core::{
-    Error, ErrorKind, Media, Message, MessagePart, Part, Preface, Request, Result, Role, Round,
+    Error, ErrorKind, Media, MediaKind, Message, MessagePart, Part, Preface, Request, Result, Role, Round,
 };
+use alloquy_formats::messages::{MediaReference, MediaRules, MediaSource};
 use alloquy_storage::{MediaFolder, read_media};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 

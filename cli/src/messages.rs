@@ -1,7 +1,7 @@
 //! Messages that are piped in: in any dialect, or as conversations are stored.
 
-use alloquy_core::formats::{self, Dialect, MediaRules, Transcript};
 use alloquy_core::{Error, ErrorKind, Message, Preface, Request, Result};
+use alloquy_formats::messages::{self, Dialect, MediaRules, Transcript};
 use serde_json::Value;
 
 /// What messages look like.
@@ -16,7 +16,7 @@ pub(crate) fn dialect(name: &str) -> Result<Dialect> {
 /// the template. The messages of `preface` come first.
 ///
 /// # Errors
-/// Those of [`formats::read_text`]; without a dialect [`ErrorKind::Invalid`] for what is neither OpenAI's nor stored,
+/// Those of [`messages::read_text`]; without a dialect [`ErrorKind::Invalid`] for what is neither OpenAI's nor stored,
 /// showing the shape.
 pub(crate) fn request(
     from: Option<Dialect>,
@@ -25,7 +25,7 @@ pub(crate) fn request(
     rules: &MediaRules<'_>,
 ) -> Result<Request> {
     let transcript = match from {
-        Some(dialect) => formats::read_text(dialect, text, rules)?,
+        Some(dialect) => messages::read_text(dialect, text, rules)?,
         None => usual(text, rules)?,
     };
     let (read, path) = transcript.into_preface();
@@ -41,7 +41,7 @@ fn usual(text: &str, rules: &MediaRules<'_>) -> Result<Transcript> {
     let messages = document.as_array().map(Vec::as_slice).unwrap_or_default();
     match messages.iter().any(|message| message.get("parts").is_some()) {
         true => stored(document).map(Transcript::new),
-        false => formats::read(Dialect::OpenAi, &document, rules).map_err(|error| {
+        false => messages::read(Dialect::OpenAi, &document, rules).map_err(|error| {
             error.context(format_args!(
                 "standard input is no conversation of OpenAI's, such as {SHAPE}; --from names another dialect"
             ))

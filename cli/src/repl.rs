@@ -5,11 +5,11 @@ mod lines;
 
 use std::path::Path;
 
-use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Ask, Chat, Error, ErrorKind, FinishReason, Guidance, MessagePart, NodeId, Role, Round, SamplingOptions,
-    Turn,
+    Ask, Chat, Error, ErrorKind, FinishReason, Guidance, MediaKind, MessagePart, NodeId, Role, Round,
+    SamplingOptions, Turn,
 };
+use command::{Command, Line};
 use serde_json::json;
 
 use crate::commands::goto::place;
@@ -20,7 +20,6 @@ use crate::media;
 use crate::notes::Notes;
 use crate::printer::{Printer, take};
 
-use command::{Command, Line};
 pub(crate) use lines::{Lines, Piped, Typed};
 
 /// What an error means for the lines that follow.

@@ -7,11 +7,11 @@ mod shared;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::formats::{self, Dialect, MediaKind, MediaRules};
 use alloquy_core::{
-    Ask, Chat, ChatModel, Degradation, Engine, Manager, Media, MediaProcessor, Message, ModelInfo, Part,
-    Preface, Reply, Request, Result, Role, Round, SamplingOptions, SnapshotRefusal, TokenId, Unit,
+    Ask, Chat, ChatModel, Degradation, Engine, Manager, Media, MediaKind, MediaProcessor, Message, ModelInfo,
+    Part, Preface, Reply, Request, Result, Role, Round, SamplingOptions, SnapshotRefusal, TokenId, Unit,
 };
+use alloquy_formats::messages::{self, Dialect, MediaRules};
 use alloquy_media::{AlphaHandling, ImageBackend, MediaOptions, MediaProcessors};
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::read_media;
@@ -136,7 +136,7 @@ struct Conversation {
 
 impl Conversation {
     fn message(&self) -> Message {
-        let mut read = formats::read(Dialect::Aki, &self.document, &MediaRules::default()).unwrap().messages;
+        let mut read = messages::read(Dialect::Aki, &self.document, &MediaRules::default()).unwrap().messages;
         read.remove(0)
     }
 }

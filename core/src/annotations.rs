@@ -52,7 +52,11 @@ impl Annotations {
         })
     }
 
-    pub(crate) fn read(metadata: &Map<String, Value>) -> Result<Self> {
+    /// Reads the notes that stand in a conversation's metadata.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] where something else stands in their place.
+    pub fn read(metadata: &Map<String, Value>) -> Result<Self> {
         match metadata.get(ANNOTATIONS) {
             None => Ok(Self::default()),
             Some(notes) => Self::deserialize(notes).map_err(|error| {
@@ -62,7 +66,10 @@ impl Annotations {
     }
 
     /// Writes the notes into a conversation's metadata; where there are none, nothing stands there.
-    pub(crate) fn write(&self, metadata: &mut Map<String, Value>) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for notes that are no JSON.
+    pub fn write(&self, metadata: &mut Map<String, Value>) -> Result<()> {
         if *self == Self::default() {
             metadata.shift_remove(ANNOTATIONS);
             return Ok(());
@@ -102,7 +109,8 @@ impl Annotations {
         facts
     }
 
-    pub(crate) fn set_label(&mut self, node: NodeId, label: Option<&str>) {
+    /// Labels a node, or with `None` takes back the label that it was made with.
+    pub fn set_label(&mut self, node: NodeId, label: Option<&str>) {
         self.labels.insert(node, label.unwrap_or_default().to_owned());
     }
 

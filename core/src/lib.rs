@@ -12,7 +12,6 @@
 
 mod address;
 mod annotations;
-pub mod archive;
 mod arguments;
 mod benchmark;
 mod branch;
@@ -91,9 +90,9 @@ pub use guidance::{Guidance, ParallelCalls, ToolChoice};
 pub use guide::Guide;
 pub use loading::{LoadPhase, LoadTiming};
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
-pub use media::{Digest, Media};
+pub use media::{Digest, Media, MediaKind};
 pub use media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
-pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult, formats};
+pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult};
 pub use middleware::{
     CutHistory, CutSummary, DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware,
     Next, PromptLength, ShiftPolicy, SummarisedRequest, SummaryPolicy,
@@ -116,7 +115,7 @@ pub use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, St
 pub use spending::{Spending, TokenCount};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{
-    BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
+    Archive, BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
     ConversationStoreExt, ConversationSummary, DamagedConversation, HeadMove, MemoryStore, Owner,
     PartialDeletion,
 };

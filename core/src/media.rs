@@ -10,6 +10,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Error, ErrorKind, Result};
 
+mod kind;
+
+pub use kind::MediaKind;
+
 /// A SHA-256 digest, printed as 64 hexadecimal digits.
 ///
 /// ```

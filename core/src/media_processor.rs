@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use crate::Result;
 use crate::chat_model::Degradation;
-use crate::formats::MediaKind;
+use crate::media::MediaKind;
 use crate::media::{Digest, Media};
 
 /// Makes of media what the encoders of one model are fed.
@@ -18,8 +18,9 @@ use crate::media::{Digest, Media};
 /// limits are kept before anything is decoded. [`Media::frames`] of a film are one piece of media.
 ///
 /// ```
-/// use alloquy_core::formats::MediaKind;
-/// use alloquy_core::{Digest, Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result, TensorData};
+/// use alloquy_core::{
+///     Digest, Media, MediaKind, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result, TensorData,
+/// };
 ///
 /// /// Feeds the first byte of a picture.
 /// #[derive(Debug)]

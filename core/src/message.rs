@@ -6,11 +6,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::media::Media;
+use crate::media::{Media, MediaKind};
 use crate::{Error, ErrorKind, Result};
-use formats::MediaKind;
 
-pub mod formats;
 mod part;
 mod preview;
 
@@ -114,8 +112,7 @@ impl Part {
     /// of media; a film that is one file is that file.
     ///
     /// ```
-    /// use alloquy_core::formats::MediaKind;
-    /// use alloquy_core::{Media, Part};
+    /// use alloquy_core::{Media, MediaKind, Part};
     ///
     /// let frame = Media::new("image/png", vec![1]);
     /// let film = Part::Video(vec![frame.clone(), frame]).shown();
@@ -144,7 +141,7 @@ impl Part {
     }
 
     /// Returns what a part shows, to put bytes in.
-    pub(crate) fn media_mut(&mut self) -> &mut [Media] {
+    pub fn media_mut(&mut self) -> &mut [Media] {
         match self {
             Part::Image(media) | Part::Audio(media) => std::slice::from_mut(media),
             Part::Video(frames) => frames,

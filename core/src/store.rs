@@ -1,5 +1,6 @@
 //! Where conversations are kept: append-only nodes, a head moved by compare-and-set, blobs, and questions about them.
 
+mod archive;
 mod deletion;
 mod guarded;
 mod head;
@@ -15,13 +16,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::archive::Archive;
 use crate::media::{Digest, Media};
 use crate::query::Query;
 use crate::search::SearchPage;
 use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
+pub use archive::Archive;
 pub use deletion::PartialDeletion;
 pub(crate) use guarded::Guarded;
 pub use head::HeadMove;
@@ -274,16 +275,19 @@ pub trait ConversationStoreExt: ConversationStore {
     /// writing.
     ///
     /// ```
-    /// use alloquy_core::{ConversationStoreExt, MemoryStore, Owner};
-    /// use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits};
+    /// use alloquy_core::{
+    ///     Archive, ConversationRecord, ConversationStoreExt, MemoryStore, Message, Node, Owner, Preface,
+    /// };
     ///
     /// # pollster::block_on(async {
-    /// let document = "## User\n\nGreen or black?\n\n## Assistant\n\nGreen.\n";
-    /// let read = archive::read(ArchiveFormat::Markdown, document, &ArchiveLimits::default())?.remove(0)?;
+    /// let question = Node::new(None, Message::user("Green or black?"));
+    /// let mut record = ConversationRecord::new("tea".parse()?, Preface::default());
+    /// record.head = Some(question.id);
+    /// let tea = Archive::new(record, vec![question])?;
     /// let (store, owner) = (MemoryStore::default(), Owner::local());
-    /// store.import(&owner, &read.archive).await?;
-    /// assert!(store.import(&owner, &read.archive).await.unwrap_err().is_conflict());
-    /// assert_eq!(store.export(&owner, &read.archive.record.id).await?, read.archive);
+    /// store.import(&owner, &tea).await?;
+    /// assert!(store.import(&owner, &tea).await.unwrap_err().is_conflict());
+    /// assert_eq!(store.export(&owner, &tea.record.id).await?, tea);
     /// # Ok::<(), alloquy_core::Error>(())
     /// # })?;
     /// # Ok::<(), alloquy_core::Error>(())

@@ -58,7 +58,7 @@ impl NodeId {
     /// Returns the id of a node that was made elsewhere `milliseconds` after 1970, as the `place`th of its siblings.
     /// The same arguments give the same id, and ids of one moment sort by place. `digest` tells nodes apart that have
     /// both in common.
-    pub(crate) fn of_import(milliseconds: u64, place: u64, digest: Digest) -> Self {
+    pub fn of_import(milliseconds: u64, place: u64, digest: Digest) -> Self {
         // What a version 7 leaves free: 12 and 6 bits for the place, 56 for the digest. Places beyond 18 bits move the
         // time, so that the order stays.
         let [.., high, middle, low] = place.to_be_bytes();

@@ -4,8 +4,6 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits};
-use alloquy_core::formats::{self, Dialect, MediaRules};
 use alloquy_core::testing::EchoModel;
 use alloquy_core::{
     Address, ConversationId, Cursor, Day, Digest, Error, ErrorKind, Manager, Message, NodeId, Owner,
@@ -49,57 +47,10 @@ fn names(long: &str, refused: &mut Refused) {
     refused.note("a role", long.parse::<Role>());
     refused.note("a day", long.parse::<Day>());
     refused.note("a cursor", long.parse::<Cursor>());
-    refused.note("an archive's format", long.parse::<ArchiveFormat>());
-    refused.note("a dialect", long.parse::<Dialect>());
     refused.note("prices", PriceTable::from_json(&json!({long: long}).to_string()));
     refused.note_if("a query", Query::default().text(long));
     let wrong = serde_json::from_value::<ConversationId>(long.into()).unwrap_err();
     refused.note::<()>("JSON", Err(Error::new(ErrorKind::Invalid, "it is not so").with_source(wrong)));
-}
-
-fn documents(long: &str, refused: &mut Refused) {
-    let message = json!({"role": long, "content": long, long: long});
-    let node = json!({"node_id": long, "message": message, "timestamp": long, long: long});
-    let all = [
-        json!({long: long}),
-        json!([{long: long}]),
-        json!({"messages": [message]}),
-        json!({"messages": [{"role": "user", "content": [{"type": long, long: long}]}], long: long}),
-        json!({"conversation_id": long, "nodes": [node], "edges": [[long, long]], "current_node_id": long}),
-        json!({"conversation_id": long, "nodes": [node], "schema_version": long}),
-        json!({"alloquy_conversation": 1, "record": {"id": long, "created": 0}, "nodes": []}),
-        json!({"alloquy_conversation": 1, "record": {"id": "a", "created": 0, long: long}, "nodes": []}),
-        json!({"alloquy_conversation": 1, "record": {"id": "a", "created": 0}, "nodes": [{"id": long}]}),
-        json!({"alloquy_conversation": 1, "record": {"id": "a", "created": 0}, "nodes": [], "blobs": {long: long}}),
-        json!({"contents": [{"role": long, "parts": [{long: long}]}]}),
-        Value::String(long.to_owned()),
-    ];
-    let limits = ArchiveLimits::default();
-    for document in &all {
-        let text = document.to_string();
-        for format in ArchiveFormat::ALL {
-            match archive::read(format, &text, &limits) {
-                Err(error) => refused.note_if::<()>(format.as_str(), Err(error)),
-                Ok(read) => {
-                    for read in read {
-                        match read {
-                            Err(error) => refused.note_if::<()>(format.as_str(), Err(error)),
-                            Ok(read) => read
-                                .mended
-                                .iter()
-                                .for_each(|mending| is_short("mending", &mending.to_string())),
-                        }
-                    }
-                }
-            }
-        }
-        for dialect in Dialect::ALL {
-            let rules = MediaRules::default();
-            refused.note_if(dialect.as_str(), formats::read(dialect, document, &rules));
-            refused.note_if(dialect.as_str(), formats::read_text(dialect, &text, &rules));
-            refused.note_if(dialect.as_str(), formats::read_text(dialect, long, &rules));
-        }
-    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -134,14 +85,13 @@ fn whatever_refuses_a_long_value_says_so_in_a_sentence() {
     {
         let mut refused = Refused::default();
         names(&long, &mut refused);
-        documents(&long, &mut refused);
         tools(&long, &mut refused);
         for (what, error) in &refused.0 {
             is_short(what, &error.to_string());
             is_short(what, &format!("{error:#}"));
         }
         let cut = refused.0.iter().filter(|(_, error)| error.to_string().contains(" characters more…] "));
-        assert!(cut.count() > 20, "the table meets sentences that quote");
+        assert!(cut.count() > 12, "the table meets sentences that quote");
     }
 }
 

@@ -27,10 +27,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Degradation, Digest, Error, ErrorKind, Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor,
-    ModelInfo, Result,
+    Degradation, Digest, Error, ErrorKind, Media, MediaKind, MediaOutline, MediaPiece, MediaProcessor,
+    MediaTensor, ModelInfo, Result,
 };
 
 pub use extractor::WaveformShape;

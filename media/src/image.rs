@@ -26,9 +26,8 @@ mod webp;
 
 use std::borrow::Cow;
 
-use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Degradation, Digest, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
+    Degradation, Digest, Media, MediaKind, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
 };
 
 pub use plan::ImagePlan;

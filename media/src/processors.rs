@@ -1,8 +1,7 @@
 //! The processor of everything that a model takes: it hands media on by their kind.
 
-use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Digest, Error, ErrorKind, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
+    Digest, Error, ErrorKind, Media, MediaKind, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
 };
 
 #[cfg(feature = "audio")]

@@ -6,10 +6,9 @@ mod qwen;
 mod rules;
 mod sampling;
 
-use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Degradation, Digest, Error, ErrorKind, Media, MediaOutline, MediaProcessor, MediaTensor, ModelInfo,
-    Result,
+    Degradation, Digest, Error, ErrorKind, Media, MediaKind, MediaOutline, MediaProcessor, MediaTensor,
+    ModelInfo, Result,
 };
 
 pub use sampling::{FrameCount, FrameRate};

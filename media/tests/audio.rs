@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Degradation, ErrorKind, Media, MediaPiece, MediaProcessor, MediaTensor, ModelInfo, SpecialToken,
-    TensorData,
+    Degradation, ErrorKind, Media, MediaKind, MediaPiece, MediaProcessor, MediaTensor, ModelInfo,
+    SpecialToken, TensorData,
 };
 use alloquy_media::{AudioLimits, AudioOptions, AudioOverflow, AudioProcessor, MediaProcessors, Waveform};
 use proptest::prelude::*;

@@ -3,10 +3,9 @@
 
 use std::time::Duration;
 
-use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Degradation, Digest, ErrorKind, Media, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, ModelInfo,
-    TensorData,
+    Degradation, Digest, ErrorKind, Media, MediaKind, MediaOutline, MediaPiece, MediaProcessor, MediaTensor,
+    ModelInfo, TensorData,
 };
 use alloquy_media::{
     AlphaHandling, FrameRate, ImageBackend, MediaLimits, MediaOptions, MediaProcessors, ResizeArea, Size,

@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use alloquy_core::formats::MediaKind;
-use alloquy_core::{Error, ErrorKind, Media, PromptPart, PromptSource, Result};
+use alloquy_core::{Error, ErrorKind, Media, MediaKind, PromptPart, PromptSource, Result};
 
 /// A text that a template prints where media go.
 #[derive(Clone, Copy, Debug)]

@@ -20,10 +20,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::archive::Archive;
 use alloquy_core::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, HeadMove, Node, NodeId,
-    Owner, Query, Result, SearchPage, Tree,
+    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, HeadMove, Node,
+    NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use serde_json::{Map, Value};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
 use crate::sqlite::reader::escaped;

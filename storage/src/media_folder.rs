@@ -4,8 +4,8 @@ use std::fs::{self, File, Metadata};
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use alloquy_core::formats::{MediaKind, MediaReference, MediaSource};
-use alloquy_core::{Error, ErrorKind, Media, Result};
+use alloquy_core::{Error, ErrorKind, Media, MediaKind, Result};
+use alloquy_formats::messages::{MediaReference, MediaSource};
 
 /// How many bytes a file may have unless told otherwise: 64 MiB, what the loaders of media take.
 const MOST: u64 = 64 << 20;
@@ -17,7 +17,7 @@ const MOST: u64 = 64 << 20;
 /// say. Addresses are never fetched: a host that wants that gives the reader a [`MediaSource`] of its own.
 ///
 /// ```
-/// use alloquy_core::formats::{self, Dialect, MediaRules};
+/// use alloquy_formats::messages::{self, Dialect, MediaRules};
 /// use alloquy_storage::MediaFolder;
 /// use serde_json::json;
 ///
@@ -29,7 +29,7 @@ const MOST: u64 = 64 << 20;
 /// let rules = MediaRules { source: &source, ..MediaRules::default() };
 /// let read = |path: &str| {
 ///     let content = json!([{"type": "image", "path": path}]);
-///     formats::read(Dialect::LiteRt, &json!([{"role": "user", "content": content}]), &rules)
+///     messages::read(Dialect::LiteRt, &json!([{"role": "user", "content": content}]), &rules)
 /// };
 /// assert_eq!(read("cat.gif")?.messages[0].media().count(), 1);
 /// assert!(read("../cat.gif").is_err());
@@ -119,7 +119,7 @@ impl MediaSource for MediaFolder {
 /// Reads a file that a person names, wherever it is; what it is its first bytes say.
 ///
 /// ```
-/// use alloquy_core::formats::MediaKind;
+/// use alloquy_core::MediaKind;
 ///
 /// let file = std::env::temp_dir().join("alloquy-sound.flac");
 /// std::fs::write(&file, b"fLaC and so on")?;

@@ -15,10 +15,9 @@ mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::archive::Archive;
 use alloquy_core::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind,
-    HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error,
+    ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use deadpool_postgres::{Pool, Transaction};

@@ -15,10 +15,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::archive::Archive;
 use alloquy_core::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind,
-    HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error,
+    ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};

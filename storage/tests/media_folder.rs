@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::formats::{MediaKind, MediaReference, MediaSource};
-use alloquy_core::{Error, ErrorKind};
+use alloquy_core::{Error, ErrorKind, MediaKind};
+use alloquy_formats::messages::{MediaReference, MediaSource};
 use alloquy_storage::{MediaFolder, read_media};
 use tempfile::TempDir;
 

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 /// Which members a folder's crate may import: the first line that fits counts. A crate may always import what stands
 /// in a folder of its own.
-const MEMBERS: [(&str, &[&str]); 12] = [
+const MEMBERS: [(&str, &[&str]); 13] = [
     ("backends/onnx/runtime", &[]),
     ("backends/", &["core"]),
     (
@@ -17,6 +17,7 @@ const MEMBERS: [(&str, &[&str]); 12] = [
             "backends/",
             "constraints",
             "core",
+            "formats",
             "media",
             "pocket",
             "processors",
@@ -27,11 +28,12 @@ const MEMBERS: [(&str, &[&str]); 12] = [
     ),
     ("constraints", &["core"]),
     ("core", &[]),
+    ("formats", &["core"]),
     ("media", &["core"]),
     // A model is tried with what serves it.
-    ("pocket", &["backends/onnx", "constraints", "core", "processors", "templates"]),
+    ("pocket", &["backends/onnx", "constraints", "core", "formats", "processors", "templates"]),
     ("processors", &["core"]),
-    ("storage", &["core"]),
+    ("storage", &["core", "formats"]),
     ("templates", &["core"]),
     ("tools/", &["core"]),
     // Chores must build when members do not, so they import only what looks for a shared library and imports none.
@@ -54,7 +56,7 @@ const ELSEWHERE: [(&[&str], &[&str]); 7] = [
 
 /// Crates that stand nowhere below these folders, however long the way.
 const NOWHERE_BELOW: (&[&str], &[&str]) =
-    (&["hyper", "reqwest", "tokio"], &["constraints", "core", "media", "processors", "templates"]);
+    (&["hyper", "reqwest", "tokio"], &["constraints", "core", "formats", "media", "processors", "templates"]);
 
 /// Returns a sentence for every import that the table forbids, sorted.
 pub fn breaches(metadata: &Metadata) -> Vec<String> {

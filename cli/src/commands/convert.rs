@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::formats::{self, Dialect};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_formats::messages::{self as dialects, Dialect};
 use clap::Args;
 use serde_json::Value;
 
@@ -47,8 +47,8 @@ impl Convert {
             Some(file) => read(file)?,
             None => piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?,
         };
-        let transcript = formats::read_text(self.from, &document, &self.media.open()?.rules())?;
-        let written = formats::write(self.to, &transcript)?;
+        let transcript = dialects::read_text(self.from, &document, &self.media.open()?.rules())?;
+        let written = dialects::write(self.to, &transcript)?;
         context.print_document(&text(&written), &written)
     }
 }

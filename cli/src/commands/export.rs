@@ -1,7 +1,7 @@
 //! `alloquy export`: a conversation as a document.
 
-use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits};
 use alloquy_core::{ConversationId, ConversationStoreExt};
+use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use clap::Args;
 use serde_json::json;
 

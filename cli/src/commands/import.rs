@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use alloquy_core::archive::{ArchiveFormat, ArchiveLimits, Archives, ReadArchive};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_formats::archive::{ArchiveFormat, ArchiveLimits, Archives, ReadArchive};
 use alloquy_storage::DataknobsDatabase;
 use clap::Args;
 use serde_json::{Value, json};
@@ -198,19 +198,19 @@ impl Done {
     /// Brings conversations in together.
     async fn write(&mut self, kept: &Kept, batch: Vec<ReadArchive>, notes: Notes) {
         let (mut archives, mut lines) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
-        for ReadArchive { archive, mended } in batch {
-            let mended: Vec<_> = mended.iter().map(ToString::to_string).collect();
-            lines.push((archive.record.id.clone(), archive.nodes.len(), mended));
+        for ReadArchive { archive, repairs } in batch {
+            let repairs: Vec<_> = repairs.iter().map(ToString::to_string).collect();
+            lines.push((archive.record.id.clone(), archive.nodes.len(), repairs));
             archives.push(archive);
         }
         let outcomes = kept.store.import_all(&kept.owner, archives).await;
-        for ((id, nodes, mended), outcome) in lines.into_iter().zip(outcomes) {
+        for ((id, nodes, repairs), outcome) in lines.into_iter().zip(outcomes) {
             match outcome {
                 Ok(()) => {
-                    for mending in &mended {
-                        notes.say(format_args!("{id}: {mending}"));
+                    for repair in &repairs {
+                        notes.say(format_args!("{id}: {repair}"));
                     }
-                    self.imported.push(json!({"id": id, "nodes": nodes, "mended": mended}));
+                    self.imported.push(json!({"id": id, "nodes": nodes, "mended": repairs}));
                 }
                 Err(error) => {
                     self.taken += usize::from(error.is_conflict());

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use alloquy_core::formats::Dialect;
 use alloquy_core::{
     ConversationManager as _, Ending, Error, ErrorKind, InjectionPolicy, PlacedMedia, PreparedPrompt,
     PromptPart, Request, Role, Unit,
 };
+use alloquy_formats::messages::Dialect;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 

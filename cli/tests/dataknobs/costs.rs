@@ -64,7 +64,7 @@ fn is_respelled(row: &Value) -> bool {
 
 /// What a reply cost that was imported with this model and usage; nothing where that is not known.
 fn found(row: &Value) -> Option<Spending> {
-    use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits};
+    use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
     let metadata = json!({"model": row["model"], "usage": row["usage"]});
     let node = json!({"node_id": "", "message": {"role": "assistant", "content": "x"}, "metadata": metadata,
         "timestamp": "2024-01-01T00:00:00"});

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::archive::{self, Archive, ArchiveFormat, ArchiveLimits, Mending, ReadArchive};
-use alloquy_core::{ConversationManager, ConversationStoreExt, Manager};
+use alloquy_core::{Archive, ConversationManager, ConversationStoreExt, Manager};
+use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive, Repair};
 use pollster::block_on;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ pub(crate) fn run(case: &Value) -> Outcome {
         Err(_) if fails => Outcome::Agrees,
         Err(error) => Outcome::Differs { how: format!("cannot be read: {error:#}"), why: Vec::new() },
         Ok(read) if fails => {
-            let mut why = reasons(&read.mended);
+            let mut why = reasons(&read.repairs);
             why.push("reads-on");
             let how = format!("is read, but expected {}", expected["error"]);
             match lost(&read.archive, &case["serialized"]).or_else(|| unreachable(&read.archive)) {
@@ -44,7 +44,7 @@ fn judge(read: &ReadArchive, serialized: &Value, expected: &Value) -> Outcome {
     if differences.is_empty() {
         return Outcome::Agrees;
     }
-    let mut why = reasons(&read.mended);
+    let mut why = reasons(&read.repairs);
     why.extend((state::of(&read.archive)["edges"] != serialized["edges"]).then_some("order"));
     Outcome::Differs { how: differences.join("\n   "), why }
 }
@@ -110,17 +110,17 @@ fn positions(state: &Value) -> Value {
 }
 
 /// Which differences may be the reason, by what was mended.
-fn reasons(mended: &[Mending]) -> Vec<&'static str> {
-    let reason = |mending: &Mending| match mending {
-        Mending::Renumbered(_) | Mending::HeadMoved { .. } => Some("places"),
-        Mending::Duplicate(_) => Some("twins"),
-        Mending::NoNodes => Some("empty"),
-        Mending::LooseEdge(..) | Mending::SecondParent(..) | Mending::Orphans(_) => Some("edges"),
-        Mending::BadTime { .. } | Mending::TimeMoved(_) | Mending::NoCreation => Some("times"),
-        Mending::Renamed { .. } => Some("names"),
+fn reasons(repairs: &[Repair]) -> Vec<&'static str> {
+    let reason = |mending: &Repair| match mending {
+        Repair::Renumbered(_) | Repair::HeadMoved { .. } => Some("places"),
+        Repair::Duplicate(_) => Some("twins"),
+        Repair::NoNodes => Some("empty"),
+        Repair::LooseEdge(..) | Repair::SecondParent(..) | Repair::Orphans(_) => Some("edges"),
+        Repair::BadTime { .. } | Repair::TimeMoved(_) | Repair::NoCreation => Some("times"),
+        Repair::Renamed { .. } => Some("names"),
         _ => None,
     };
-    mended.iter().filter_map(reason).collect()
+    repairs.iter().filter_map(reason).collect()
 }
 
 /// Runs a database and the states that dataknobs finds in it.

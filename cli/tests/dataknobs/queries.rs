@@ -5,11 +5,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alloquy_core::archive::{self, ArchiveFormat, ArchiveLimits};
 use alloquy_core::{
     ConversationId, ConversationManager, ConversationStoreExt, ConversationSummary, Filter, Manager,
     MetadataKey, Query, Scalar, Sort, SortKey,
 };
+use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use pollster::block_on;
 use serde_json::{Map, Value, json};
 

@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::archive::Archive;
 use alloquy_core::{
-    Address, Ask, Chat, ConversationId, ConversationManager, ConversationStoreExt, Manager, MemoryStore,
-    Message, NewConversation, Node, NodeId, NodeStatus, Part, Position, Preface, Request, Role,
+    Address, Archive, Ask, Chat, ConversationId, ConversationManager, ConversationStoreExt, Manager,
+    MemoryStore, Message, NewConversation, Node, NodeId, NodeStatus, Part, Position, Preface, Request, Role,
     SamplingOptions, Spending, ToolCall, ToolResult, ToolSpec, Tree, TurnEvent,
 };
 use futures::StreamExt as _;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::archive::{self, Archive, ArchiveFormat, ArchiveLimits};
-use alloquy_core::{ConversationStoreExt, MemoryStore, Owner};
+use alloquy_core::{Archive, ConversationStoreExt, MemoryStore, Owner};
+use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use pollster::block_on;
 use serde_json::{Map, Value};
 

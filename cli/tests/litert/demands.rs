@@ -1,7 +1,7 @@
 //! What requests demand of their replies: a form, and whether the model thinks.
 
-use alloquy_core::formats::Demands;
 use alloquy_core::{Grammar, Result, ThinkingSwitch};
+use alloquy_formats::messages::OpenAiOptions;
 use serde_json::{Value, json};
 
 use crate::outcome::{self, Outcome};
@@ -36,6 +36,6 @@ pub(crate) fn thinking(row: &Row) -> Outcome {
     Outcome::compared(row.expected.clone(), found.unwrap_or_else(|error| outcome::error(&error)))
 }
 
-fn read(request: &Value) -> Result<Demands> {
-    Demands::of_openai(request.as_object().unwrap())
+fn read(request: &Value) -> Result<OpenAiOptions> {
+    OpenAiOptions::of(request.as_object().unwrap())
 }

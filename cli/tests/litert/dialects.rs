@@ -1,14 +1,14 @@
 //! Messages of other dialects, read and written.
 
-use alloquy_core::formats::{self, Dialect, MediaRules, Transcript};
 use alloquy_core::{Message, Part, Result};
+use alloquy_formats::messages::{self, Dialect, MediaRules, Transcript};
 use serde_json::{Map, Value, json};
 
 use crate::outcome::{self, Outcome};
 use crate::row::Row;
 
 fn read(dialect: Dialect, document: &Value) -> Result<Vec<Message>> {
-    Ok(formats::read(dialect, document, &MediaRules::default())?.messages)
+    Ok(messages::read(dialect, document, &MediaRules::default())?.messages)
 }
 
 /// Messages without ids: LiteRT-LM has none, and ours are made up where a document has none.
@@ -55,7 +55,7 @@ pub(crate) fn to_gemini(row: &Row) -> Outcome {
     let mut response = json!({"role": "assistant"});
     response.as_object_mut().unwrap().extend(row.input["litertlm_response"].as_object().unwrap().clone());
     let written = read(Dialect::LiteRt, &response)
-        .and_then(|messages| formats::write(Dialect::Gemini, &Transcript::new(messages)));
+        .and_then(|messages| messages::write(Dialect::Gemini, &Transcript::new(messages)));
     let mut found =
         written.map_or_else(|error| outcome::error(&error), |document| document["contents"][0].clone());
     forget_ids(&mut found);

@@ -1,7 +1,7 @@
 //! Messages between LiteRT-LM's JSON and ours.
 
-use alloquy_core::formats::{self, Dialect, MediaKind, MediaReference, MediaRules};
-use alloquy_core::{Media, Message, Part, Preface, Result, ToolCall, ToolSpec};
+use alloquy_core::{Media, MediaKind, Message, Part, Preface, Result, ToolCall, ToolSpec};
+use alloquy_formats::messages::{self, Dialect, MediaReference, MediaRules};
 use serde_json::{Map, Value, json};
 
 /// Reads a message, or a list of them.
@@ -33,9 +33,9 @@ pub(crate) fn tools(document: &Value) -> Result<Vec<ToolSpec>> {
     Ok(preface(&json!({"tools": document}))?.tools)
 }
 
-fn transcript(document: &Value) -> Result<formats::Transcript> {
+fn transcript(document: &Value) -> Result<messages::Transcript> {
     let rules = MediaRules { source: &file, ..MediaRules::default() };
-    formats::read(Dialect::LiteRt, document, &rules)
+    messages::read(Dialect::LiteRt, document, &rules)
 }
 
 /// The rows' pictures and sounds are not among the cases: their names stand for their bytes.

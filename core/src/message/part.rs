@@ -9,7 +9,7 @@ use super::Part;
 ///
 /// `extra` keeps such fields in order: `cache_control`, `thoughtSignature`, the `detail` of an image. What a dialect
 /// has inside an object of its own stands under that object's name there: `{"image_url": {"detail": "low"}}`.
-/// [`formats`](super::formats) reads and writes them; what a chat template sees of them is the processor's affair.
+/// The crate `alloquy-formats` reads and writes them; what a chat template sees of them is the processor's affair.
 ///
 /// Serialised as the part with one key more, `extra`, where there is something in it.
 ///

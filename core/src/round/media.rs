@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::chat_model::Degradation;
 use crate::engine::Engine;
-use crate::formats::MediaKind;
 use crate::media::Media;
+use crate::media::MediaKind;
 use crate::media_processor::{MediaOutline, MediaPiece, MediaProcessor};
 use crate::processor::{PromptPart, PromptSource};
 use crate::prompt::{Prompt, Unit};

@@ -6,8 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use super::{ConversationId, ConversationPage, ConversationRecord, ConversationStore, HeadMove, Owner};
-use crate::archive::Archive;
+use super::{
+    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, HeadMove, Owner,
+};
 use crate::media::Digest;
 use crate::panics::caught;
 use crate::query::Query;

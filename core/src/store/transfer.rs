@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ConversationId, ConversationStore, HeadMove, Owner};
-use crate::archive::Archive;
+use super::{Archive, ConversationId, ConversationStore, HeadMove, Owner};
 use crate::media::Digest;
 use crate::tree::{Node, NodeId};
 use crate::{Error, ErrorKind, Media, Result};

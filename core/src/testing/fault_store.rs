@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::archive::Archive;
+use crate::store::Archive;
 use crate::store::import_each;
 use crate::{
     ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error, ErrorKind,

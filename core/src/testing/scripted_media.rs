@@ -1,7 +1,7 @@
 //! A media processor that follows from the bytes alone: a position a byte.
 
 use crate::chat_model::Degradation;
-use crate::formats::MediaKind;
+use crate::media::MediaKind;
 use crate::media::{Digest, Media};
 use crate::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 use crate::{Error, ErrorKind, Result};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use alloquy_core::formats::{self, Dialect, MediaRules};
 use alloquy_core::{Guidance, Preface, Request, TokenId, ToolChoice};
+use alloquy_formats::messages::{self, Dialect, MediaRules};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -48,7 +48,7 @@ impl Dialogue {
 
     /// What the model is asked, and nothing checks what it calls.
     pub(crate) fn free_request(&self) -> Request {
-        let transcript = formats::read(Dialect::OpenAi, &self.request, &MediaRules::default()).unwrap();
+        let transcript = messages::read(Dialect::OpenAi, &self.request, &MediaRules::default()).unwrap();
         let (preface, path) = transcript.into_preface();
         let preface: Preface = preface.extra("enable_thinking", self.thinking);
         Request::new(preface, path)

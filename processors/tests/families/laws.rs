@@ -1,7 +1,6 @@
 //! Every family obeys the laws of data processors.
 
-use alloquy_core::formats::MediaKind;
-use alloquy_core::laws;
+use alloquy_core::{MediaKind, laws};
 
 use crate::support;
 

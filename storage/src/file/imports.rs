@@ -3,8 +3,7 @@
 
 use std::path::PathBuf;
 
-use alloquy_core::Owner;
-use alloquy_core::archive::Archive;
+use alloquy_core::{Archive, Owner};
 
 use super::folder::{Folder, own};
 use super::lock::{Guard, Hold};

@@ -4,8 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alloquy_core::archive::Archive;
-use alloquy_core::{ConversationRecord, ConversationSummary, Digest, HeadMove, Node, NodeId, Tree};
+use alloquy_core::{Archive, ConversationRecord, ConversationSummary, Digest, HeadMove, Node, NodeId, Tree};
 use serde_json::{Map, Value};
 
 use super::disk::Disk;

@@ -1,7 +1,6 @@
 //! Whole conversations, many in one transaction. Inside a transaction that the caller begins and ends.
 
-use alloquy_core::Owner;
-use alloquy_core::archive::Archive;
+use alloquy_core::{Archive, Owner};
 use deadpool_postgres::Transaction;
 
 use super::{blobs, conversations, nodes};

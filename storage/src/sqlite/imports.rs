@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::archive::Archive;
-use alloquy_core::{Node, NodeId, Owner};
+use alloquy_core::{Archive, Node, NodeId, Owner};
 use rusqlite::{Transaction, params};
 
 use super::{blobs, conversations, nodes, words};

@@ -12,12 +12,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alloquy_core::archive::{self, Archive, ArchiveFormat, ArchiveLimits};
 use alloquy_core::{
-    Chat, ConversationId, ConversationManager, ConversationStore, ConversationStoreExt, Manager, MemoryStore,
-    Owner, Query, Snapshot,
+    Archive, Chat, ConversationId, ConversationManager, ConversationStore, ConversationStoreExt, Manager,
+    MemoryStore, Owner, Query, Snapshot,
 };
+use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SnapshotFolder, SqliteStore};
+use description::{described, described_archive, is_whole, spending};
+use model::{ScriptedModel, Step};
 use pollster::block_on;
 use serde_json::{Value, json};
 
@@ -25,8 +27,6 @@ use crate::formats::{copy, fixture};
 use crate::postgres::on_server;
 use crate::servers::postgres as urls;
 use crate::{Places, me};
-use description::{described, described_archive, is_whole, spending};
-use model::{ScriptedModel, Step};
 
 /// The releases that have fixtures.
 const RELEASES: [&str; 1] = ["0.1"];

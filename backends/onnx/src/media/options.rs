@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::formats::MediaKind;
-use alloquy_core::{MediaProcessor, ModelInfo, Result};
+use alloquy_core::{MediaKind, MediaProcessor, ModelInfo, Result};
 
 use super::encoder::{Encoder, EncoderKind};
 use super::reader::{Fixed, MediaReader};

@@ -1,7 +1,8 @@
 //! Processors that do not fit their model, or stand for more than one stretch of positions.
 
-use alloquy_core::formats::MediaKind;
-use alloquy_core::{Digest, Media, MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result};
+use alloquy_core::{
+    Digest, Media, MediaGrid, MediaKind, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result,
+};
 
 use super::tiny::Family;
 

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::formats::MediaKind;
 use alloquy_core::{
-    Digest, Media, MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result, TensorData, Unit,
+    Digest, Media, MediaGrid, MediaKind, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result,
+    TensorData, Unit,
 };
 use alloquy_onnx::{OnnxEngine, OnnxEngineBuilder};
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::formats::MediaKind;
 use crate::media::Media;
+use crate::media::MediaKind;
 use crate::message::{Message, Part, Role};
 use crate::preface::Preface;
 use crate::processor::{DataProcessor, PromptPart, PromptSource};

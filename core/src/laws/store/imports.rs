@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{kind, me, must, name};
-use crate::archive::Archive;
+use crate::store::Archive;
 use crate::{
     ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, Media, Message, Node, Part,
     Preface, Query, Role,

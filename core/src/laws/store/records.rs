@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::samples::object;
 use super::{contents, created, filled, kind, listed, me, must, name, text};
-use crate::archive::Archive;
+use crate::store::Archive;
 use crate::{
     ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, NodeId, Owner, Preface, Query,
 };

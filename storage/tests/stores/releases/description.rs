@@ -5,11 +5,11 @@
 
 use std::time::UNIX_EPOCH;
 
-use alloquy_core::archive::{Archive, ArchiveFormat};
 use alloquy_core::{
-    ANNOTATIONS, Annotations, CacheReport, ConversationRecord, CutHistory, Degradation, Digest, FinishReason,
-    Node, PriceTable, Role, Snapshot, SnapshotRefusal, Spending, Tree, Unit, Usage,
+    ANNOTATIONS, Annotations, Archive, CacheReport, ConversationRecord, CutHistory, Degradation, Digest,
+    FinishReason, Node, PriceTable, Role, Snapshot, SnapshotRefusal, Spending, Tree, Unit, Usage,
 };
+use alloquy_formats::archive::ArchiveFormat;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};

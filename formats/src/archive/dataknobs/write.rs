@@ -1,0 +1,215 @@
+//! An archive as a state of schema 1.1.0, with notes of what a state has no place for. Knows no reading but that it is
+//! the inverse.
+
+use std::collections::{HashMap, VecDeque};
+
+use alloquy_core::{Annotations, Archive, Message, Node, NodeId, NodeStatus, Result, Tree};
+use serde_json::{Map, Value, json};
+
+use super::facts::{Told, translated};
+use super::message::{self, ReadMessage};
+use super::time::Timestamp;
+use super::{NOTE, ORIGIN, ORIGIN_OF_NODE, ORIGIN_OF_STATE, SCHEMA, below, insert_shadowing, take_shadowing};
+use crate::archive::{ArchiveLimits, Omission, WrittenArchive, milliseconds, native};
+
+/// Writes a state.
+pub(in crate::archive) fn write(archive: &Archive, limits: &ArchiveLimits) -> Result<WrittenArchive> {
+    let tree = archive.tree()?;
+    let mut writer = Writer::new(archive, limits);
+    let top = writer.preface(&tree);
+    writer.tree(&tree, &top)?;
+    let omitted = writer.omitted();
+    Ok(WrittenArchive { text: format!("{}\n", writer.state(&top)), omitted })
+}
+
+struct Writer<'a> {
+    archive: &'a Archive,
+    limits: &'a ArchiveLimits,
+    /// What people noted on the nodes; nothing where that cannot be read.
+    notes: Annotations,
+    nodes: Vec<Value>,
+    edges: Vec<Value>,
+    /// What each node is called.
+    names: HashMap<NodeId, String>,
+    /// How many bytes the names take so far: those of a deep tree grow with the square of the depth.
+    bytes: usize,
+    noted: usize,
+    further: usize,
+}
+
+/// Below which name the first messages stand: `None` where the only first message is the root itself.
+struct Top(Option<String>);
+
+impl<'a> Writer<'a> {
+    fn new(archive: &'a Archive, limits: &'a ArchiveLimits) -> Self {
+        let (nodes, edges, names) = (Vec::new(), Vec::new(), HashMap::new());
+        let notes = Annotations::read(&archive.record.metadata).unwrap_or_default();
+        Self { archive, limits, notes, nodes, edges, names, bytes: 0, noted: 0, further: 0 }
+    }
+
+    /// Writes the preface as a chain from the root. Where there is none and several first messages need a root, an
+    /// empty message stands there.
+    fn preface(&mut self, tree: &Tree) -> Top {
+        let time = Timestamp::of_milliseconds(milliseconds(self.archive.record.created)).to_string();
+        let mut name: Option<String> = None;
+        let messages = self.archive.record.preface.messages.clone();
+        let stand_in = messages.is_empty() && tree.children(None).len() > 1;
+        let empty = stand_in.then(|| (Message::system(""), Value::Bool(false)));
+        let said = messages.into_iter().map(|message| (message, Value::Bool(true)));
+        for (message, mark) in said.chain(empty) {
+            let mut note = Map::from_iter([("preface".to_owned(), mark)]);
+            self.note_message(&message, &mut note);
+            let own = name.as_deref().map_or_else(String::new, |above| below(above, 0));
+            if let Some(above) = &name {
+                self.edges.push(json!([above, own]));
+            }
+            let written = message::written(&message);
+            self.nodes
+                .push(json!({"message": written, "node_id": own, "timestamp": time, "prompt_name": null,
+                "branch_name": null, "metadata": {NOTE: note}}));
+            name = Some(own);
+        }
+        Top(name)
+    }
+
+    fn tree(&mut self, tree: &Tree, top: &Top) -> Result<()> {
+        let mut pending: VecDeque<(NodeId, Option<String>, usize)> = VecDeque::new();
+        let first = tree.children(None).iter().enumerate();
+        pending.extend(first.map(|(place, &id)| (id, top.0.clone(), place)));
+        while let Some((id, above, place)) = pending.pop_front() {
+            let name = above.as_deref().map_or_else(String::new, |above| below(above, place));
+            self.bytes += 3 * name.len();
+            self.limits.check_bytes(self.bytes)?;
+            if let Some(above) = above {
+                self.edges.push(json!([above, name]));
+            }
+            let node = self.node(tree.node(id)?, &name);
+            self.nodes.push(node);
+            let children = tree.children(Some(id)).iter().enumerate();
+            pending.extend(children.map(|(place, &child)| (child, Some(name.clone()), place)));
+            self.names.insert(id, name);
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &Node, name: &str) -> Value {
+        let mut facts = node.metadata.clone();
+        let origin = take_shadowing(&mut facts, ORIGIN, &ORIGIN_OF_NODE);
+        let mut told = Told::of(&facts);
+        let mut written = message::written(&node.message);
+        let of =
+            |field: &str| origin.as_ref().and_then(|origin| origin.get(field)).cloned().unwrap_or_default();
+        let empty = Map::new();
+        if origin.is_some() {
+            written = message::overlaid(written, of("message").as_object().unwrap_or(&empty));
+            told.metadata.extend(of("metadata").as_object().unwrap_or(&empty).clone());
+            self.further += usize::from(!node.message.extra.is_empty() || of("further").is_object());
+        }
+        let own = node.label().filter(|label| !label.is_empty());
+        let label = self.notes.label(node);
+        if label != own {
+            told.branch_name = label.into();
+        } else if !of("branch_name").is_null() {
+            told.branch_name = of("branch_name");
+        }
+        if origin.is_none() {
+            let mut note = Map::from_iter([("id".to_owned(), node.id.to_string().into())]);
+            let facts = translated(&facts);
+            if !facts.is_empty() || !told.branch_name.is_null() || !told.prompt_name.is_null() {
+                note.insert("facts".to_owned(), facts.into());
+            }
+            self.note(node, &mut note);
+            insert_shadowing(&mut told.metadata, NOTE, note);
+        }
+        let made = Timestamp::of_milliseconds(milliseconds(node.id.created()));
+        let time = of("timestamp").as_str().map_or_else(|| made.to_string(), str::to_owned);
+        if !of("prompt_name").is_null() {
+            told.prompt_name = of("prompt_name");
+        }
+        json!({"message": written, "node_id": name, "timestamp": time, "prompt_name": told.prompt_name,
+            "branch_name": told.branch_name, "metadata": told.metadata})
+    }
+
+    fn note(&mut self, node: &Node, note: &mut Map<String, Value>) {
+        self.note_message(&node.message, note);
+        if node.status != NodeStatus::Complete {
+            note.insert("status".to_owned(), json!(node.status));
+        }
+        if !node.tokens.is_empty() {
+            note.insert("tokens".to_owned(), json!(node.tokens));
+        }
+    }
+
+    /// Notes a message that would not read back as it is.
+    fn note_message(&mut self, message: &Message, note: &mut Map<String, Value>) {
+        let written = message::written(message);
+        let ReadMessage { message: read, origin, .. } =
+            message::read(&written, ("", ""), &[], &mut Vec::new());
+        if read != *message || !origin.is_empty() {
+            note.insert("message".to_owned(), json!(message));
+            self.noted += 1;
+        }
+    }
+
+    fn omitted(&self) -> Vec<Omission> {
+        let origin = self.archive.record.metadata.get(ORIGIN);
+        let orphans = origin.and_then(|origin| origin.get("orphans")?.as_array()).map_or(0, Vec::len);
+        let further =
+            self.further + usize::from(origin.is_some_and(|origin| origin.get("further").is_some()));
+        let counted = [
+            (self.noted, Omission::Noted(self.noted)),
+            (further, Omission::FurtherFields(further)),
+            (orphans, Omission::Orphans(orphans)),
+        ];
+        counted.into_iter().filter(|(count, _)| *count > 0).map(|(_, omission)| omission).collect()
+    }
+
+    fn state(self, top: &Top) -> Value {
+        let record = &self.archive.record;
+        let mut metadata = record.metadata.clone();
+        let origin = take_shadowing(&mut metadata, ORIGIN, &ORIGIN_OF_STATE);
+        let foreign = origin.as_ref().and_then(|origin| origin.get("metadata")?.as_object());
+        metadata.extend(foreign.cloned().unwrap_or_default());
+        let time = |milliseconds| Timestamp::of_milliseconds(milliseconds).to_string();
+        let created = milliseconds(record.created);
+        let made = self.archive.nodes.iter().filter(|node| !node.metadata.contains_key(ORIGIN));
+        let made = made.map(|node| milliseconds(node.id.created())).max();
+        let of = |name: &str| Some(origin.as_ref()?.get(name)?.as_str()?.to_owned());
+        let updated = match (made, of("updated_at")) {
+            (Some(made), _) => time(made),
+            (None, Some(updated)) => updated,
+            (None, None) => time(created),
+        };
+        let stands = record.head.and_then(|head| self.names.get(&head).cloned());
+        let current = stands.or_else(|| top.0.clone()).unwrap_or_default();
+        let note = self.note_record(origin.is_none(), &current);
+        insert_shadowing(&mut metadata, NOTE, note);
+        json!({"schema_version": SCHEMA, "conversation_id": record.id, "nodes": self.nodes, "edges": self.edges,
+            "current_node_id": current, "metadata": metadata,
+            "created_at": of("created_at").unwrap_or_else(|| time(created)), "updated_at": updated})
+    }
+
+    /// Notes what a state has no place for: all of it of a conversation that began here.
+    fn note_record(&self, began_here: bool, current: &str) -> Map<String, Value> {
+        let record = &self.archive.record;
+        let mut note = Map::new();
+        if began_here {
+            note.insert("created".to_owned(), milliseconds(record.created).into());
+        }
+        let mut preface = record.preface.clone();
+        preface.messages.clear();
+        if began_here || record.preface != alloquy_core::Preface::default() {
+            note.insert("preface".to_owned(), json!(preface));
+        }
+        if !record.sampling.is_empty() {
+            note.insert("sampling".to_owned(), json!(record.sampling));
+        }
+        if !self.archive.blobs.is_empty() {
+            note.insert("blobs".to_owned(), native::written_blobs(self.archive));
+        }
+        if record.head.is_none() && !self.nodes.is_empty() {
+            note.insert("before_first".to_owned(), current.into());
+        }
+        note
+    }
+}

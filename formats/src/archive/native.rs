@@ -1,0 +1,130 @@
+//! Alloquy's own document of a conversation. Knows its versions; not stores.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use alloquy_core::{Archive, ConversationRecord, Digest, Error, ErrorKind, Media, Node, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::{ArchiveLimits, ReadArchive, Repair, WrittenArchive, name_of};
+
+/// The field that makes a document one of ours; it holds the version.
+pub(super) const MARK: &str = "alloquy_conversation";
+
+/// What is written. Documents of every version that ever was are read.
+const VERSION: u64 = 1;
+
+const DOCUMENT: [&str; 4] = [MARK, "record", "nodes", "blobs"];
+const RECORD: [&str; 6] = ["id", "created", "preface", "sampling", "head", "metadata"];
+const NODE: [&str; 6] = ["id", "parent", "message", "status", "tokens", "metadata"];
+
+/// Reads a document.
+pub(super) fn read(document: Value, limits: &ArchiveLimits) -> Result<ReadArchive> {
+    let mut archive = read_one(document, limits)?;
+    let repairs = visible(&mut archive.record)?;
+    Ok(ReadArchive { archive, repairs: repairs.into_iter().collect() })
+}
+
+/// Gives a conversation another name where older versions let it have one that nobody could read.
+fn visible(record: &mut ConversationRecord) -> Result<Option<Repair>> {
+    if record.id.must_be_visible().is_ok() {
+        return Ok(None);
+    }
+    let to = name_of(record.id.as_str().as_bytes())?;
+    let from = std::mem::replace(&mut record.id, to.clone()).into();
+    Ok(Some(Repair::Renamed { from, to: to.into() }))
+}
+
+fn read_one(document: Value, limits: &ArchiveLimits) -> Result<Archive> {
+    let mut fields = object(document, "the document")?;
+    match fields.get(MARK).and_then(Value::as_u64) {
+        Some(1..=VERSION) => {}
+        Some(newer) => {
+            let message = format!("{MARK} is {newer}, and this build reads 1 to {VERSION}");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        None => return Err(invalid(format!("the document has no version under {MARK:?}"))),
+    }
+    known(&fields, &DOCUMENT, "the document")?;
+    let record: ConversationRecord = typed(fields.shift_remove("record"), &RECORD, "record")?;
+    let Some(Value::Array(nodes)) = fields.shift_remove("nodes") else {
+        return Err(invalid("nodes is not a list"));
+    };
+    limits.check_nodes(nodes.len())?;
+    let nodes = nodes.into_iter().enumerate();
+    let nodes: Vec<Node> = nodes
+        .map(|(index, node)| typed(Some(node), &NODE, &format!("nodes[{index}]")))
+        .collect::<Result<_>>()?;
+    let mut archive = Archive::new(record, nodes)?;
+    archive.blobs = blobs(fields.shift_remove("blobs").unwrap_or_else(|| json!({})))?;
+    let missing = archive.media().map(Media::digest).find(|digest| !archive.blobs.contains_key(digest));
+    match missing {
+        Some(digest) => Err(invalid(format!("blobs has no {digest}"))),
+        None => Ok(archive),
+    }
+}
+
+/// Reads a value whose type would drop fields that it does not know without a word.
+fn typed<T: DeserializeOwned>(value: Option<Value>, names: &[&str], place: &str) -> Result<T> {
+    let fields = object(value.unwrap_or_default(), place)?;
+    known(&fields, names, place)?;
+    serde_json::from_value(Value::Object(fields))
+        .map_err(|source| invalid(format!("{place} is not as conversations store it")).with_source(source))
+}
+
+fn known(fields: &Map<String, Value>, names: &[&str], place: &str) -> Result<()> {
+    match fields.keys().find(|name| !names.contains(&name.as_str())) {
+        Some(name) => {
+            Err(invalid(format!("unknown field {name:?} of {place}, one of: {}", names.join(", "))))
+        }
+        None => Ok(()),
+    }
+}
+
+fn object(value: Value, place: &str) -> Result<Map<String, Value>> {
+    match value {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(invalid(format!("{place} is not an object"))),
+    }
+}
+
+/// Reads an object of base64 by digest.
+pub(super) fn blobs(value: Value) -> Result<BTreeMap<Digest, Arc<[u8]>>> {
+    object(value, "blobs")?.iter().map(|(digest, bytes)| blob(digest, bytes)).collect()
+}
+
+/// Writes such an object.
+pub(super) fn written_blobs(archive: &Archive) -> Value {
+    let written =
+        |(digest, bytes): (&Digest, &Arc<[u8]>)| (digest.to_string(), STANDARD.encode(bytes).into());
+    Value::Object(archive.blobs.iter().map(written).collect())
+}
+
+fn blob(digest: &str, bytes: &Value) -> Result<(Digest, Arc<[u8]>)> {
+    let wrong = || invalid(format!("blobs[{digest:?}] is not base64 of bytes with that digest"));
+    let bytes = STANDARD.decode(bytes.as_str().ok_or_else(wrong)?).map_err(|_| wrong())?;
+    let named: Digest = digest.parse()?;
+    match Digest::of(&bytes) == named {
+        true => Ok((named, bytes.into())),
+        false => Err(wrong()),
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Invalid, message)
+}
+
+/// Writes the document on one line, so that several make a file of lines.
+pub(super) fn write(archive: &Archive) -> Result<WrittenArchive> {
+    if let Some(media) = archive.media().find(|media| !archive.blobs.contains_key(&media.digest())) {
+        return Err(invalid(format!("the bytes of {media:?} are not loaded")));
+    }
+    let mut document = json!({MARK: VERSION, "record": archive.record, "nodes": archive.nodes});
+    if let (Value::Object(fields), false) = (&mut document, archive.blobs.is_empty()) {
+        fields.insert("blobs".to_owned(), written_blobs(archive));
+    }
+    Ok(WrittenArchive { text: format!("{document}\n"), omitted: Vec::new() })
+}

@@ -1,0 +1,144 @@
+//! The AKI chat context: a list of roles and contents, media as data URIs, no tools.
+
+use alloquy_core::{Media, MediaKind, Message, MessagePart, Part, Result, Role};
+use serde_json::{Map, Value, json};
+
+use super::fields::{Fields, append, list, string};
+use super::further::{self, Shape};
+use super::layout;
+use super::media::Outgoing;
+use super::place::Place;
+use super::{Reader, Transcript};
+
+const ROLES: [&str; 3] = ["system", "user", "assistant"];
+const ITEMS: [&str; 4] = ["text", "image", "audio", "video"];
+const ITEM: Shape = Shape::flat(&["type", "text", "image", "audio", "video"]);
+const MESSAGE: [&str; 3] = ["role", "content", "name"];
+
+/// Reads the list, or the JSON string in which it travels.
+pub(super) fn read(document: &Value, reader: &mut Reader<'_>) -> Result<Transcript> {
+    let root = Place::root("messages");
+    let travelled = match document {
+        Value::String(text) => Some(super::json(text)?),
+        _ => None,
+    };
+    let one = |(index, message)| read_message(message, &root.index(index), reader);
+    let messages = list(travelled.as_ref().unwrap_or(document), &root)?;
+    Ok(Transcript::new(messages.iter().enumerate().map(one).collect::<Result<_>>()?))
+}
+
+fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Message> {
+    let mut fields = Fields::of(value, place)?;
+    let role = match fields.need_str("role")? {
+        "system" => Role::System,
+        "user" => Role::User,
+        "assistant" => Role::Assistant,
+        other => return Err(place.field("role").unknown("role", other, &ROLES)),
+    };
+    let parts = read_content(fields.need("content")?, &place.field("content"), reader)?;
+    let name = fields.take_str("name")?.map(str::to_owned);
+    Ok(Message { name, extra: fields.rest(), ..Message::new(role, parts) })
+}
+
+fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<MessagePart>> {
+    match value {
+        Value::String(text) => Ok(vec![Part::Text(text.clone()).into()]),
+        Value::Array(items) => {
+            let one = |(index, item)| read_item(item, &place.index(index), reader);
+            items.iter().enumerate().map(one).collect()
+        }
+        other => Err(place.expected("a string or a list of items", other)),
+    }
+}
+
+/// Reads `{text}`, `{image}`, `{audio}` or `{video}`; `type` may stand beside it and names the same.
+fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+    let mut fields = Fields::of(item, place)?;
+    let said = fields.take_str("type")?;
+    let keys: Vec<_> = ITEMS.into_iter().filter(|name| fields.has(name)).collect();
+    let [name] = keys.as_slice() else {
+        return Err(place.invalid(format_args!("an item has one of: {}", ITEMS.join(", "))));
+    };
+    if let Some(said) = said.filter(|said| said != name) {
+        return Err(place.field("type").unknown("type of item", said, &[name]));
+    }
+    let place = place.field(name);
+    let value = fields.need(name)?;
+    if let ("video", Value::Array(frames)) = (*name, value) {
+        let film = read_frames(frames, &place, reader)?;
+        return Ok(further::beside(film.into(), fields.rest()));
+    }
+    let text = string(value, &place)?;
+    let part = match MediaKind::ALL.into_iter().find(|kind| kind.as_str() == *name) {
+        Some(kind) => reader.media.address(kind, text, &place)?,
+        None => Part::Text(text.to_owned()),
+    };
+    Ok(further::beside(part.into(), fields.rest()))
+}
+
+/// Reads a film as the list of its pictures.
+fn read_frames(frames: &[Value], place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+    if frames.is_empty() {
+        return Err(place.invalid("a film has one picture or more"));
+    }
+    reader.media.allow(MediaKind::Video, place)?;
+    let mut pictures = Vec::with_capacity(frames.len());
+    for (index, frame) in frames.iter().enumerate() {
+        let place = place.index(index);
+        pictures.push(reader.media.frame(string(frame, &place)?, &place)?);
+    }
+    Ok(Part::Video(pictures))
+}
+
+/// Writes the list.
+pub(super) fn write(transcript: &Transcript) -> Result<Value> {
+    super::messages_only(transcript)?;
+    let root = Place::root("messages");
+    let one = |(index, message)| write_message(message, &root.index(index));
+    transcript.messages.iter().enumerate().map(one).collect()
+}
+
+fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
+    if message.role == Role::Tool {
+        return Err(place.field("role").unsupported("the dialect has no tools"));
+    }
+    let mut object = Map::from_iter([("role".to_owned(), message.role.as_str().into())]);
+    object.insert("content".into(), write_content(&message.parts, &place.field("parts"))?);
+    if let Some(name) = &message.name {
+        object.insert("name".into(), name.clone().into());
+    }
+    append(&mut object, &super::extra(message), &MESSAGE, &place.field("extra"))?;
+    Ok(Value::Object(object))
+}
+
+fn write_content(parts: &[MessagePart], place: &Place<'_>) -> Result<Value> {
+    match layout::bare_text(parts) {
+        Some(text) => Ok(text.into()),
+        None => parts.iter().enumerate().map(|(index, part)| write_item(part, &place.index(index))).collect(),
+    }
+}
+
+/// Writes a film that is one file as that, and another as the list of its pictures.
+fn write_film(frames: &[Media], place: &Place<'_>) -> Result<Value> {
+    match frames {
+        [film] if MediaKind::of(film) == Some(MediaKind::Video) => {
+            Ok(Outgoing::of(MediaKind::Video, film, place)?.data_uri().into())
+        }
+        [] => Err(place.unsupported("a film without pictures cannot be written")),
+        frames => {
+            let picture = |frame| Ok(Value::from(Outgoing::of(MediaKind::Image, frame, place)?.data_uri()));
+            frames.iter().map(picture).collect()
+        }
+    }
+}
+
+fn write_item(MessagePart { content, extra }: &MessagePart, place: &Place<'_>) -> Result<Value> {
+    let written = match content {
+        Part::Text(text) => json!({"text": text}),
+        Part::Image(media) => json!({"image": Outgoing::of(MediaKind::Image, media, place)?.data_uri()}),
+        Part::Audio(media) => json!({"audio": Outgoing::of(MediaKind::Audio, media, place)?.data_uri()}),
+        Part::Video(frames) => json!({"video": write_film(frames, place)?}),
+        _ => return Err(layout::inexpressible(content, place)),
+    };
+    ITEM.add(written, extra, place)
+}

@@ -1,0 +1,314 @@
+//! The messages of LiteRT-LM: `content` as a string or items, thoughts and other channels in `channels`, answers as items.
+
+use alloquy_core::{
+    ChannelText, Error, Malformed, Media, MediaKind, Message, MessagePart, Part, Result, Role,
+};
+use serde_json::{Map, Value, json};
+
+use super::fields::{Fields, append, list, string};
+use super::further::{self, Shape};
+use super::layout::{self, Layout, Placed};
+use super::media::{MediaReference, Outgoing};
+use super::place::Place;
+use super::{Reader, Transcript, calls, gemini, tools};
+
+mod answer;
+
+const ROLES: [&str; 5] = ["system", "user", "assistant", "model", "tool"];
+const ITEMS: [&str; 5] = ["text", "image", "audio", "tool_response", "response"];
+const TEXT: Shape = Shape::flat(&["type", "text", "error"]);
+const MEDIA: Shape = Shape::flat(&["type", "path", "blob", "mime_type"]);
+const MESSAGE: [&str; 6] = ["role", "content", "parts", "name", "channels", "tool_calls"];
+
+/// The channel that thoughts are written to.
+const THOUGHT: &str = "thought";
+/// The channels that are read as a thought: model files name them differently.
+const THOUGHTS: [&str; 4] = [THOUGHT, "thinking", "reasoning", "reasoning_content"];
+
+/// Reads one message, a list of them, or a preface with `messages`, `tools` and `extra_context`.
+pub(super) fn read(document: &Value, reader: &mut Reader<'_>) -> Result<Transcript> {
+    if document.is_array() {
+        return Ok(Transcript::new(read_messages(document, reader)?));
+    }
+    let root = Place::root("document");
+    let fields = Fields::of(document, &root)?;
+    if fields.has("contents") {
+        return gemini::read(document, reader);
+    }
+    if fields.has("role") || fields.has("parts") {
+        return Ok(Transcript::new(vec![read_message(document, &Place::root("message"), reader)?]));
+    }
+    read_preface(fields, reader)
+}
+
+fn read_preface(mut fields: Fields<'_>, reader: &mut Reader<'_>) -> Result<Transcript> {
+    let mut transcript = Transcript::default();
+    if let Some(messages) = fields.take("messages") {
+        transcript.messages = read_messages(messages, reader)?;
+    }
+    if let Some(tools) = fields.take("tools") {
+        transcript.tools = tools::read(tools, &Place::root("tools"))?;
+    }
+    if let Some(context) = fields.take("extra_context") {
+        transcript.extra = Fields::of(context, &Place::root("extra_context"))?.rest();
+    }
+    fields.finish()?;
+    Ok(transcript)
+}
+
+fn read_messages(value: &Value, reader: &mut Reader<'_>) -> Result<Vec<Message>> {
+    let root = Place::root("messages");
+    let one = |(index, message)| read_message(message, &root.index(index), reader);
+    list(value, &root)?.iter().enumerate().map(one).collect()
+}
+
+fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Message> {
+    let mut fields = Fields::of(value, place)?;
+    if fields.has("parts") {
+        return gemini::read_content(value, place, reader);
+    }
+    let role = match fields.need_str("role")? {
+        "system" => Role::System,
+        "user" => Role::User,
+        "assistant" | "model" => Role::Assistant,
+        "tool" => Role::Tool,
+        other => return Err(place.field("role").unknown("role", other, &ROLES)),
+    };
+    let (said, channels) = read_channels(&mut fields, place)?;
+    let mut message = Message::new(role, said);
+    if let Some(content) = fields.take("content") {
+        message.parts.extend(read_content(content, role, &place.field("content"), reader)?);
+    }
+    if let Some(value) = fields.take("tool_calls") {
+        message.parts.extend(calls::read(
+            value,
+            &place.field("tool_calls"),
+            &mut reader.calls,
+            Value::clone,
+        )?);
+    }
+    message.name = fields.take_str("name")?.map(str::to_owned);
+    message.extra = fields.rest();
+    if !channels.is_empty() {
+        message.extra.insert("channels".into(), Value::Object(channels));
+    }
+    Ok(message)
+}
+
+/// Reads the thought and then the other channels, and returns as they are those that hold no text.
+fn read_channels(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<(Vec<Part>, Map<String, Value>)> {
+    let Some(value) = fields.take("channels") else { return Ok((Vec::new(), Map::new())) };
+    let place = place.field("channels");
+    let mut channels = Fields::of(value, &place)?;
+    let thought = match channels.take_any(&THOUGHTS)? {
+        Some((name, text)) => Some(Part::Thinking(string(text, &place.field(name))?.to_owned())),
+        None => None,
+    };
+    let (texts, others): (Vec<_>, Vec<_>) =
+        channels.rest().into_iter().partition(|(_, said)| said.is_string());
+    let said = texts.into_iter().filter_map(|(name, text)| {
+        let text = text.as_str()?.to_owned();
+        Some(Part::Channel(ChannelText { name, text }))
+    });
+    Ok((thought.into_iter().chain(said).collect(), Map::from_iter(others)))
+}
+
+fn read_content(
+    value: &Value,
+    role: Role,
+    place: &Place<'_>,
+    reader: &mut Reader<'_>,
+) -> Result<Vec<MessagePart>> {
+    match (value, role) {
+        (Value::Array(items), _) => {
+            let one = |(index, item)| read_item(item, role, &place.index(index), reader);
+            items.iter().enumerate().map(one).collect()
+        }
+        (Value::String(text), Role::Tool) => Ok(vec![answer::of_text(text, &mut reader.calls).into()]),
+        (Value::String(text), _) => Ok(vec![Part::Text(text.clone()).into()]),
+        (Value::Object(_), Role::Tool) => Ok(vec![answer::read(value, place, &mut reader.calls)?]),
+        (other, _) => Err(place.expected("a string or a list of items", other)),
+    }
+}
+
+fn read_item(item: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+    let mut fields = Fields::of(item, place)?;
+    if role == Role::Tool && !fields.has("type") {
+        return answer::read(item, place, &mut reader.calls);
+    }
+    let part = match fields.need_str("type")? {
+        "text" => read_text(&mut fields, role, reader)?,
+        "image" => read_media(MediaKind::Image, &mut fields, place, reader)?,
+        "audio" => read_media(MediaKind::Audio, &mut fields, place, reader)?,
+        "video" => return Err(no_films(place)),
+        "tool_response" | "response" => return answer::read(item, place, &mut reader.calls),
+        other => return Err(place.field("type").unknown("type of item", other, &ITEMS)),
+    };
+    Ok(further::beside(part.into(), fields.rest()))
+}
+
+/// LiteRT-LM has no films, under whatever name.
+fn no_films(place: &Place<'_>) -> Error {
+    let sentence = "the dialect has no films, only pictures (\"image\") and sounds (\"audio\"); aki has films, as lists \
+                    of pictures";
+    place.field("type").unsupported(sentence)
+}
+
+/// Reads text. LiteRT-LM puts a call that it could not parse into a text with an `error`.
+fn read_text(fields: &mut Fields<'_>, role: Role, reader: &mut Reader<'_>) -> Result<Part> {
+    let text = fields.need_str("text")?;
+    match fields.take_str("error")? {
+        Some(reason) => Ok(Part::Malformed(Malformed { raw: text.to_owned(), reason: reason.to_owned() })),
+        None if role == Role::Tool => Ok(answer::of_text(text, &mut reader.calls)),
+        None => Ok(Part::Text(text.to_owned())),
+    }
+}
+
+fn read_media(
+    kind: MediaKind,
+    fields: &mut Fields<'_>,
+    place: &Place<'_>,
+    reader: &mut Reader<'_>,
+) -> Result<Part> {
+    let Some((name, value)) = fields.take_any(&["path", "blob"])? else {
+        return Err(
+            place.invalid(format_args!("the {kind} is missing: it has neither \"path\" nor \"blob\""))
+        );
+    };
+    let place = place.field(name);
+    let text = string(value, &place)?;
+    if name == "path" {
+        return reader.media.fetched(kind, MediaReference::Path(text), &place);
+    }
+    match fields.take_str("mime_type")? {
+        Some(media_type) => reader.media.base64(kind, media_type, text, &place),
+        None => reader.media.blob(kind, text, &place),
+    }
+}
+
+/// Writes a preface: `messages` and, when there are any, `tools` and `extra_context`.
+pub(super) fn write(transcript: &Transcript) -> Result<Value> {
+    let root = Place::root("messages");
+    let one = |(index, message)| write_message(message, &root.index(index));
+    let messages: Value = transcript.messages.iter().enumerate().map(one).collect::<Result<_>>()?;
+    let mut document = Map::from_iter([("messages".to_owned(), messages)]);
+    if !transcript.tools.is_empty() {
+        document.insert("tools".into(), tools::write(&transcript.tools, &Place::root("tools"))?);
+    }
+    if !transcript.extra.is_empty() {
+        document.insert("extra_context".into(), transcript.extra.clone().into());
+    }
+    Ok(Value::Object(document))
+}
+
+fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
+    let mut layout = Layout::of(message, place)?;
+    let channels = take_channels(&mut layout);
+    let mut extra = message.extra.clone();
+    let mut object = Map::from_iter([("role".to_owned(), message.role.as_str().into())]);
+    if let Some(content) = write_content(message.role, &layout, place)? {
+        object.insert("content".into(), content);
+    }
+    let mut written = write_said(layout.thought, &channels, place)?;
+    add_others(&mut written, extra.shift_remove("channels").as_ref(), place)?;
+    if !written.is_empty() {
+        object.insert("channels".into(), Value::Object(written));
+    }
+    if !layout.calls.is_empty() {
+        let calls = layout.calls.iter().map(|call| calls::write(call, &call.said.arguments, place));
+        object.insert("tool_calls".into(), calls.collect::<Result<_>>()?);
+    }
+    if let Some(name) = &message.name {
+        object.insert("name".into(), name.clone().into());
+    }
+    append(&mut object, &extra, &MESSAGE, &place.field("extra"))?;
+    Ok(Value::Object(object))
+}
+
+/// Takes the channels that stand between the thought and the content: those have a place.
+fn take_channels<'a>(layout: &mut Layout<'a>) -> Vec<Placed<'a, ChannelText>> {
+    let channel = |(index, part): (usize, &'a MessagePart)| match &part.content {
+        Part::Channel(said) => Some(Placed { index, said, extra: &part.extra }),
+        _ => None,
+    };
+    let channels: Vec<_> = (layout.start..).zip(layout.content).map_while(channel).collect();
+    layout.content = layout.content.get(channels.len()..).unwrap_or_default();
+    layout.start += channels.len();
+    channels
+}
+
+fn write_said(
+    thought: Option<&str>,
+    channels: &[Placed<'_, ChannelText>],
+    place: &Place<'_>,
+) -> Result<Map<String, Value>> {
+    let parts = place.field("parts");
+    let mut written: Map<String, Value> =
+        thought.map(|thought| (THOUGHT.to_owned(), thought.into())).into_iter().collect();
+    for channel in channels {
+        let (place, name) = (parts.index(channel.index), &channel.said.name);
+        further::none(channel.extra, &place)?;
+        if THOUGHTS.contains(&name.as_str()) {
+            return Err(place.unsupported(format_args!("the channel {name:?} is the dialect's for thoughts")));
+        }
+        if written.contains_key(name) {
+            return Err(place.unsupported(format_args!("the dialect has one channel {name:?} a message")));
+        }
+        written.insert(name.clone(), channel.said.text.clone().into());
+    }
+    Ok(written)
+}
+
+/// Adds the channels that hold something other than text; they stay as they came.
+fn add_others(channels: &mut Map<String, Value>, others: Option<&Value>, place: &Place<'_>) -> Result<()> {
+    let extra = place.field("extra");
+    let place = extra.field("channels");
+    match others {
+        Some(Value::Object(others)) if others.values().any(Value::is_string) => {
+            Err(place.unsupported("channels of text are parts"))
+        }
+        Some(Value::Object(others)) if !others.is_empty() => append(channels, others, &THOUGHTS, &place),
+        Some(_) => Err(place.unsupported("channels are an object of one or more")),
+        None => Ok(()),
+    }
+}
+
+/// Writes no content as no field, one text as a string, anything else as items.
+fn write_content(role: Role, layout: &Layout<'_>, place: &Place<'_>) -> Result<Option<Value>> {
+    match (layout.content, layout::bare_text(layout.content)) {
+        ([], _) => Ok(None),
+        (_, Some(text)) if role != Role::Tool => Ok(Some(text.into())),
+        (parts, _) => {
+            let place = place.field("parts");
+            let one = |(index, part)| write_item(part, role, &place.index(layout.start + index));
+            parts.iter().enumerate().map(one).collect::<Result<Value>>().map(Some)
+        }
+    }
+}
+
+fn write_item(MessagePart { content, extra }: &MessagePart, role: Role, place: &Place<'_>) -> Result<Value> {
+    match content {
+        Part::Text(text) if role != Role::Tool => {
+            TEXT.add(json!({"type": "text", "text": text}), extra, place)
+        }
+        Part::Malformed(Malformed { raw, reason }) => {
+            TEXT.add(json!({"type": "text", "text": raw, "error": reason}), extra, place)
+        }
+        Part::Image(media) => MEDIA.add(write_media(MediaKind::Image, media, place)?, extra, place),
+        Part::Audio(media) => MEDIA.add(write_media(MediaKind::Audio, media, place)?, extra, place),
+        Part::ToolResult(result) => answer::write(result, extra, place),
+        _ => Err(layout::inexpressible(content, place)),
+    }
+}
+
+fn write_media(kind: MediaKind, media: &Media, place: &Place<'_>) -> Result<Value> {
+    let media = Outgoing::of(kind, media, place)?;
+    let mut item = Map::from_iter([
+        ("type".to_owned(), kind.as_str().into()),
+        ("blob".to_owned(), media.base64().into()),
+    ]);
+    if !media.speaks_for_itself() {
+        item.insert("mime_type".into(), media.media_type.into());
+    }
+    Ok(Value::Object(item))
+}

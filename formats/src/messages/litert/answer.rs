@@ -1,0 +1,103 @@
+//! The answers of tools in LiteRT-LM's messages, in every spelling that its model families take.
+
+use alloquy_core::{MessagePart, Part, Result, ToolResult};
+use serde_json::{Map, Value, json};
+
+use crate::messages::calls::Calls;
+use crate::messages::fields::{Fields, string};
+use crate::messages::further::{self, Shape};
+use crate::messages::place::Place;
+
+/// The object that holds an answer with further fields, which the fields of the answer cannot be taken for.
+const INNER: &str = "tool_response";
+/// An answer inside an object of its own.
+const WRAPPED: Shape =
+    Shape::nested(&["type", INNER], INNER, &["id", "name", "tool_name", "response", "is_error"]);
+
+/// The fields beside a payload that has a name of its own.
+const BESIDE: [&str; 5] = ["type", "id", "name", "tool_name", "is_error"];
+
+/// An answer that is only text.
+pub(super) fn of_text(text: &str, calls: &mut Calls) -> Part {
+    result(None, None, text.into(), calls)
+}
+
+/// Reads an answer: the item itself, or what it holds under `tool_response`.
+pub(super) fn read(item: &Value, place: &Place<'_>, calls: &mut Calls) -> Result<MessagePart> {
+    let mut fields = Fields::of(item, place)?;
+    fields.take("type");
+    let Some(inner) = fields.take(INNER) else {
+        let (part, rest) = read_fields(item, fields, place, calls)?;
+        return Ok(further::beside(part.into(), rest));
+    };
+    let place = place.field(INNER);
+    let (part, inside) = match inner {
+        Value::Object(_) => read_fields(inner, Fields::of(inner, &place)?, &place, calls)?,
+        plain => (result(None, None, plain.clone(), calls), Map::new()),
+    };
+    Ok(further::beside(further::inside(part, INNER, inside), fields.rest()))
+}
+
+/// Reads the answer, and returns the fields beside it that nobody knows.
+fn read_fields(
+    item: &Value,
+    mut fields: Fields<'_>,
+    place: &Place<'_>,
+    calls: &mut Calls,
+) -> Result<(Part, Map<String, Value>)> {
+    let name = match fields.take_any(&["name", "tool_name"])? {
+        Some((field, name)) => Some(string(name, &place.field(field))?),
+        None => None,
+    };
+    let Some(payload) = payload(item) else {
+        return Ok((result(None, name, Value::Object(fields.rest()), calls), Map::new()));
+    };
+    let content = fields.take(payload).cloned().unwrap_or_default();
+    let (id, is_error) = (fields.take_str("id")?, fields.take_flag("is_error")?);
+    Ok((with_error(result(id, name, content, calls), is_error), fields.rest()))
+}
+
+/// Names the field that holds the payload: an object, or a value that nothing else stands beside.
+///
+/// Without one the payload is every field but the name, as in `{name: "weather", celsius: 20}`.
+fn payload(item: &Value) -> Option<&'static str> {
+    let object = item.as_object()?;
+    let name = ["response", "value"].into_iter().find(|name| object.contains_key(*name))?;
+    let alone = object.keys().all(|key| key == name || BESIDE.contains(&key.as_str()));
+    let is_object = object.get(name).is_some_and(Value::is_object);
+    (is_object || alone).then_some(name)
+}
+
+fn result(id: Option<&str>, name: Option<&str>, content: Value, calls: &mut Calls) -> Part {
+    let (id, name) = calls.answer(id, name);
+    Part::ToolResult(ToolResult { id, name: name.unwrap_or_default(), content, is_error: false })
+}
+
+fn with_error(part: Part, is_error: bool) -> Part {
+    match part {
+        Part::ToolResult(result) => Part::ToolResult(ToolResult { is_error, ..result }),
+        other => other,
+    }
+}
+
+/// Writes an answer. LiteRT-LM knows no ids and no failures; both are fields that it passes over.
+///
+/// With further fields it stands inside an object: beside a response that is no object they would be the response.
+pub(super) fn write(result: &ToolResult, extra: &Map<String, Value>, place: &Place<'_>) -> Result<Value> {
+    let mut answer = Map::new();
+    answer.insert("id".into(), result.id.clone().into());
+    answer.insert("name".into(), result.name.clone().into());
+    answer.insert("response".into(), result.content.clone());
+    if result.is_error {
+        answer.insert("is_error".into(), true.into());
+    }
+    if extra.is_empty() {
+        let kind = ("type".to_owned(), INNER.into());
+        return Ok(Value::Object([kind].into_iter().chain(answer).collect()));
+    }
+    if extra.contains_key(INNER) && !result.content.is_object() {
+        let sentence = "beside a response that is no object, further fields would be the response";
+        return Err(place.field("extra").field(INNER).unsupported(sentence));
+    }
+    WRAPPED.add(json!({"type": INNER, INNER: answer}), extra, place)
+}

@@ -1,0 +1,53 @@
+//! A transcript: the messages of a document, the tools it offers, and the fields that stand beside them.
+
+use alloquy_core::{Message, Preface, Role, ToolSpec};
+use serde_json::{Map, Value};
+
+/// What a document of any dialect says: its messages, its tools, and the fields that stand beside them.
+///
+/// System messages stand in `messages`, in their place. [`into_preface`](Self::into_preface) splits off the
+/// ones that lead.
+///
+/// ```
+/// use alloquy_formats::messages::Transcript;
+/// use alloquy_core::{Message, Preface};
+///
+/// let transcript = Transcript::of(&Preface::system("Be brief."), &["Hi".into()]);
+/// let (preface, messages) = transcript.into_preface();
+/// assert_eq!(preface, Preface::system("Be brief."));
+/// assert_eq!(messages, [Message::user("Hi")]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transcript {
+    /// Every message, in order.
+    pub messages: Vec<Message>,
+    /// The tools that the model may ask for.
+    pub tools: Vec<ToolSpec>,
+    /// Fields beside the messages, in order, such as `documents`.
+    pub extra: Map<String, Value>,
+}
+
+impl Transcript {
+    /// Creates a transcript of `messages` alone.
+    pub fn new(messages: Vec<Message>) -> Self {
+        Self { messages, ..Self::default() }
+    }
+
+    /// Joins a preface and the messages after it.
+    pub fn of(preface: &Preface, messages: &[Message]) -> Self {
+        Self {
+            messages: [&preface.messages, messages].concat(),
+            tools: preface.tools.clone(),
+            extra: preface.arguments.extra.clone(),
+        }
+    }
+
+    /// Splits off the preface: the leading system messages, the tools and the fields beside the messages.
+    pub fn into_preface(mut self) -> (Preface, Vec<Message>) {
+        let leading = self.messages.iter().take_while(|message| message.role == Role::System).count();
+        let messages = self.messages.split_off(leading);
+        let mut preface = Preface { messages: self.messages, tools: self.tools, ..Preface::default() };
+        preface.arguments.extra = self.extra;
+        (preface, messages)
+    }
+}
