@@ -402,7 +402,7 @@ pub(crate) fn describe(folder: &Path) -> Result<Description> {
         true => "transformers.js",
         false => "optimum",
     };
-    summed(alloquy_onnx::describe(folder)?, layout)
+    summed(alloquy_model_files::describe(folder)?, layout)
 }
 
 /// Says what [`Model::summary`] says, without loading anything. A provider that this build does not have is an error.

@@ -11,7 +11,7 @@
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 
-use alloquy_onnx::ModelFiles;
+use alloquy_model_files::ModelFiles;
 
 /// What the model is called.
 pub const NAME: &str = "pocket";

@@ -8,9 +8,9 @@ use crate::{Error, Result};
 
 /// Which members a folder's crate may import: the first line that fits counts. A crate may always import what stands
 /// in a folder of its own.
-const MEMBERS: [(&str, &[&str]); 13] = [
+const MEMBERS: [(&str, &[&str]); 14] = [
     ("backends/onnx/runtime", &[]),
-    ("backends/", &["core"]),
+    ("backends/", &["core", "model-files"]),
     (
         "cli",
         &[
@@ -19,6 +19,7 @@ const MEMBERS: [(&str, &[&str]); 13] = [
             "core",
             "formats",
             "media",
+            "model-files",
             "pocket",
             "processors",
             "storage",
@@ -30,8 +31,12 @@ const MEMBERS: [(&str, &[&str]); 13] = [
     ("core", &[]),
     ("formats", &["core"]),
     ("media", &["core"]),
+    ("model-files", &["core"]),
     // A model is tried with what serves it.
-    ("pocket", &["backends/onnx", "constraints", "core", "formats", "processors", "templates"]),
+    (
+        "pocket",
+        &["backends/onnx", "constraints", "core", "formats", "model-files", "processors", "templates"],
+    ),
     ("processors", &["core"]),
     ("storage", &["core", "formats"]),
     ("templates", &["core"]),
@@ -41,10 +46,11 @@ const MEMBERS: [(&str, &[&str]); 13] = [
 ];
 
 /// Crates from elsewhere, and the only folders that may import them.
-const ELSEWHERE: [(&[&str], &[&str]); 7] = [
+const ELSEWHERE: [(&[&str], &[&str]); 8] = [
     (&["derivre", "llguidance", "toktrie"], &["constraints"]),
     (&["minijinja"], &["templates"]),
-    (&["ort", "tokenizers"], &["backends/onnx"]),
+    (&["ort"], &["backends/onnx"]),
+    (&["tokenizers"], &["model-files"]),
     (&["rmcp"], &["tools/"]),
     (&["image", "ndarray", "symphonia"], &["backends/", "media"]),
     (
@@ -55,8 +61,10 @@ const ELSEWHERE: [(&[&str], &[&str]); 7] = [
 ];
 
 /// Crates that stand nowhere below these folders, however long the way.
-const NOWHERE_BELOW: (&[&str], &[&str]) =
-    (&["hyper", "reqwest", "tokio"], &["constraints", "core", "formats", "media", "processors", "templates"]);
+const NOWHERE_BELOW: (&[&str], &[&str]) = (
+    &["hyper", "reqwest", "tokio"],
+    &["constraints", "core", "formats", "media", "model-files", "processors", "templates"],
+);
 
 /// Returns a sentence for every import that the table forbids, sorted.
 pub fn breaches(metadata: &Metadata) -> Vec<String> {

@@ -57,6 +57,8 @@ fn siblings_do_not_import_each_other() {
             assert_forbidden(importer, imported, "dev");
         }
     }
+    assert_forbidden("alloquy-model-files", "alloquy-onnx", "dev");
+    assert_forbidden("alloquy-processors", "alloquy-model-files", "normal");
 }
 
 #[test]
@@ -88,6 +90,8 @@ fn heavy_crates_stay_where_they_belong() {
         ("alloquy-processors", "minijinja"),
         ("alloquy", "minijinja-contrib"),
         ("alloquy-processors", "tokenizers"),
+        ("alloquy-onnx", "tokenizers"),
+        ("alloquy-model-files", "ort"),
         ("alloquy", "ort"),
         ("alloquy-templates", "image"),
         ("alloquy-processors", "image"),
@@ -125,7 +129,7 @@ fn a_runtime_far_below_core_is_found() {
     node["deps"].as_array_mut().unwrap().push(import);
     package(&mut metadata, "indicatif")["name"] = json!("tokio");
     let breaches = found(metadata);
-    for folder in ["core", "media", "templates", "processors"] {
+    for folder in ["core", "media", "model-files", "templates", "processors"] {
         let sentence = breaches.iter().find(|breach| breach.starts_with(&format!("{folder}: tokio")));
         assert!(sentence.is_some(), "{folder}: {breaches:?}");
     }

@@ -19,6 +19,9 @@ use crate::layout::Layout;
 /// How the files of adapters end.
 pub(crate) const ENDING: &str = "onnx_adapter";
 
+/// How long an adapter may be: its format has no places beyond.
+pub(crate) const ADAPTER: u64 = 2 << 30;
+
 /// An adapter's tensors by name; none without an adapter.
 #[derive(Debug, Default)]
 pub(crate) struct Adapter {

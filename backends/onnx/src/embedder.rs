@@ -6,12 +6,12 @@
 use std::sync::{Mutex, PoisonError};
 
 use alloquy_core::Result;
+use alloquy_model_files::Description;
 use ort::memory::Allocator;
 use ort::session::{Session, SessionInputValue, SessionOutputs};
 use ort::value::{DynTensor, DynValue, Outlet, Tensor, TensorElementType};
 
 use crate::decoder::Decoder;
-use crate::description::Description;
 use crate::error::{model, unsupported};
 use crate::feeds::Row;
 use crate::layout::{EMBEDDINGS, Embeddings};

@@ -9,6 +9,7 @@ use alloquy_core::{
     Digest, Engine, Error, ErrorKind, LoadPhase, LoadTiming, MediaProcessor, ModelInfo, Result, Session,
     Step, Tokenizer, Unit,
 };
+use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles, model_info};
 use alloquy_onnx_runtime::{Event, Locator};
 
 use crate::decoder::{Decoder, Threads};
@@ -18,13 +19,10 @@ use crate::graph_optimization::GraphOptimization;
 use crate::graphs::{Graphs, LoadedBeside};
 use crate::identity::{Ran, graph_digests, identity};
 use crate::media::{MediaOptions, MediaReader, MediaStatistics, Opened};
-use crate::model_files::ModelFiles;
-use crate::model_info::model_info;
 use crate::providers::{Loaded, Providers};
 use crate::runtime::{loaded_version, require_version};
 use crate::session::{OnnxSession, forward_many, without_media};
 use crate::source::{Source, Wanted};
-use crate::tokenizer::HuggingFaceTokenizer;
 use crate::waiting::Waiting;
 
 /// The provider that shares main memory with us. A buffer that stays bound is copied to any other device once, when

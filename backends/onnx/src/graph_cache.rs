@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alloquy_core::{Digest, Error, ErrorKind, Result};
+use alloquy_model_files::bounded;
 use ort::session::Session;
 use serde::{Deserialize, Serialize};
 
 use crate::decoder::{self, Loading};
 use crate::engine::CPU;
 use crate::error::model;
-use crate::file;
 use crate::graph_file::GraphFile;
 use crate::graph_optimization::GraphOptimization;
 use crate::identity::{Ran, file_digest, optimized_identity};
@@ -29,6 +29,8 @@ use crate::source::Graph;
 const GRAPH: &str = "model.onnx";
 pub(crate) const WEIGHTS: &str = "weights.bin";
 const ENTRY: &str = "entry.json";
+/// How long what an entry says of its files may be.
+const NOTE: u64 = 64 << 10;
 
 /// How the folder of an entry ends while it is written.
 const PARTIAL: &str = ".partial";
@@ -180,7 +182,7 @@ impl Entry {
     /// Reads what an entry says of its files.
     fn written(folder: &Path) -> Result<Self> {
         let path = folder.join(ENTRY);
-        let bytes = file::bytes(&path, file::NOTE)?;
+        let bytes = bounded::bytes(&path, NOTE)?;
         serde_json::from_slice(&bytes)
             .map_err(|source| model(format!("{path:?} is damaged")).with_source(source))
     }

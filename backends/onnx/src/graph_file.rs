@@ -10,10 +10,9 @@ use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 use alloquy_core::Result;
+use alloquy_model_files::bounded;
 
 use crate::error::{model, unreadable};
-use crate::file;
-use crate::folder::is_plain;
 
 /// Graphs may stand in graphs, as branches do; no exporter nests them this deep.
 const DEEPEST: usize = 100;
@@ -36,7 +35,7 @@ impl GraphFile {
 
     /// Reads the file at `path`, and checks that every file it names lies inside `fence`.
     pub(crate) fn read(path: &Path, fence: &Path) -> Result<Self> {
-        let (file, length) = file::open(path)?;
+        let (file, length) = bounded::open(path)?;
         let graph = Self::walked(BufReader::new(file), length, path)?;
         let folder = path.parent().unwrap_or(path);
         let fence = fence.canonicalize().map_err(|source| unreadable(fence, source))?;
@@ -47,14 +46,14 @@ impl GraphFile {
                     format!("{path:?} takes weights from {location:?}, which is outside of the model folder");
                 model(message)
             };
-            if !is_plain(Path::new(location)) {
+            if !bounded::goes_downwards(Path::new(location)) {
                 return Err(outside());
             }
             let real = named.canonicalize().map_err(|source| unreadable(&named, source))?;
             if !real.starts_with(&fence) {
                 return Err(outside());
             }
-            file::open(&named)?;
+            bounded::open(&named)?;
         }
         Ok(graph)
     }

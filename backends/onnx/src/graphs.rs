@@ -1,6 +1,7 @@
 //! How the graphs of a model are loaded: the decoder with what it cannot do without, and those beside it. Runs none.
 
 use alloquy_core::Result;
+use alloquy_model_files::context_length;
 use ort::environment::Environment;
 use ort::ep::ExecutionProviderDispatch;
 use ort::session::Session;
@@ -13,7 +14,6 @@ use crate::error::unsupported;
 use crate::graph_optimization::GraphOptimization;
 use crate::identity::{Beside, graph_digests};
 use crate::layout::{CacheKind, Layout};
-use crate::model_info::context_length;
 use crate::providers::{Loaded, Providers};
 use crate::source::{Part, Parts};
 

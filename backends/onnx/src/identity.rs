@@ -7,10 +7,10 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use alloquy_core::{Digest, Result};
+use alloquy_model_files::bounded;
 
 use crate::cpu::processor;
 use crate::error::unreadable;
-use crate::file;
 use crate::graph_optimization::GraphOptimization;
 use crate::layout::Slot;
 use crate::source::{Graph, Part, Parts};
@@ -106,7 +106,7 @@ fn of_bytes(bytes: &[u8]) -> Result<Digest> {
 
 /// Hashes a file: all of a short one, the length and samples of a long one.
 pub(crate) fn file_digest(path: &Path) -> Result<Digest> {
-    let (file, length) = file::open(path)?;
+    let (file, length) = bounded::open(path)?;
     sampled(file, length).map_err(|source| unreadable(path, source))
 }
 

@@ -4,10 +4,10 @@
 //! names in `genai_config.json`; optimum and transformers.js use the names that stand here as defaults.
 
 use alloquy_core::{Error, Result};
+use alloquy_model_files::{Description, FactPlace, missing_fact};
 use ort::value::{Outlet, TensorElementType, ValueType};
 
 use crate::adapter::Adapter;
-use crate::description::{Description, Place};
 use crate::element::Element;
 use crate::error::{model, unsupported};
 
@@ -106,16 +106,16 @@ pub(crate) enum CacheKind {
     Concat,
 }
 
-const SHARED: Place = ("genai_config.json", "/search/past_present_share_buffer");
-const WINDOW: Place = ("genai_config.json", "/model/decoder/sliding_window/window_size");
+const SHARED: FactPlace = ("genai_config.json", "/search/past_present_share_buffer");
+const WINDOW: FactPlace = ("genai_config.json", "/model/decoder/sliding_window/window_size");
 
-const HEADS: &[Place] = &[
+const HEADS: &[FactPlace] = &[
     ("genai_config.json", "/model/decoder/num_key_value_heads"),
     ("config.json", "/num_key_value_heads"),
     ("config.json", "/text_config/num_key_value_heads"),
 ];
 
-const WIDTH: &[Place] = &[
+const WIDTH: &[FactPlace] = &[
     ("genai_config.json", "/model/decoder/head_size"),
     ("config.json", "/head_dim"),
     ("config.json", "/text_config/head_dim"),
@@ -127,7 +127,7 @@ pub(crate) const EMBEDDINGS: &str = "inputs_embeds";
 /// How the inputs for what a picture adds behind the first layers are called (Qwen3-VL).
 const DEEPSTACK: &str = "deepstack";
 
-const HIDDEN: &[Place] = &[
+const HIDDEN: &[FactPlace] = &[
     ("genai_config.json", "/model/decoder/hidden_size"),
     ("config.json", "/text_config/hidden_size"),
     ("config.json", "/hidden_size"),
@@ -238,7 +238,7 @@ impl Graph<'_> {
         };
         let declared = shape.last().and_then(|&width| usize::try_from(width).ok());
         let width = declared.or_else(|| self.description.size(HIDDEN));
-        let width = width.ok_or_else(|| crate::description::nowhere("hidden size", HIDDEN))?;
+        let width = width.ok_or_else(|| missing_fact("hidden size", HIDDEN))?;
         Ok(Embeddings { name, element, width })
     }
 
@@ -286,7 +286,7 @@ impl Graph<'_> {
         let declared = shape.last().and_then(|&size| usize::try_from(size).ok());
         let places = [("genai_config.json", "/model/vocab_size"), ("config.json", "/vocab_size")];
         let size = declared.or_else(|| self.description.size(&places));
-        size.ok_or_else(|| crate::description::nowhere("vocabulary", &places))
+        size.ok_or_else(|| missing_fact("vocabulary", &places))
     }
 
     fn logits_element(&self, logits: &str) -> Result<Element> {
@@ -344,10 +344,10 @@ impl Graph<'_> {
         let size =
             |declared: i64, places| usize::try_from(declared).ok().or_else(|| self.description.size(places));
         let Some(heads) = size(heads, HEADS) else {
-            return Err(crate::description::nowhere("number of key-value heads", HEADS));
+            return Err(missing_fact("number of key-value heads", HEADS));
         };
         let Some(width) = size(width, WIDTH) else {
-            return Err(crate::description::nowhere("head size", WIDTH));
+            return Err(missing_fact("head size", WIDTH));
         };
         // Sums and products of such sizes are computed without looking: they are far from what a number holds.
         let numbers = heads.checked_mul(width).filter(|&numbers| numbers <= MOST_NUMBERS);

@@ -6,18 +6,18 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use alloquy_core::Result;
+use alloquy_model_files::{Description, FactPlace, ModelFiles, ModelFolder, bounded};
 
-use crate::description::{Description, Place};
-use crate::file;
-use crate::folder::{ModelFolder, type_of};
+use crate::adapter::ADAPTER;
 use crate::graph_file::GraphFile;
-use crate::model_files::ModelFiles;
+use crate::graph_names::type_of;
+use crate::{embedded, folder};
 
 /// Where GenAI exports name their decoder's graph.
-const GRAPH: Place = ("genai_config.json", "/model/decoder/filename");
+const GRAPH: FactPlace = ("genai_config.json", "/model/decoder/filename");
 
 /// A graph beside the decoder's: where GenAI exports name its file, and what transformers.js calls it.
-type Beside = (Place, &'static str);
+type Beside = (FactPlace, &'static str);
 
 const EMBEDDING: Beside = (("genai_config.json", "/model/embedding/filename"), "embed_tokens");
 const VISION: Beside = (("genai_config.json", "/model/vision/filename"), "vision_encoder");
@@ -110,36 +110,40 @@ impl Source {
     }
 }
 
-fn of_folder(folder: ModelFolder, wanted: Wanted<'_>) -> Result<Parts> {
-    let description = Description::read(&folder.files)?;
-    let path = folder.graph(wanted.graph_type, description.text(&[GRAPH]))?;
+fn of_folder(opened: ModelFolder, wanted: Wanted<'_>) -> Result<Parts> {
+    let description = Description::read(&opened.files)?;
+    let path = folder::graph(&opened, wanted.graph_type, description.text(&[GRAPH]))?;
     let graph_type = wanted.graph_type.or_else(|| type_of(path.file_name()?.to_str()?)).map(str::to_owned);
     let read = |path: PathBuf| -> Result<Part> {
-        let file = GraphFile::read(&path, &folder.fence)?;
+        let file = GraphFile::read(&path, &opened.fence)?;
         Ok(Part { graph: Graph::File(path), file })
     };
     let beside = |(place, name): Beside| -> Result<Option<Part>> {
-        folder.beside(name, graph_type.as_deref(), description.text(&[place]))?.map(read).transpose()
+        folder::beside(&opened, name, graph_type.as_deref(), description.text(&[place]))?
+            .map(read)
+            .transpose()
     };
     let (embedding, vision, audio) = (beside(EMBEDDING)?, beside(VISION)?, beside(AUDIO)?);
     let decoder = read(path)?;
-    let tokenizer = folder.read(TOKENIZER, file::TOKENIZER)?;
-    let adapter = wanted.adapter.map(|name| adapter(name, || folder.adapter(name))).transpose()?;
-    let ModelFolder { name, files, .. } = folder;
+    let tokenizer = opened.tokenizer()?;
+    let adapter = wanted.adapter.map(|name| adapter(name, || folder::adapter(&opened, name))).transpose()?;
+    let ModelFolder { name, files, .. } = opened;
     Ok(Parts { name, files, description, tokenizer, decoder, embedding, vision, audio, adapter })
 }
 
 fn of_files(mut source: ModelFiles, wanted: Wanted<'_>) -> Result<Parts> {
     let files = source.descriptions()?;
     let description = Description::read(&files)?;
-    let (name, bytes) = source.take_graph(wanted.graph_type, description.text(&[GRAPH]))?;
+    let (name, bytes) = embedded::take_graph(&mut source, wanted.graph_type, description.text(&[GRAPH]))?;
     let graph_type = wanted.graph_type.or_else(|| type_of(&name)).map(str::to_owned);
     let read = |(name, bytes): (String, Cow<'static, [u8]>)| -> Result<Part> {
         let file = GraphFile::of_bytes(&bytes, &name)?;
         Ok(Part { graph: Graph::Bytes { name, bytes }, file })
     };
     let mut beside = |(place, name): Beside| -> Result<Option<Part>> {
-        source.take_beside(name, graph_type.as_deref(), description.text(&[place]))?.map(read).transpose()
+        embedded::take_beside(&mut source, name, graph_type.as_deref(), description.text(&[place]))?
+            .map(read)
+            .transpose()
     };
     let (embedding, vision, audio) = (beside(EMBEDDING)?, beside(VISION)?, beside(AUDIO)?);
     let decoder = read((name, bytes))?;
@@ -154,7 +158,7 @@ fn of_files(mut source: ModelFiles, wanted: Wanted<'_>) -> Result<Parts> {
 fn adapter(name: &Path, of_model: impl FnOnce() -> Result<Vec<u8>>) -> Result<AdapterBytes> {
     let bytes = match name.file_name() == Some(name.as_os_str()) {
         true => of_model()?,
-        false => file::bytes(name, file::ADAPTER)?,
+        false => bounded::bytes(name, ADAPTER)?,
     };
     Ok(AdapterBytes { name: name.to_owned(), bytes })
 }

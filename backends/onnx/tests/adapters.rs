@@ -8,7 +8,8 @@ mod common;
 use std::fs;
 
 use alloquy_core::{Cancel, Engine, ErrorKind, TokenId, laws};
-use alloquy_onnx::{GraphCacheUse, ModelFiles, OnnxEngine, OnnxEngineBuilder};
+use alloquy_model_files::ModelFiles;
+use alloquy_onnx::{GraphCacheUse, OnnxEngine, OnnxEngineBuilder};
 use common::adapters::{Parameter, adapter};
 use common::graphs::{Cache, Lora, RANK, VOCABULARY, WIDTH, graph, model, noise};
 use common::{feed, units};
@@ -220,7 +221,11 @@ fn folder_of(cache: Cache) -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = place.path().join("model");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("model.onnx"), graph(cache, &Lora::Optional)).unwrap();
-    fs::write(folder.join("tokenizer.json"), include_bytes!("fixtures/tokenizers/unigram.json")).unwrap();
+    fs::write(
+        folder.join("tokenizer.json"),
+        include_bytes!("../../../model-files/tests/fixtures/tokenizers/unigram.json"),
+    )
+    .unwrap();
     fs::write(folder.join("config.json"), r#"{"max_position_embeddings": 64, "eos_token_id": 2}"#).unwrap();
     (place, folder)
 }

@@ -17,7 +17,8 @@ use alloquy_core::{
     CacheReport, Cancel, Degradation, Engine, ErrorKind, Generation, Generator, Media, ModelInfo, Prompt,
     Sampler, SamplingOptions, StateReader, TokenId, Unit, laws,
 };
-use alloquy_onnx::{ModelFiles, OnnxEngine};
+use alloquy_model_files::ModelFiles;
+use alloquy_onnx::OnnxEngine;
 use common::{continued, models, units};
 use futures::StreamExt;
 use odd::Odd;

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use alloquy_core::{Engine, ErrorKind};
-use alloquy_onnx::{ModelFiles, OnnxEngine, describe, describe_files};
+use alloquy_model_files::{ModelFiles, describe, describe_files};
+use alloquy_onnx::OnnxEngine;
 use common::{golden, greedy, load, models};
 
 /// Its graph holds its weights; that of `stories260k` takes them from a file.

@@ -23,7 +23,7 @@ use alloquy_onnx::OnnxEngine;
 use common::graphs::{Cache, Lora, embeddings, graph, graph_with_embeddings_at, noise};
 use tempfile::TempDir;
 
-const TOKENIZER: &[u8] = include_bytes!("fixtures/tokenizers/unigram.json");
+const TOKENIZER: &[u8] = include_bytes!("../../../model-files/tests/fixtures/tokenizers/unigram.json");
 const CONFIG: &str = r#"{"max_position_embeddings": 64, "eos_token_id": 2, "vocab_size": 64}"#;
 const ADAPTER: &str = "french.onnx_adapter";
 

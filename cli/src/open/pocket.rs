@@ -54,7 +54,7 @@ pub(super) fn absent() -> alloquy_core::Error {
 /// Describes it; `None` for a program without it.
 #[cfg(feature = "pocket")]
 pub(crate) fn describe() -> Option<Result<Description>> {
-    let info = alloquy_onnx::describe_files(&alloquy_pocket::files());
+    let info = alloquy_model_files::describe_files(&alloquy_pocket::files());
     Some(info.and_then(|info| super::summed(info, "genai")))
 }
 

@@ -9,7 +9,7 @@ use alloquy_core::{
     Tokenizer,
 };
 use alloquy_core::{Prompt, SpecialToken};
-use alloquy_onnx::HuggingFaceTokenizer;
+use alloquy_model_files::HuggingFaceTokenizer;
 use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ fn charsmap() -> Value {
 }
 
 fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../backends/onnx/tests/fixtures/tokenizers")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../model-files/tests/fixtures/tokenizers")
 }
 
 /// What a model of the family writes in its own replies, and may therefore write in its history.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloquy_core::{Cancel, Engine, ModelInfo, Result, Session, TokenId, Tokenizer, Unit};
-use alloquy_onnx::HuggingFaceTokenizer;
+use alloquy_model_files::HuggingFaceTokenizer;
 
 use crate::trie::{Place, Trie};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_core::{DataProcessor, ModelInfo, SpecialToken, Tokenizer};
-use alloquy_onnx::HuggingFaceTokenizer;
+use alloquy_model_files::HuggingFaceTokenizer;
 use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ impl Setting {
 
 /// The vocabulary, with the tokens that the template names added to it.
 fn tokenizer(vocabulary: &str, named: &[String]) -> HuggingFaceTokenizer {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../backends/onnx/tests/fixtures/tokenizers");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../model-files/tests/fixtures/tokenizers");
     let text = std::fs::read_to_string(fixtures.join(format!("families_{vocabulary}.json"))).unwrap();
     let mut vocabulary: Value = serde_json::from_str(&text).unwrap();
     let added = vocabulary["added_tokens"].as_array_mut().unwrap();

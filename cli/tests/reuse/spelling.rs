@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use alloquy_core::{Piece, TokenId, Tokenizer};
-use alloquy_onnx::HuggingFaceTokenizer;
+use alloquy_model_files::HuggingFaceTokenizer;
 
 use crate::draws::Draws;
 

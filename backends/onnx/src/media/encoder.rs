@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use alloquy_core::{MediaTensor, Result};
+use alloquy_model_files::Description;
 use ort::session::{RunOptions, Session, SessionOutputs};
 use ort::value::{DynValue, Outlet, TensorElementType};
 
 use super::mask::{TrueIs, is_masked, questions};
 use super::tensor::{are_alike, kind_of, value};
 use crate::decoder::Decoder;
-use crate::description::Description;
 use crate::element::Element;
 use crate::error::{self, model, unsupported};
 use crate::layout::EMBEDDINGS;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alloquy_core::{MediaKind, MediaProcessor, ModelInfo, Result};
+use alloquy_model_files::HuggingFaceTokenizer;
 
 use super::encoder::{Encoder, EncoderKind};
 use super::reader::{Fixed, MediaReader};
@@ -10,7 +11,6 @@ use crate::decoder::Decoder;
 use crate::graphs::{Graphs, LoadedBeside};
 use crate::providers::{Loaded, Providers};
 use crate::source::{Part, Parts};
-use crate::tokenizer::HuggingFaceTokenizer;
 
 /// How many bytes of features are kept unless told otherwise: those of ten pictures of 1920 by 1080 pixels in a model of three
 /// thousand million weights.

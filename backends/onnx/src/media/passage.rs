@@ -1,9 +1,9 @@
 //! What stands for media in a decoder's positions: tokens, features between them, and how they are numbered. Runs nothing.
 
 use alloquy_core::{MediaGrid, MediaOutline, MediaPiece, Piece, Result, TokenId, Tokenizer};
+use alloquy_model_files::HuggingFaceTokenizer;
 
 use crate::error::model;
-use crate::tokenizer::HuggingFaceTokenizer;
 
 /// How many axes a multimodal rotary embedding has: time, height, width.
 const AXES: usize = 3;

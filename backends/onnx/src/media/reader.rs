@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::{Digest, Error, ErrorKind, Media, MediaProcessor, MediaTensor, Result};
+use alloquy_model_files::HuggingFaceTokenizer;
 use ort::session::RunOptions;
 
 use super::encoder::{Encoded, Encoder, EncoderKind};
@@ -11,7 +12,6 @@ use super::recent::Recent;
 use crate::decoder::Decoder;
 use crate::error::{model, unsupported};
 use crate::layout::EMBEDDINGS;
-use crate::tokenizer::HuggingFaceTokenizer;
 
 /// How many bytes of positions are remembered: those of ten pictures of the largest kind, and of thousands of the usual one.
 const PASSAGES: usize = 8 << 20;

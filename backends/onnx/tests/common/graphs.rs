@@ -1,7 +1,7 @@
 //! Little decoders written by hand: an embedding, a sum or an attention over what came before, and a head to which a
 //! low-rank adapter may add.
 
-use alloquy_onnx::ModelFiles;
+use alloquy_model_files::ModelFiles;
 
 use super::protobuf::Message;
 
@@ -10,7 +10,7 @@ pub const VOCABULARY: usize = 64;
 pub const WIDTH: usize = 8;
 pub const RANK: usize = 2;
 
-const TOKENIZER: &[u8] = include_bytes!("../fixtures/tokenizers/unigram.json");
+const TOKENIZER: &[u8] = include_bytes!("../../../../model-files/tests/fixtures/tokenizers/unigram.json");
 
 /// How the graph keeps what it has seen.
 #[derive(Clone, Copy, Debug, PartialEq)]

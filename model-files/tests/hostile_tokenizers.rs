@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
 use alloquy_core::{ErrorKind, Piece, Tokenizer as _};
-use alloquy_onnx::HuggingFaceTokenizer;
+use alloquy_model_files::HuggingFaceTokenizer;
 use serde_json::{Value, json};
 
 fn fixture(name: &str) -> Value {

@@ -5,8 +5,8 @@ use std::path::Path;
 use alloquy_core::{ModelInfo, Result};
 
 use crate::description::Description;
+use crate::files::ModelFiles;
 use crate::folder::ModelFolder;
-use crate::model_files::ModelFiles;
 use crate::model_info::described;
 
 /// Reads the description files of a model, which takes milliseconds whatever the model's size.
@@ -18,7 +18,7 @@ use crate::model_info::described;
 /// when none says how long the context is.
 ///
 /// ```no_run
-/// let model = alloquy_onnx::describe("models/qwen3-0.6b")?;
+/// let model = alloquy_model_files::describe("models/qwen3-0.6b")?;
 /// println!("{} fits {} tokens", model.name, model.context_length);
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```

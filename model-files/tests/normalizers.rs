@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use alloquy_core::{Piece, Tokenizer};
-use alloquy_onnx::HuggingFaceTokenizer;
+use alloquy_model_files::HuggingFaceTokenizer;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use alloquy_core::{ErrorKind, Piece, TokenId, Tokenizer, decode};
-use alloquy_onnx::HuggingFaceTokenizer;
+use alloquy_model_files::HuggingFaceTokenizer;
 use proptest::prelude::*;
 
 const KINDS: [&str; 5] = ["byte_level", "prepend", "metaspace", "replace", "unigram"];

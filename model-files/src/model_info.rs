@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use alloquy_core::{ModelInfo, Result, SpecialToken, TokenId, Tokenizer};
 use serde_json::Value;
 
-use crate::description::{Description, Place, nowhere};
+use crate::description::{Description, FactPlace, missing_fact};
 use crate::error::model;
 use crate::generation_config::recommendation;
 use crate::tokenizer::HuggingFaceTokenizer;
 
-const ARCHITECTURE: &[Place] = &[("config.json", "/architectures/0")];
+const ARCHITECTURE: &[FactPlace] = &[("config.json", "/architectures/0")];
 
-const MODEL_TYPE: &[Place] = &[("config.json", "/model_type"), ("genai_config.json", "/model/type")];
+const MODEL_TYPE: &[FactPlace] = &[("config.json", "/model_type"), ("genai_config.json", "/model/type")];
 
 /// GenAI's stands first: it is what the graph was exported for.
-const CONTEXT_LENGTH: &[Place] = &[
+const CONTEXT_LENGTH: &[FactPlace] = &[
     ("genai_config.json", "/model/context_length"),
     ("config.json", "/max_position_embeddings"),
     ("config.json", "/text_config/max_position_embeddings"),
@@ -27,7 +27,7 @@ const CONTEXT_LENGTH: &[Place] = &[
     ("config.json", "/max_seq_len"),
 ];
 
-const STOP_TOKENS: &[Place] = &[
+const STOP_TOKENS: &[FactPlace] = &[
     ("generation_config.json", "/eos_token_id"),
     ("genai_config.json", "/model/eos_token_id"),
     ("config.json", "/eos_token_id"),
@@ -35,21 +35,25 @@ const STOP_TOKENS: &[Place] = &[
 ];
 
 /// The tokenizer's files name tokens by their texts.
-const STOP_TEXTS: &[Place] =
+const STOP_TEXTS: &[FactPlace] =
     &[("tokenizer_config.json", "/eos_token"), ("special_tokens_map.json", "/eos_token")];
 
-const BOS_TEXTS: &[Place] =
+const BOS_TEXTS: &[FactPlace] =
     &[("tokenizer_config.json", "/bos_token"), ("special_tokens_map.json", "/bos_token")];
 
-const BOS_TOKENS: &[Place] = &[
+const BOS_TOKENS: &[FactPlace] = &[
     ("generation_config.json", "/bos_token_id"),
     ("genai_config.json", "/model/bos_token_id"),
     ("config.json", "/bos_token_id"),
     ("config.json", "/text_config/bos_token_id"),
 ];
 
-/// Collects what a model says of itself.
-pub(crate) fn model_info(
+/// Collects what a model says of itself: out of its description files, its tokenizer, and the number of tokens that its graph has
+/// logits for.
+///
+/// # Errors
+/// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) for files that contradict the vocabulary or lack a fact that a model needs.
+pub fn model_info(
     name: String,
     files: BTreeMap<String, String>,
     description: &Description,
@@ -83,8 +87,12 @@ pub(crate) fn described(
     Ok(info)
 }
 
-pub(crate) fn context_length(description: &Description) -> Result<usize> {
-    description.size(CONTEXT_LENGTH).ok_or_else(|| nowhere("context length", CONTEXT_LENGTH))
+/// Returns how many positions a model's context has.
+///
+/// # Errors
+/// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when no file says it.
+pub fn context_length(description: &Description) -> Result<usize> {
+    description.size(CONTEXT_LENGTH).ok_or_else(|| missing_fact("context length", CONTEXT_LENGTH))
 }
 
 struct Facts<'a> {
@@ -106,7 +114,7 @@ impl Facts<'_> {
         let mut seen = std::collections::BTreeSet::new();
         tokens.retain(|&token| seen.insert(token));
         match tokens.is_empty() {
-            true => Err(nowhere("end-of-sequence token", &[STOP_TOKENS, STOP_TEXTS].concat())),
+            true => Err(missing_fact("end-of-sequence token", &[STOP_TOKENS, STOP_TEXTS].concat())),
             false => Ok(tokens),
         }
     }
@@ -121,7 +129,7 @@ impl Facts<'_> {
         by_text.or_else(by_id)
     }
 
-    fn token(&self, id: &Value, (file, pointer): Place) -> Result<TokenId> {
+    fn token(&self, id: &Value, (file, pointer): FactPlace) -> Result<TokenId> {
         let known = id.as_u64().and_then(|id| TokenId::try_from(id).ok());
         let known = known.filter(|&id| (id as usize) < self.vocabulary);
         known.ok_or_else(|| {
@@ -132,7 +140,7 @@ impl Facts<'_> {
     }
 
     /// A token that is named by its text, or by an object with its `content`.
-    fn text_token(&self, place: Place) -> Option<SpecialToken> {
+    fn text_token(&self, place: FactPlace) -> Option<SpecialToken> {
         let value = self.description.at(place)?;
         let text = value.as_str().or_else(|| value.get("content")?.as_str())?;
         Some(SpecialToken { text: text.to_owned(), id: self.tokenizer.token(text)? })

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::File;
+use super::file::File;
 
 /// The most that a normalizer may make of a text. Those of language models have 12 or less, ALBERT's and XLNet's 726.
 const NORMALIZER: usize = 1024;

@@ -1,0 +1,77 @@
+//! Token ids to text, one at a time, in bytes until they form characters. Knows no encoding rules.
+//!
+//! Decoding a growing list again and again, and taking what is new, is what most programs do; it cannot tell a
+//! character that is still incomplete from one that never will be, and its cost is the list's length.
+
+use std::sync::Arc;
+
+use alloquy_core::{Detokenizer, Error, ErrorKind, Result, TokenId};
+
+use super::decoding::{Position, Start};
+use super::tables::Tables;
+
+/// Decodes a stream.
+#[derive(Debug)]
+pub(super) struct StreamDetokenizer {
+    tables: Arc<Tables>,
+    /// Bytes of a character that has begun and may still be completed.
+    held: Vec<u8>,
+    position: Position,
+    /// How many characters may still be taken off the start.
+    taking: usize,
+}
+
+impl StreamDetokenizer {
+    pub(super) fn new(tables: Arc<Tables>) -> Self {
+        let taking = match tables.decoding.start {
+            Start::Characters(_, count) => count,
+            Start::Nothing | Start::InFirstToken(_) => 0,
+        };
+        Self { tables, held: Vec::new(), position: Position::First, taking }
+    }
+
+    /// Takes everything but a character that has begun and may still be completed.
+    fn settled(&mut self) -> String {
+        let incomplete = match self.held.utf8_chunks().last() {
+            Some(last) if is_incomplete(last.invalid()) => last.invalid().len(),
+            _ => 0,
+        };
+        let rest = self.held.split_off(self.held.len() - incomplete);
+        let settled = std::mem::replace(&mut self.held, rest);
+        self.without_start(&String::from_utf8_lossy(&settled))
+    }
+
+    fn without_start(&mut self, text: &str) -> String {
+        let mut rest = text;
+        while let (Start::Characters(taken, _), true) = (&self.tables.decoding.start, self.taking > 0) {
+            if rest.is_empty() {
+                return String::new();
+            }
+            match rest.strip_prefix(*taken) {
+                Some(shorter) => (rest, self.taking) = (shorter, self.taking - 1),
+                None => self.taking = 0,
+            }
+        }
+        rest.to_owned()
+    }
+}
+
+/// Says whether more bytes could make a character of these.
+fn is_incomplete(bytes: &[u8]) -> bool {
+    matches!(std::str::from_utf8(bytes), Err(error) if error.error_len().is_none())
+}
+
+impl Detokenizer for StreamDetokenizer {
+    fn push(&mut self, token: TokenId) -> Result<String> {
+        let unknown = || Error::new(ErrorKind::Tokenize, format!("token {token} is not in the vocabulary"));
+        let bytes = self.tables.bytes(token, self.position).ok_or_else(unknown)?;
+        self.held.extend(bytes);
+        self.position = Position::Within;
+        Ok(self.settled())
+    }
+
+    fn finish(&mut self) -> String {
+        let left = std::mem::take(&mut self.held);
+        self.without_start(&String::from_utf8_lossy(&left))
+    }
+}

@@ -1,0 +1,48 @@
+//! Holds the parts of a `tokenizer.json` that are read before the tokenizer is made.
+
+use alloquy_core::TokenId;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The parts of the file that are read before the tokenizer is made, because it does not show them, or would do with them
+/// what it must not.
+#[derive(Deserialize)]
+pub(super) struct File {
+    #[serde(default)]
+    pub(super) normalizer: Value,
+    #[serde(default)]
+    pub(super) pre_tokenizer: Value,
+    #[serde(default)]
+    pub(super) post_processor: Value,
+    #[serde(default)]
+    pub(super) decoder: Value,
+    #[serde(default)]
+    pub(super) added_tokens: Vec<Added>,
+    pub(super) model: Model,
+}
+
+impl File {
+    /// Returns what happens to texts and tokens, by name.
+    pub(super) fn steps(&self) -> [(&'static str, &Value); 4] {
+        [
+            ("normalizer", &self.normalizer),
+            ("pre_tokenizer", &self.pre_tokenizer),
+            ("post_processor", &self.post_processor),
+            ("decoder", &self.decoder),
+        ]
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Added {
+    pub(super) content: String,
+}
+
+/// What a model gives for characters that it cannot write, by text or by number, and what it writes around pieces.
+#[derive(Deserialize)]
+pub(super) struct Model {
+    pub(super) unk_token: Option<String>,
+    pub(super) unk_id: Option<TokenId>,
+    pub(super) continuing_subword_prefix: Option<String>,
+    pub(super) end_of_word_suffix: Option<String>,
+}

@@ -1,0 +1,179 @@
+//! Encodes texts by the tables of a tokenizer: at the start of a text and after something else, with added tokens and without.
+
+use std::sync::Arc;
+
+use alloquy_core::{Error, ErrorKind, Result, SpecialToken, TokenId};
+use serde::Deserialize;
+use tokenizers::{
+    Encoding, Model as _, NormalizedString, Normalizer as _, NormalizerWrapper, OffsetReferential,
+    OffsetType, PreTokenizedString, PreTokenizer as _, PreTokenizerWrapper,
+};
+
+use super::decoding::{Decoding, Position};
+use super::growth::Growth;
+use super::memo::Memo;
+use super::normalizer::Respelling;
+
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub(super) tokenizer: tokenizers::Tokenizer,
+    /// The normalizer and the pre-tokenizer without what they do at the start of a text.
+    pub(super) middle: Steps,
+    /// What other spellings can become an added token, where any can.
+    pub(super) respelling: Option<Arc<Respelling>>,
+    pub(super) specials: Vec<SpecialToken>,
+    /// What the model gives for characters that it cannot write.
+    pub(super) unknown: Option<TokenId>,
+    pub(super) decoding: Decoding,
+    pub(super) growth: Growth,
+    pub(super) memo: Memo,
+}
+
+/// What happens to text before the model sees it.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Steps {
+    pub(super) normalizer: Option<NormalizerWrapper>,
+    pub(super) pre_tokenizer: Option<PreTokenizerWrapper>,
+}
+
+/// Where a piece stands in its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Start,
+    Middle,
+}
+
+impl Tables {
+    /// Text at the start: exactly what `tokenizers` does.
+    pub(super) fn encode_start(&self, text: &str) -> Result<Vec<TokenId>> {
+        let failed = |source| unencodable(text, source);
+        if self.memo.is_long(text) {
+            return self.memo.encode(text, |rest| self.tokenizer.encode(rest, false).map_err(failed));
+        }
+        let encoding = self.tokenizer.encode_fast(text, false).map_err(failed)?;
+        Ok(encoding.get_ids().to_vec())
+    }
+
+    /// Text after something else: what stands before its first added token must not be taken for a start.
+    pub(super) fn encode_middle(&self, text: &str, tokens: &mut Vec<TokenId>) -> Result<()> {
+        let (before, from) = text.split_at(self.first_added(text));
+        if !before.is_empty() {
+            tokens.extend(self.plain(before, Place::Middle)?.get_ids());
+        }
+        if !from.is_empty() {
+            tokens.extend(self.encode_start(from)?);
+        }
+        Ok(())
+    }
+
+    /// Returns the byte at which the first added token of `text` starts, or its length.
+    fn first_added(&self, text: &str) -> usize {
+        let added = self.tokenizer.get_added_vocabulary();
+        let split = added.extract_and_normalize(self.tokenizer.get_normalizer(), text);
+        let splits = split.get_splits(OffsetReferential::Original, OffsetType::Byte);
+        let mut starts =
+            splits.into_iter().filter(|(.., tokens)| tokens.is_some()).map(|(_, (start, _), _)| start);
+        starts.next().filter(|&start| text.is_char_boundary(start)).unwrap_or(text.len())
+    }
+
+    /// Text without added tokens.
+    pub(super) fn encode_literal(&self, text: &str, place: Place, tokens: &mut Vec<TokenId>) -> Result<()> {
+        let normalized = self.normalized(text, place)?;
+        self.encode_normalized(normalized.get(), place, tokens)
+    }
+
+    /// A model may come upon an added token by itself, because its vocabulary has it or because its merges lead there:
+    /// the text is then cut inside it, until none is left.
+    fn encode_normalized(&self, text: &str, place: Place, tokens: &mut Vec<TokenId>) -> Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let encoding = self.modelled(text.into(), place)?;
+        match self.cut_inside_added(text, &encoding)? {
+            None => tokens.extend(encoding.get_ids()),
+            Some(cut) => {
+                let (left, right) = text.split_at(cut);
+                self.encode_normalized(left, place, tokens)?;
+                self.encode_normalized(right, Place::Middle, tokens)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a place to cut `text` so that the first added token in its encoding falls apart.
+    fn cut_inside_added(&self, text: &str, encoding: &Encoding) -> Result<Option<usize>> {
+        for (&token, &(start, end)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
+            let Some(special) = self.special(token) else {
+                continue;
+            };
+            let spelled = text.get(start..end).unwrap_or_default();
+            if Some(token) == self.unknown && !spelled.contains(&special.text) {
+                continue;
+            }
+            let second = spelled.char_indices().nth(1).map(|(index, _)| start + index);
+            if second.is_some() {
+                return Ok(second);
+            }
+            if self.tokenizer.get_added_vocabulary().is_special_token(&special.text) {
+                let message =
+                    format!("{spelled:?} cannot be written without the special token {:?}", special.text);
+                return Err(Error::new(ErrorKind::Tokenize, message));
+            }
+            // A single character that the vocabulary has only as an added, not special token: it is that text.
+        }
+        Ok(None)
+    }
+
+    /// Normalizer, pre-tokenizer and model, with no look at the added tokens.
+    fn plain(&self, text: &str, place: Place) -> Result<Encoding> {
+        self.modelled(self.normalized(text, place)?, place)
+    }
+
+    fn normalized(&self, text: &str, place: Place) -> Result<NormalizedString> {
+        let normalizer = match place {
+            Place::Start => self.tokenizer.get_normalizer(),
+            Place::Middle => self.middle.normalizer.as_ref(),
+        };
+        let mut normalized = NormalizedString::from(text);
+        let done = normalizer.map_or(Ok(()), |normalizer| normalizer.normalize(&mut normalized));
+        done.map(|()| normalized).map_err(|source| unencodable(text, source))
+    }
+
+    /// Pre-tokenizer and model.
+    fn modelled(&self, normalized: NormalizedString, place: Place) -> Result<Encoding> {
+        let pre_tokenizer = match place {
+            Place::Start => self.tokenizer.get_pre_tokenizer(),
+            Place::Middle => self.middle.pre_tokenizer.as_ref(),
+        };
+        let start: String = normalized.get().chars().take(40).collect();
+        let mut words = PreTokenizedString::from(normalized);
+        let encode = || -> tokenizers::Result<Encoding> {
+            pre_tokenizer.map_or(Ok(()), |pre_tokenizer| pre_tokenizer.pre_tokenize(&mut words))?;
+            self.tokenizer.get_model().tokenize_in_pretokenized(&mut words, None)?;
+            words.into_encoding(None, 0, OffsetType::Byte)
+        };
+        encode().map_err(|source| unencodable(&start, source))
+    }
+
+    /// Special tokens come out as they are spelled; other added tokens are ordinary text to a decoder.
+    pub(super) fn bytes(&self, token: TokenId, position: Position) -> Option<Vec<u8>> {
+        let spelling = self.tokenizer.id_to_token(token)?;
+        let added = self.tokenizer.get_added_vocabulary();
+        let special = self.special(token).is_some() && added.is_special_token(&spelling);
+        Some(match special {
+            true => spelling.into_bytes(),
+            false => self.decoding.bytes(&spelling, position),
+        })
+    }
+
+    fn special(&self, token: TokenId) -> Option<&SpecialToken> {
+        let index = self.specials.binary_search_by_key(&token, |special| special.id).ok()?;
+        self.specials.get(index)
+    }
+}
+
+fn unencodable(text: &str, source: tokenizers::Error) -> Error {
+    let start: String = text.chars().take(40).collect();
+    Error::new(ErrorKind::Tokenize, format!("the text that starts {start:?} cannot be encoded"))
+        .with_source(source)
+}
