@@ -249,6 +249,16 @@ pub enum Degradation {
     },
     /// The reply ended before its form was complete: at a limit, at a stop text, or because the caller stopped it.
     ConstraintCut,
+    /// The reply does not match its grammar: whoever generated it did not hold it to that.
+    GrammarViolated {
+        /// How many of its tokens match.
+        tokens: usize,
+    },
+    /// A sampling option has no effect on this model.
+    OptionIgnored {
+        /// What it is called.
+        name: String,
+    },
     /// Bytes at the end of the reply were no whole character and became U+FFFD.
     BrokenText,
     /// A text of the conversation spells a control token, and the injection policy let it be one.

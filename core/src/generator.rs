@@ -4,21 +4,23 @@ use std::pin::Pin;
 use std::sync::{Arc, mpsc as queue};
 use std::task::{Context, Poll};
 
+use async_trait::async_trait;
 use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
 use serde::{Deserialize, Serialize};
 
 use crate::cancel::Cancel;
-use crate::chat_model::{CacheReport, FinishReason};
-use crate::engine::Engine;
+use crate::decoder::{DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport, TokenStream};
+use crate::engine::{Engine, ModelInfo};
 use crate::guide::Guide;
-use crate::prompt::Prompt;
-use crate::sampling::{Logprob, SampledLogprobs, Sampler};
+use crate::media::Digest;
+use crate::media_processor::MediaProcessor;
+use crate::prompt::{Prompt, Unit};
+use crate::sampling::{Logprob, Sampler};
 use crate::scoring::Scoring;
 use crate::slots::{CacheBudget, CacheStatistics};
 use crate::snapshot::{Reading, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};
-use crate::timing::Clock;
-use crate::tokenizer::TokenId;
+use crate::tokenizer::{TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
 
 mod active;
@@ -36,43 +38,23 @@ pub use lookup::PromptLookup;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::{Generation, Generator, Piece, Prompt, PromptPart, Sampler, testing::ScriptedEngine};
-/// use alloquy_core::Engine;
+/// use alloquy_core::{DecodeEventKind, DecodeRequest, Decoder, Generator, Prompt, PromptPart, testing::ScriptedEngine};
 /// use futures::StreamExt;
 ///
 /// # pollster::block_on(async {
-/// let engine = Arc::new(ScriptedEngine::new([("Hi", "ya")]));
-/// let generator = Generator::spawn(engine.clone(), 2)?;
-/// let prompt = Prompt::lower(&[PromptPart::Text("Hi".into())], engine.tokenizer())?;
-/// let tokens: Vec<_> = generator.generate(prompt, Sampler::new(&Default::default())?, 8).collect().await;
-/// assert!(matches!(tokens[1], Ok(Generation::Token(token)) if token == u32::from(b'y')));
+/// let generator = Generator::spawn(Arc::new(ScriptedEngine::new([("Hi", "ya")])), 2)?;
+/// let prompt = Prompt::lower(&[PromptPart::Text("Hi".into())], generator.tokenizer())?;
+/// let events: Vec<_> = generator.decode(DecodeRequest::new(prompt, 8)).collect().await;
+/// let events = events.into_iter().collect::<Result<Vec<_>, _>>()?;
+/// assert!(matches!(events[2].kind, DecodeEventKind::Token { id, .. } if id == u32::from(b'y')));
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Generator {
+    engine: Arc<dyn Engine>,
     work: queue::Sender<Work>,
-}
-
-/// What a [`TokenStream`] gives, in this order: `Prefilled`, tokens, `Ended`.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Generation {
-    /// The prompt is computed.
-    Prefilled(CacheReport),
-    /// How likely the token that comes next was, where the sampler is asked for it.
-    Logprobs(SampledLogprobs),
-    /// A token was sampled.
-    Token(TokenId),
-    /// So many of the tokens that came last were guessed.
-    Speculated(Speculation),
-    /// A thought was ended after so many tokens; the tokens that end it follow.
-    ThinkingCut(usize),
-    /// The model ended with a stop token, or the limit is reached.
-    Ended(FinishReason),
-    /// The form of the reply is complete, and no token was spent on its end.
-    Complete,
 }
 
 /// How well tokens were guessed.
@@ -135,19 +117,14 @@ struct Job {
     limit: usize,
     guide: Guide,
     cancel: Cancel,
-    clock: Arc<Clock>,
-    events: mpsc::UnboundedSender<Result<Generation>>,
+    events: mpsc::UnboundedSender<Result<DecodeEvent>>,
 }
 
 impl Job {
-    fn emit(&self, event: Result<Generation>) {
-        match event {
-            Ok(Generation::Prefilled(_)) => self.clock.prefilled(),
-            Ok(Generation::Token(_) | Generation::Ended(FinishReason::Stop)) => self.clock.token(),
-            _ => {}
-        }
+    /// Reports what happens now.
+    fn emit(&self, event: Result<DecodeEventKind>) {
         // Nobody listens any more: the stream was dropped, and `cancel` ends the work.
-        let _ = self.events.unbounded_send(event);
+        let _ = self.events.unbounded_send(event.map(DecodeEvent::now));
     }
 }
 
@@ -160,36 +137,29 @@ impl Generator {
         let options = options.into();
         let (work, inbox) = queue::channel();
         let name = format!("alloquy {}", engine.model().name);
-        let serve = move || worker::serve_all(&*engine, options, &inbox);
-        std::thread::Builder::new().name(name).spawn(serve).map_err(|source| {
+        let served = Arc::clone(&engine);
+        let thread = std::thread::Builder::new().name(name);
+        thread.spawn(move || worker::serve_all(&*served, options, &inbox)).map_err(|source| {
             Error::new(ErrorKind::Backend, "could not start the generator's thread").with_source(source)
         })?;
-        Ok(Self { work })
+        Ok(Self { engine, work })
     }
 
-    /// Queues a generation of at most `limit` tokens; 0 computes the prompt and stops.
+    /// Queues a generation of at most `limit` tokens, drawn by `sampler`; 0 computes the prompt and stops.
     ///
     /// The stream is unbounded because `limit` bounds it: the thread never waits for a reader.
     pub fn generate(&self, prompt: Prompt, sampler: Sampler, limit: usize) -> TokenStream {
-        self.generate_guided(prompt, sampler, limit, Guide::default())
+        self.queue(prompt, sampler, limit, Guide::default())
     }
 
-    /// As [`Generator::generate`], led by a guide.
-    pub fn generate_guided(
-        &self,
-        prompt: Prompt,
-        sampler: Sampler,
-        limit: usize,
-        guide: Guide,
-    ) -> TokenStream {
+    fn queue(&self, prompt: Prompt, sampler: Sampler, limit: usize, guide: Guide) -> TokenStream {
         let (events, stream) = mpsc::unbounded();
-        let (cancel, clock) = (Cancel::default(), Arc::<Clock>::default());
-        let told = Arc::clone(&clock);
-        let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), clock, events });
+        let cancel = Cancel::default();
+        let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events });
         if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
             job.emit(Err(ended()));
         }
-        TokenStream { stream, cancel, clock: told }
+        Events { stream, cancel }.boxed()
     }
 
     /// Returns what is kept, and what became of the prompts so far.
@@ -249,26 +219,75 @@ impl Generator {
     }
 }
 
-/// The tokens of one generation. Dropping it cancels the work; the session keeps what it has computed.
-#[derive(Debug)]
-pub struct TokenStream {
-    stream: mpsc::UnboundedReceiver<Result<Generation>>,
-    cancel: Cancel,
-    clock: Arc<Clock>,
-}
+#[async_trait]
+impl Decoder for Generator {
+    fn model(&self) -> &ModelInfo {
+        self.engine.model()
+    }
 
-impl TokenStream {
-    /// When what happened to the generation, as the thread that computes it saw it.
-    pub(crate) fn clock(&self) -> Arc<Clock> {
-        Arc::clone(&self.clock)
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        self.engine.tokenizer()
+    }
+
+    fn media(&self) -> Option<&dyn MediaProcessor> {
+        self.engine.media()
+    }
+
+    fn positions(&self, unit: &Unit) -> Result<usize> {
+        self.engine.positions(unit)
+    }
+
+    fn grammar_support(&self) -> GrammarSupport {
+        GrammarSupport::Exact
+    }
+
+    fn decode(&self, request: DecodeRequest) -> TokenStream {
+        let DecodeRequest { prompt, sampling, max_tokens, guided } = request;
+        match Sampler::new(&sampling) {
+            Ok(sampler) => self.queue(prompt, sampler, max_tokens, Guide::new(guided)),
+            Err(error) => futures::stream::once(async { Err(error) }).boxed(),
+        }
+    }
+
+    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<Logprob>>> {
+        Self::score(self, prompt, targets).await
+    }
+
+    async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {
+        self.statistics().await.map(Some)
+    }
+
+    fn identity(&self) -> Option<Digest> {
+        self.engine.identity()
+    }
+
+    async fn snapshot(&self, prompt: Prompt, origin: SnapshotOrigin) -> Result<Snapshot> {
+        Self::snapshot(self, prompt, origin).await
+    }
+
+    async fn restore(&self, from: SnapshotSource, origin: SnapshotOrigin) -> Result<usize, SnapshotRefusal> {
+        Self::restore(self, from, origin).await
     }
 }
 
-impl Stream for TokenStream {
-    type Item = Result<Generation>;
+/// The events of one generation. Dropping it cancels the work; the session keeps what it has computed.
+#[derive(Debug)]
+struct Events {
+    stream: mpsc::UnboundedReceiver<Result<DecodeEvent>>,
+    cancel: Cancel,
+}
+
+impl Stream for Events {
+    type Item = Result<DecodeEvent>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.stream.poll_next_unpin(context)
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.cancel.cancel();
     }
 }
 
@@ -283,10 +302,4 @@ impl Drop for CancelOnDrop {
 
 fn ended() -> Error {
     Error::new(ErrorKind::Backend, "the generator's thread has ended")
-}
-
-impl Drop for TokenStream {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-    }
 }

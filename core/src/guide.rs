@@ -4,10 +4,8 @@ use std::collections::VecDeque;
 
 use crate::Result;
 use crate::constraint::{Constraint, Progress};
-use crate::message::Message;
-use crate::processor::{Channel, PromptSource};
+use crate::decoder::{GuidedDecoding, ThinkingRule};
 use crate::sampling::Sampler;
-use crate::template::Ending;
 use crate::tokenizer::{Piece, TokenId, Tokenizer};
 
 /// Leads one reply. The default leads nowhere: every token is drawn freely.
@@ -16,7 +14,7 @@ use crate::tokenizer::{Piece, TokenId, Tokenizer};
 /// prompt leaves no room for one. A model that may still begin a thought is allowed to, beside what the constraint
 /// allows; where both begin with the same tokens, the first that differs tells.
 #[derive(Debug, Default)]
-pub struct Guide {
+pub(crate) struct Guide {
     stage: Stage,
     thoughts: Option<Thoughts>,
     constraint: Option<Box<dyn Constraint>>,
@@ -32,7 +30,7 @@ pub struct Guide {
 
 /// What is being said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Stage {
+enum Stage {
     /// Nothing yet: a thought may begin.
     Opening,
     /// A thought.
@@ -89,36 +87,14 @@ impl Draw<'_> {
 }
 
 impl Guide {
-    /// Keeps the answer in a form.
-    pub fn constrain(mut self, constraint: Box<dyn Constraint>) -> Self {
-        self.constraint = Some(constraint);
-        self
-    }
-
-    /// Looks for thoughts in the reply to `rendered`, and ends each after `budget` tokens.
-    ///
-    /// Without a budget thoughts matter to a constraint alone.
-    pub fn thinking(
-        mut self,
-        channels: &[Channel],
-        rendered: &str,
-        source: PromptSource<'_>,
-        budget: Option<usize>,
-    ) -> Self {
-        let thinking = channels.iter().filter(|channel| channel.name == Channel::THINKING);
-        let staged: Vec<_> =
-            thinking.map(|channel| (opening_stage(channel, rendered, source), channel)).collect();
-        let opened = staged.iter().find(|(stage, _)| *stage != Stage::Opening);
-        if let Some((stage, channel)) = opened.or(staged.first()) {
-            self.stage = *stage;
-            self.thoughts = Some(Thoughts::new(channel, budget));
+    /// Leads a reply as it is asked for.
+    pub(crate) fn new(guided: GuidedDecoding) -> Self {
+        let mut guide = Self { constraint: guided.grammar.map(|(_, matcher)| matcher), ..Self::default() };
+        if let Some(rule) = guided.thinking {
+            guide.stage = if rule.is_open { Stage::Thinking } else { Stage::Opening };
+            guide.thoughts = Some(Thoughts::new(&rule));
         }
-        self
-    }
-
-    /// Says whether the answer must have a form.
-    pub fn constrains(&self) -> bool {
-        self.constraint.is_some()
+        guide
     }
 
     /// Says whether the reply must end, because its form is complete.
@@ -263,16 +239,16 @@ impl Guide {
 }
 
 impl Thoughts {
-    fn new(channel: &Channel, budget: Option<usize>) -> Self {
-        let (start, end) = (channel.start.trim().to_owned(), channel.end.trim().to_owned());
-        let before = channel.end.len() - channel.end.trim_start().len();
-        let after = channel.end.trim_end().len();
-        let slice = |range: &str| range.to_owned();
+    fn new(rule: &ThinkingRule) -> Self {
+        let before = rule.end.len() - rule.end.trim_start().len();
+        let after = rule.end.trim_end().len();
         let around = (
-            slice(channel.end.get(..before).unwrap_or_default()),
-            slice(channel.end.get(after..).unwrap_or_default()),
+            rule.end.get(..before).unwrap_or_default().to_owned(),
+            rule.end.get(after..).unwrap_or_default().to_owned(),
         );
-        Self { start, end, around, budget, tokens: 0, tail: Vec::new() }
+        let start = rule.start.trim().to_owned();
+        let end = rule.end.trim().to_owned();
+        Self { start, end, around, budget: rule.budget, tokens: 0, tail: Vec::new() }
     }
 
     fn is_spent(&self) -> bool {
@@ -319,21 +295,5 @@ impl Thoughts {
             _ => "",
         };
         format!("{before}{}{after}", end.get(begun.unwrap_or(0)..).unwrap_or_default())
-    }
-}
-
-/// What a reply begins in: templates open a thought for the model, or close one for it. A message that is to be
-/// continued may have opened one itself.
-fn opening_stage(channel: &Channel, rendered: &str, source: PromptSource<'_>) -> Stage {
-    let (start, end) = (channel.start.trim(), channel.end.trim());
-    let prompt = rendered.trim_end();
-    let said = source.path.last().filter(|_| source.ending == Ending::Continue).map(Message::text);
-    let unclosed = |text: &String| text.rfind(start) > text.rfind(end);
-    match said {
-        _ if prompt.ends_with(start) => Stage::Thinking,
-        _ if prompt.ends_with(end) => Stage::Answer,
-        Some(said) if unclosed(&said) => Stage::Thinking,
-        Some(_) => Stage::Answer,
-        None => Stage::Opening,
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod chat_model;
 pub mod context_policy;
+pub mod decoder;
 pub mod media_processor;
 pub mod processor;
 pub mod session;

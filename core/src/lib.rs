@@ -22,6 +22,7 @@ mod chat_model;
 mod clock;
 mod constraint;
 mod conversation;
+mod decoder;
 mod drawing;
 mod engine;
 mod error;
@@ -81,13 +82,16 @@ pub use chat_model::{
 };
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
+pub use decoder::{
+    DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport, GuidedDecoding,
+    ThinkingRule, TokenStream,
+};
 pub use drawing::Drawing;
 pub use engine::{Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
 pub use excerpt::excerpt;
-pub use generator::{Generation, Generator, GeneratorOptions, PromptLookup, Speculation, TokenStream};
+pub use generator::{Generator, GeneratorOptions, PromptLookup, Speculation};
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};
-pub use guide::Guide;
 pub use loading::{LoadPhase, LoadTiming};
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media, MediaKind};

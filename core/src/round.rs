@@ -9,13 +9,14 @@ use futures::StreamExt;
 use crate::arguments::{ProcessorArguments, SWITCHES};
 use crate::chat_model::{CacheReport, ChatModel, Degradation, FinishReason, ReplyStream, Request};
 use crate::constraint::Constraints;
+use crate::decoder::{DecodeEventKind, DecodeRequest, Decoder};
 use crate::engine::{Engine, ModelInfo};
-use crate::generator::{Generation, Generator, GeneratorOptions, PromptLookup};
+use crate::generator::{Generator, GeneratorOptions, PromptLookup};
 use crate::media::Digest;
 use crate::processor::{DataProcessor, PromptPart, PromptSource};
 use crate::prompt::Prompt;
 use crate::role_markers::RoleMarkers;
-use crate::sampling::{Sampler, SamplingOptions};
+use crate::sampling::SamplingOptions;
 use crate::scoring::Score;
 use crate::slots::{CacheBudget, CacheStatistics};
 use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};
@@ -23,19 +24,22 @@ use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 use crate::stream::Run;
 use crate::template::{PromptTemplate, TemplateInput};
+use crate::timing::Marks;
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
 mod form;
 mod media;
 mod reading;
+mod verifying;
 
 use form::{Form, Prepared};
 use media::Outlines;
 pub use media::PlacedMedia;
 use reading::{Reading, ThinkingTokens, read};
+use verifying::Verifier;
 
-/// The local [`ChatModel`]: an engine with its template and its processor. Clones share the engine's thread.
+/// The [`ChatModel`] of a [`Decoder`]: with its template and its processor. Clones share the decoder.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -53,10 +57,9 @@ use reading::{Reading, ThinkingTokens, read};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Round {
-    engine: Arc<dyn Engine>,
+    decoder: Arc<dyn Decoder>,
     template: Arc<dyn PromptTemplate>,
     processor: Arc<dyn DataProcessor>,
-    generator: Generator,
     constraints: Option<Arc<Prepared>>,
     outlines: Arc<Outlines>,
     markers: Arc<OnceLock<RoleMarkers>>,
@@ -66,14 +69,27 @@ pub struct Round {
 #[derive(Debug)]
 #[must_use]
 pub struct RoundBuilder {
-    engine: Arc<dyn Engine>,
+    continues: Continues,
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
     options: GeneratorOptions,
     constraints: Option<Box<dyn Constraints>>,
 }
 
+/// What continues the prompts.
+#[derive(Debug)]
+enum Continues {
+    /// A thread that is started for it.
+    Engine(Arc<dyn Engine>),
+    Decoder(Arc<dyn Decoder>),
+}
+
 impl RoundBuilder {
+    fn on(continues: Continues) -> Self {
+        let options = GeneratorOptions::default();
+        Self { continues, template: None, processor: None, options, constraints: None }
+    }
+
     /// Sets the chat template.
     pub fn template(mut self, template: impl PromptTemplate + 'static) -> Self {
         self.template = Some(Arc::new(template));
@@ -117,11 +133,16 @@ impl RoundBuilder {
     /// [`ErrorKind::Invalid`] when the template or the processor is missing.
     pub fn build(self) -> Result<Round> {
         let missing = |what: &str| Error::new(ErrorKind::Invalid, format!("a round needs a {what}"));
+        let template = self.template.ok_or_else(|| missing("template"))?;
+        let processor = self.processor.ok_or_else(|| missing("processor"))?;
+        let decoder = match self.continues {
+            Continues::Engine(engine) => Arc::new(Generator::spawn(engine, self.options)?),
+            Continues::Decoder(decoder) => decoder,
+        };
         Ok(Round {
-            template: self.template.ok_or_else(|| missing("template"))?,
-            processor: self.processor.ok_or_else(|| missing("processor"))?,
-            generator: Generator::spawn(Arc::clone(&self.engine), self.options)?,
-            engine: self.engine,
+            decoder,
+            template,
+            processor,
             constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
             outlines: Arc::default(),
             markers: Arc::default(),
@@ -171,23 +192,32 @@ fn positions_before(media: &[PlacedMedia], units: usize) -> usize {
 }
 
 impl Round {
-    /// Starts building a round on `engine`.
+    /// Starts building a round on `engine`, which gets a thread of its own.
     pub fn builder(engine: Arc<dyn Engine>) -> RoundBuilder {
-        let options = GeneratorOptions::default();
-        RoundBuilder { engine, template: None, processor: None, options, constraints: None }
+        RoundBuilder::on(Continues::Engine(engine))
+    }
+
+    /// Starts building a round on a decoder. What the builder says of sessions, caches and guesses is for engines: a decoder
+    /// brings its own.
+    pub fn decoding(decoder: Arc<dyn Decoder>) -> RoundBuilder {
+        RoundBuilder::on(Continues::Decoder(decoder))
     }
 
     /// Returns what the model says of itself.
     pub fn model(&self) -> &ModelInfo {
-        self.engine.model()
+        self.decoder.model()
     }
 
-    /// Returns what the engine keeps for prompts to come, and what became of those so far.
+    /// Returns what the decoder keeps for prompts to come, and what became of those so far.
     ///
     /// # Errors
-    /// [`ErrorKind::Backend`] when the engine's thread has ended.
+    /// [`ErrorKind::Backend`] when what computes has ended, [`ErrorKind::Unsupported`] where the decoder does not know.
     pub async fn cache_statistics(&self) -> Result<CacheStatistics> {
-        self.generator.statistics().await
+        let unknown = || {
+            let message = format!("what model {:?} keeps of prompts is not known here", self.model().name);
+            Error::new(ErrorKind::Unsupported, message)
+        };
+        self.decoder.cache_statistics().await?.ok_or_else(unknown)
     }
 
     /// Returns the processor.
@@ -210,16 +240,17 @@ impl Round {
     pub fn prepare(&self, request: &Request) -> Result<PreparedPrompt> {
         let arguments = request.joined_arguments();
         let source = source(request, &arguments);
-        media::check(&*self.engine, source)?;
+        media::check(&*self.decoder, source)?;
         let input = self.processor.template_input(source)?;
         let rendered = self.template.render(&input)?;
-        let (engine, mut degradations) = (&*self.engine, self.degradations(&input, &rendered, source));
+        let decoder = &*self.decoder;
+        let mut degradations = self.degradations(&input, &rendered, source);
         let parts = self.processor.prompt_parts(&rendered, source)?;
-        let parts = self.outlines.expand(engine, parts, &mut degradations)?;
-        let mut prompt = self.outlines.lower(engine, &parts)?;
-        let known = Self::spliced(&mut prompt, request, engine)?;
+        let parts = self.outlines.expand(decoder, parts, &mut degradations)?;
+        let mut prompt = self.outlines.lower(decoder, &parts)?;
+        let known = Self::spliced(&mut prompt, request, decoder)?;
         Ok(PreparedPrompt {
-            media: self.outlines.placed(engine, &prompt)?,
+            media: self.outlines.placed(decoder, &prompt)?,
             prompt,
             known,
             parts,
@@ -232,8 +263,8 @@ impl Round {
     }
 
     /// Puts the ids that replies were sampled as into their places: those of the path, or those that are given besides.
-    fn spliced(prompt: &mut Prompt, request: &Request, engine: &dyn Engine) -> Result<KnownReplies> {
-        let (tokenizer, lost) = (engine.tokenizer(), request.path.has_lost());
+    fn spliced(prompt: &mut Prompt, request: &Request, decoder: &dyn Decoder) -> Result<KnownReplies> {
+        let (tokenizer, lost) = (decoder.tokenizer(), request.path.has_lost());
         if request.replies.is_empty() {
             return splice(prompt, request.path.sampled(), lost, tokenizer);
         }
@@ -275,7 +306,7 @@ impl Round {
             Error::new(ErrorKind::Unsupported, message)
         };
         let origin = self.snapshot_origin().ok_or_else(unknown)?;
-        self.generator.snapshot(self.prepare(request)?.prompt, origin).await
+        self.decoder.snapshot(self.prepare(request)?.prompt, origin).await
     }
 
     /// Takes back what [`Round::snapshot`] wrote down, and returns how many units are held now that were not computed
@@ -285,11 +316,11 @@ impl Round {
     /// Why it was refused; nothing has changed then, and prompts are computed.
     pub async fn restore(&self, from: impl Into<SnapshotSource>) -> Result<usize, SnapshotRefusal> {
         let origin = self.snapshot_origin().ok_or(SnapshotRefusal::Unsupported)?;
-        self.generator.restore(from, origin).await
+        self.decoder.restore(from.into(), origin).await
     }
 
     fn snapshot_origin(&self) -> Option<SnapshotOrigin> {
-        Some(SnapshotOrigin::new(self.engine.identity()?, self.template.digest()))
+        Some(SnapshotOrigin::new(self.decoder.identity()?, self.template.digest()))
     }
 
     fn degradations(
@@ -320,10 +351,10 @@ impl Round {
     /// The tokens of a text that stands behind a prompt.
     fn target(&self, prepared: &PreparedPrompt, text: &str) -> Result<Vec<TokenId>> {
         // Lowered anew: the prompt has earlier replies as they were sampled, which may take more tokens or fewer.
-        let before = self.outlines.lower(&*self.engine, &prepared.parts)?.units.len();
+        let before = self.outlines.lower(&*self.decoder, &prepared.parts)?.units.len();
         let mut parts = prepared.parts.clone();
         parts.push(PromptPart::Literal(text.to_owned()));
-        let whole = self.outlines.lower(&*self.engine, &parts)?;
+        let whole = self.outlines.lower(&*self.decoder, &parts)?;
         Ok(whole.tokens().skip(before).flatten().collect())
     }
 
@@ -361,14 +392,20 @@ impl ChatModel for Round {
         let options = self.options(&request);
         let mut prepared = self.prepare(&request)?;
         let limit = self.limit(&prepared, options.max_tokens)?;
-        let sampler = Sampler::new(&options)?;
-        let guide = self.guide(&request, &mut prepared)?;
+        options.validate()?;
+        let guided = self.guided(&request, &mut prepared)?;
+        let ignored = self.decoder.ignored(&options).into_iter();
+        prepared
+            .degradations
+            .extend(ignored.map(|name| Degradation::OptionIgnored { name: name.to_owned() }));
         let reading = Reading {
             asked,
-            detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guide)?,
-            form: if guide.constrains() { Form::Open } else { Form::Free },
-            stop_tokens: StopTokens::new(options.stop_tokens),
-            stops: StopStrings::new(options.stop),
+            marks: Marks::default(),
+            detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guided)?,
+            form: if guided.grammar.is_some() { Form::Open } else { Form::Free },
+            verifier: Verifier::of(&guided, &self.decoder),
+            stop_tokens: StopTokens::new(options.stop_tokens.clone()),
+            stops: StopStrings::new(options.stop.clone()),
             parser: self
                 .processor
                 .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
@@ -386,12 +423,13 @@ impl ChatModel for Round {
             finish: None,
             stop_string: None,
             error: None,
-            seed: sampler.seed(),
+            seed: None,
             reached: limit.reached,
             template: prepared.template,
             degradations: limit.capped.into_iter().chain(prepared.degradations).collect(),
         };
-        let tokens = self.generator.generate_guided(prepared.prompt, sampler, limit.tokens, guide);
+        let asked = DecodeRequest::new(prepared.prompt, limit.tokens).sampling(options).guided(guided);
+        let tokens = self.decoder.decode(asked);
         Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
     }
 
@@ -404,10 +442,9 @@ impl ChatModel for Round {
         if prompt.units.is_empty() {
             return Ok(None);
         }
-        let sampler = Sampler::new(&SamplingOptions::default())?;
-        let mut events = self.generator.generate(prompt, sampler, 0);
+        let mut events = self.decoder.decode(DecodeRequest::new(prompt, 0));
         while let Some(event) = events.next().await {
-            if let Generation::Prefilled(report) = event? {
+            if let DecodeEventKind::Prefilled(report) = event?.kind {
                 return Ok(Some(known.explain(report)));
             }
         }
@@ -418,7 +455,7 @@ impl ChatModel for Round {
         let prepared = self.prepare(&request)?;
         let tokens =
             targets.iter().map(|target| self.target(&prepared, target)).collect::<Result<Vec<_>>>()?;
-        let logprobs = self.generator.score(prepared.prompt, tokens).await?;
+        let logprobs = self.decoder.score(prepared.prompt, tokens).await?;
         let score = |(text, tokens): (&String, _)| Score { text: text.clone(), tokens };
         Ok(targets.iter().zip(logprobs).map(score).collect())
     }

@@ -1,9 +1,10 @@
 //! How long a reply took, from the request to its last token. Knows no text and no template.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+
+use crate::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind};
 
 /// How long one call of a model took, measured where it was computed: a slow reader makes no model slow.
 ///
@@ -54,57 +55,44 @@ fn rate(tokens: usize, took: Duration) -> Option<f64> {
     (tokens > 0.0 && !took.is_zero()).then(|| tokens / took.as_secs_f64())
 }
 
-/// When what happened to a generation. The thread that computes it writes, whoever reads the reply reads.
-#[derive(Debug, Default)]
-pub(crate) struct Clock(Mutex<Marks>);
-
+/// When what happened to a reply, by the clock of whoever computed it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Marks {
-    begun: Option<Instant>,
+pub(crate) struct Marks {
+    started: Option<Instant>,
     prefilled: Option<Instant>,
     first: Option<Instant>,
     last: Option<Instant>,
     tokens: usize,
 }
 
-impl Clock {
-    /// The prompt is taken up.
-    pub(crate) fn begin(&self) {
-        self.marks().begun = Some(Instant::now());
-    }
-
-    /// The prompt is computed.
-    pub(crate) fn prefilled(&self) {
-        self.marks().prefilled = Some(Instant::now());
-    }
-
-    /// A token is there.
-    pub(crate) fn token(&self) {
-        let now = Instant::now();
-        let mut marks = self.marks();
-        marks.first.get_or_insert(now);
-        marks.last = Some(now);
-        marks.tokens += 1;
+impl Marks {
+    /// Takes the time of an event.
+    pub(crate) fn take(&mut self, event: &DecodeEvent) {
+        match event.kind {
+            DecodeEventKind::Started { .. } => self.started = Some(event.at),
+            DecodeEventKind::Prefilled(_) => self.prefilled = Some(event.at),
+            DecodeEventKind::Token { .. } | DecodeEventKind::Finished(DecodeEnd::StopToken(_)) => {
+                self.first.get_or_insert(event.at);
+                self.last = Some(event.at);
+                self.tokens += 1;
+            }
+            _ => {}
+        }
     }
 
     /// How long everything took so far since it was asked for at `start`, with a prompt of which `computed` units were
     /// computed; `None` before they are.
     pub(crate) fn timing(&self, start: Instant, computed: usize) -> Option<ReplyTiming> {
-        let Marks { begun, prefilled, first, last, tokens } = *self.marks();
-        let (begun, prefilled) = (begun?, prefilled?);
-        let decode = first.zip(last).map(|(first, last)| last.saturating_duration_since(first));
+        let started = self.started?;
+        let prefilled = self.prefilled?;
+        let decode = self.first.zip(self.last).map(|(first, last)| last.saturating_duration_since(first));
         Some(ReplyTiming {
-            waiting: begun.saturating_duration_since(start),
-            prefill: prefilled.saturating_duration_since(begun),
+            waiting: started.saturating_duration_since(start),
+            prefill: prefilled.saturating_duration_since(started),
             prefill_tokens: computed,
-            first_token: first.map(|first| first.saturating_duration_since(start)),
+            first_token: self.first.map(|first| first.saturating_duration_since(start)),
             decode: decode.unwrap_or_default(),
-            decode_tokens: tokens.saturating_sub(1),
+            decode_tokens: self.tokens.saturating_sub(1),
         })
-    }
-
-    fn marks(&self) -> MutexGuard<'_, Marks> {
-        // Each mark is whole whatever a thread was doing when it panicked.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

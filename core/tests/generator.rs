@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use alloquy_core::testing::{NoiseEngine, ScriptedEngine};
 use alloquy_core::{
-    CacheBudget, Cancel, Engine, Error, ErrorKind, FinishReason, Generation, Generator, GeneratorOptions,
+    CacheBudget, Cancel, DecodeEnd, DecodeEventKind, Engine, Error, ErrorKind, Generator, GeneratorOptions,
     ModelInfo, Prompt, PromptLookup, Result, Sampler, SamplingOptions, Session, Step, TokenId, TokenStream,
     Tokenizer, Unit,
 };
@@ -112,13 +112,15 @@ fn greedy() -> Sampler {
 }
 
 /// The tokens of a generation, and how it ended.
-fn outcome(stream: TokenStream) -> Result<(Vec<TokenId>, Option<FinishReason>)> {
+fn outcome(stream: TokenStream) -> Result<(Vec<TokenId>, Option<DecodeEnd>)> {
     let events: Result<Vec<_>> = block_on(stream.collect::<Vec<_>>()).into_iter().collect();
     let (mut tokens, mut end) = (Vec::new(), None);
     for event in events? {
-        match event {
-            Generation::Token(token) => tokens.push(token),
-            Generation::Ended(reason) => end = Some(reason),
+        match event.kind {
+            DecodeEventKind::Token { id, .. } => tokens.push(id),
+            // Which stop token it was is the model's affair.
+            DecodeEventKind::Finished(DecodeEnd::StopToken(_)) => end = Some(DecodeEnd::StopToken(None)),
+            DecodeEventKind::Finished(why) => end = Some(why),
             _ => {}
         }
     }
@@ -206,8 +208,8 @@ fn guessing(engine: impl Engine + 'static) -> Generator {
 /// How many tokens were guessed and kept in a whole generation.
 fn guessed(stream: TokenStream) -> (usize, usize) {
     let events = block_on(stream.collect::<Vec<_>>());
-    let told = events.into_iter().filter_map(|event| match event.unwrap() {
-        Generation::Speculated(told) => Some((told.guessed, told.kept)),
+    let told = events.into_iter().filter_map(|event| match event.unwrap().kind {
+        DecodeEventKind::Speculated(told) => Some((told.guessed, told.kept)),
         _ => None,
     });
     told.fold((0, 0), |sum, told| (sum.0 + told.0, sum.1 + told.1))
@@ -221,7 +223,7 @@ fn what_quotes_its_prompt_is_computed_in_few_runs() {
     let asked = || prompt(format!("{text}; repeat: ").bytes().map(u32::from));
     let generator = guessing(engine.clone());
     let said = outcome(generator.generate(asked(), greedy(), 1000)).unwrap();
-    assert_eq!(said, (text.bytes().map(u32::from).collect(), Some(FinishReason::Stop)));
+    assert_eq!(said, (text.bytes().map(u32::from).collect(), Some(DecodeEnd::StopToken(None))));
     let steps = engine.log().iter().skip_while(|(units, _)| *units == 10).count();
     assert!(steps < text.len() / 3, "{steps} runs for {} tokens", text.len());
     let (guessed, kept) = guessed(guessing(engine).generate(asked(), greedy(), 1000));
@@ -430,7 +432,7 @@ fn a_prompt_that_fails_or_panics_harms_no_other() {
         let failing = generator.generate(of("x!"), greedy(), 5);
         let panicking = generator.generate(of("x?"), greedy(), 5);
         let said = outcome(good).unwrap();
-        assert_eq!(said, (vec![u32::from(b'b'), u32::from(b'c')], Some(FinishReason::Stop)));
+        assert_eq!(said, (vec![u32::from(b'b'), u32::from(b'c')], Some(DecodeEnd::StopToken(None))));
         assert_eq!(outcome(failing).unwrap_err().to_string(), "poisoned");
         let panicked = outcome(panicking).unwrap_err();
         assert_eq!(panicked.to_string(), "the engine panicked; its session was dropped");

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use alloquy_core::testing::{
     ByteTokenizer, EchoModel, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate,
 };
-use alloquy_core::{Message, Preface, Request, Round, SamplingOptions, laws};
+use alloquy_core::{
+    Decoder, Generator, GeneratorOptions, Message, Preface, Prompt, PromptLookup, PromptPart, Request, Round,
+    SamplingOptions, laws,
+};
 
 fn request(text: &str) -> Request {
     Request::new(Preface::default(), vec![Message::user(text)])
@@ -30,6 +33,18 @@ fn a_round_is_a_chat_model_with_stop_texts() {
     let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build();
     let stop = SamplingOptions { stop: vec![" day".to_owned()], ..SamplingOptions::default() };
     pollster::block_on(laws::chat_model::all(&round.unwrap(), &request("Hi").sampling(stop)));
+}
+
+#[test]
+fn a_generator_is_a_decoder() {
+    for lookup in [None, Some(PromptLookup::default())] {
+        let engine = ScriptedEngine::new([("Tell me: ", "a tale of six seas, of six seas and six tales")]);
+        let options = GeneratorOptions { lookup, ..GeneratorOptions::default() };
+        let decoder = Generator::spawn(Arc::new(engine), options).unwrap();
+        let prompt = [PromptPart::Text("Tell me: ".to_owned())];
+        let prompt = Prompt::lower(&prompt, decoder.tokenizer()).unwrap();
+        pollster::block_on(laws::decoder::all(&decoder, &prompt));
+    }
 }
 
 #[test]

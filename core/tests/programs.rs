@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use alloquy_core::testing::{NoiseEngine, ScriptedEngine};
 use alloquy_core::{
-    Cancel, Engine, Generation, Generator, Prompt, Sampler, SamplingOptions, Session, Step, TokenId,
+    Cancel, DecodeEventKind, Engine, Generator, Prompt, Sampler, SamplingOptions, Session, Step, TokenId,
     TokenStream, Unit,
 };
 use futures::StreamExt;
@@ -233,8 +233,8 @@ fn alone(engine: &dyn Engine, prompt: &[TokenId], limit: usize) -> Vec<TokenId> 
 
 fn said(stream: TokenStream) -> Vec<TokenId> {
     let events = block_on(stream.collect::<Vec<_>>());
-    let tokens = events.into_iter().filter_map(|event| match event.unwrap() {
-        Generation::Token(token) => Some(token),
+    let tokens = events.into_iter().filter_map(|event| match event.unwrap().kind {
+        DecodeEventKind::Token { id, .. } => Some(id),
         _ => None,
     });
     tokens.collect()

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    CacheReport, Cancel, Degradation, Engine, ErrorKind, Generation, Generator, Media, ModelInfo, Prompt,
-    Sampler, SamplingOptions, StateReader, TokenId, Unit, laws,
+    CacheReport, Cancel, DecodeEvent, DecodeEventKind, Degradation, Engine, ErrorKind, Generator, Media,
+    ModelInfo, Prompt, Sampler, SamplingOptions, StateReader, TokenId, Unit, laws,
 };
 use alloquy_model_files::ModelFiles;
 use alloquy_onnx::OnnxEngine;
@@ -119,7 +119,7 @@ fn reused(generator: &Generator, units: &[Unit]) -> CacheReport {
     let stream = generator.generate(Prompt { units: units.to_vec() }, sampler, 1);
     let events = pollster::block_on(stream.collect::<Vec<_>>());
     let report = |event| match event {
-        Ok(Generation::Prefilled(report)) => Some(report),
+        Ok(DecodeEvent { kind: DecodeEventKind::Prefilled(report), .. }) => Some(report),
         Ok(_) => None,
         Err(error) => panic!("{error:#}"),
     };

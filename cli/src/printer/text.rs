@@ -248,6 +248,11 @@ pub(crate) fn degradation(degradation: &Degradation) -> String {
         Degradation::ToolsShutOut { tools } => {
             format!("(none of the {tools} tools can be called in this form: --tool-choice auto allows both)")
         }
+        Degradation::GrammarViolated { tokens } => format!(
+            "(the answer does not match its grammar from its token {} on: the server did not hold it to that)",
+            tokens + 1
+        ),
+        Degradation::OptionIgnored { name } => format!("(the option {name} has no effect on this model)"),
         Degradation::ConstraintCut => "(the answer ends before its form is complete)".to_owned(),
         Degradation::ControlTokenLetThrough { token, source, times } => {
             let source = source.as_str();

@@ -1,7 +1,8 @@
 //! One generation while it runs: its prompt chunk by chunk, then its tokens. Knows no other generation.
 
 use crate::cancel::Cancel;
-use crate::chat_model::{CacheReport, FinishReason};
+use crate::chat_model::CacheReport;
+use crate::decoder::{DecodeEnd, DecodeEventKind};
 use crate::engine::Engine;
 use crate::guide::Draw;
 use crate::prompt::Unit;
@@ -11,7 +12,7 @@ use crate::slots::Slot;
 use crate::tokenizer::TokenId;
 use crate::{ErrorKind, Result};
 
-use super::{Generation, Job, PromptLookup, Speculation};
+use super::{Job, PromptLookup, Speculation};
 
 /// How many tokens of a reply get their room beforehand: few are longer, and the memory counts from then on.
 const RESERVED: usize = 256;
@@ -39,7 +40,7 @@ pub(super) enum Going {
 
 impl Active {
     pub(super) fn new(engine: &dyn Engine, mut job: Box<Job>, mut slot: Slot, report: CacheReport) -> Self {
-        job.clock.begin();
+        job.emit(Ok(DecodeEventKind::Started { seed: job.sampler.seed() }));
         job.sampler.read(job.prompt.tokens().flatten());
         let units = job.prompt.units.len();
         // Media of which nobody knows what they take are refused when they are computed.
@@ -70,9 +71,9 @@ impl Active {
         if self.is_prefilling() {
             return Ok(Going::On);
         }
-        self.job.emit(Ok(Generation::Prefilled(self.report)));
+        self.job.emit(Ok(DecodeEventKind::Prefilled(self.report)));
         match self.job.limit {
-            0 => Ok(self.end(FinishReason::Length)),
+            0 => Ok(self.end(DecodeEnd::MaxTokens)),
             _ => self.draw(engine),
         }
     }
@@ -96,7 +97,7 @@ impl Active {
             .forward_each(&units, &Cancel::default(), &mut |logits| rows.push(logits.to_vec()))?;
         let (going, kept) = self.draw_guessed(engine, rows, &guesses)?;
         if !guesses.is_empty() {
-            self.job.emit(Ok(Generation::Speculated(Speculation { guessed: guesses.len(), kept })));
+            self.job.emit(Ok(DecodeEventKind::Speculated(Speculation { guessed: guesses.len(), kept })));
         }
         self.rewind()?;
         Ok(going)
@@ -146,18 +147,17 @@ impl Active {
     fn said(&mut self, token: TokenId) -> Going {
         self.sampled += 1;
         if self.job.guide.is_complete() {
-            self.job.emit(Ok(Generation::Complete));
-            return Going::Done;
+            return self.end(DecodeEnd::GrammarComplete);
         }
         if self.sampled == self.job.limit {
-            return self.end(FinishReason::Length);
+            return self.end(DecodeEnd::MaxTokens);
         }
         self.next = Some(Unit::Token(token));
         Going::On
     }
 
-    fn end(&mut self, reason: FinishReason) -> Going {
-        self.job.emit(Ok(Generation::Ended(reason)));
+    fn end(&mut self, end: DecodeEnd) -> Going {
+        self.job.emit(Ok(DecodeEventKind::Finished(end)));
         Going::Done
     }
 
@@ -181,16 +181,14 @@ fn draw(engine: &dyn Engine, job: &mut Job, logits: &mut [f32]) -> Result<Option
     let tokenizer = engine.tokenizer();
     let token = job.guide.next(Draw { logits, sampler: &mut job.sampler, tokenizer, stop_tokens })?;
     if let Some(tokens) = job.guide.take_cut() {
-        job.emit(Ok(Generation::ThinkingCut(tokens)));
+        job.emit(Ok(DecodeEventKind::ThinkingCut { tokens }));
     }
     if stop_tokens.contains(&token) {
-        job.emit(Ok(Generation::Ended(FinishReason::Stop)));
+        job.emit(Ok(DecodeEventKind::Finished(DecodeEnd::StopToken(Some(token)))));
         return Ok(None);
     }
     job.sampler.accept(token);
-    if let Some((count, logits)) = believed {
-        job.emit(Ok(Generation::Logprobs(LogSoftmax::new(&logits).sampled(token, count))));
-    }
-    job.emit(Ok(Generation::Token(token)));
+    let logprobs = believed.map(|(count, logits)| LogSoftmax::new(&logits).sampled(token, count));
+    job.emit(Ok(DecodeEventKind::Token { id: token, logprobs }));
     Ok(Some(token))
 }

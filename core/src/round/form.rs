@@ -1,19 +1,20 @@
-//! The form of one reply: what is demanded, compiled for the engine's vocabulary, and how far the reply is in it.
+//! The form of one reply: what is demanded, compiled for the model's vocabulary, and how far the reply is in it.
 
 use std::sync::{Arc, OnceLock};
 
 use super::{PreparedPrompt, Round, RoundBuilder, source};
 use crate::chat_model::Request;
 use crate::constraint::{ConstraintCompiler, Constraints};
-use crate::engine::Engine;
-use crate::guide::Guide;
+use crate::decoder::{Decoder, GrammarSupport, GuidedDecoding, ThinkingRule};
+use crate::message::Message;
+use crate::processor::{Channel, PromptSource};
 use crate::prompt::Prompt;
 use crate::template::Ending;
 use crate::tokenizer::{Detokenizer, TokenId};
 use crate::vocabulary::Vocabulary;
 use crate::{Error, ErrorKind, Result};
 
-/// A way to enforce grammars, made ready for the engine's vocabulary when the first reply needs it.
+/// A way to enforce grammars, made ready for the model's vocabulary when the first reply needs it.
 #[derive(Debug)]
 pub(super) struct Prepared {
     constraints: Box<dyn Constraints>,
@@ -25,12 +26,14 @@ impl Prepared {
         Self { constraints, compiler: OnceLock::new() }
     }
 
-    fn compiler(&self, engine: &dyn Engine) -> Result<&Arc<dyn ConstraintCompiler>> {
+    fn compiler(&self, decoder: &dyn Decoder) -> Result<&Arc<dyn ConstraintCompiler>> {
         if let Some(compiler) = self.compiler.get() {
             return Ok(compiler);
         }
         // Two replies at once may both prepare; the first to be ready counts.
-        let compiler = self.constraints.prepare(&Vocabulary::of(engine))?;
+        let model = decoder.model();
+        let vocabulary = Vocabulary::new(decoder.tokenizer(), model.vocabulary, &model.stop_tokens);
+        let compiler = self.constraints.prepare(&vocabulary)?;
         Ok(self.compiler.get_or_init(|| compiler))
     }
 }
@@ -64,21 +67,27 @@ impl Form {
 }
 
 impl Round {
-    /// Makes what leads the reply to a prompt; a grammar that cannot be enforced is found here, before anything is
+    /// Makes what the reply to a prompt must match; a grammar that cannot be enforced is found here, before anything is
     /// generated, and what it shuts out is told.
-    pub(super) fn guide(&self, request: &Request, prompt: &mut PreparedPrompt) -> Result<Guide> {
+    pub(super) fn guided(&self, request: &Request, prompt: &mut PreparedPrompt) -> Result<GuidedDecoding> {
         prompt.degradations.extend(request.guidance.shut_out(&request.preface));
         let (arguments, guidance) = (request.joined_arguments(), &request.guidance);
         let source = source(request, &arguments);
-        let mut guide = Guide::default();
+        let mut guided = GuidedDecoding::default();
         if let Some(grammar) = guidance.joined(&*self.processor, source)? {
-            guide = guide.constrain(self.compiler()?.compile(&grammar)?);
+            if self.decoder.grammar_support() == GrammarSupport::None {
+                let message =
+                    format!("model {:?} keeps no reply in a form: ask without a grammar", self.model().name);
+                return Err(Error::new(ErrorKind::Unsupported, message));
+            }
+            let matcher = self.compiler()?.compile(&grammar)?;
+            guided.grammar = Some((grammar, matcher));
         }
-        if guide.constrains() || guidance.thinking_budget.is_some() {
+        if guided.grammar.is_some() || guidance.thinking_budget.is_some() {
             let budget = guidance.thinking_budget;
-            guide = guide.thinking(self.processor.channels(), &prompt.rendered, source, budget);
+            guided.thinking = thinking_rule(self.processor.channels(), &prompt.rendered, source, budget);
         }
-        Ok(guide)
+        Ok(guided)
     }
 
     fn compiler(&self) -> Result<&Arc<dyn ConstraintCompiler>> {
@@ -87,7 +96,7 @@ impl Round {
                            alloquy-constraints";
             Error::new(ErrorKind::Unsupported, message)
         };
-        self.constraints.as_ref().ok_or_else(missing)?.compiler(&*self.engine)
+        self.constraints.as_ref().ok_or_else(missing)?.compiler(&*self.decoder)
     }
 
     /// Starts decoding a reply. One that goes on inside a text is decoded behind that text, for SentencePiece prints
@@ -96,10 +105,10 @@ impl Round {
         &self,
         prompt: &Prompt,
         ending: Ending,
-        guide: &Guide,
+        guided: &GuidedDecoding,
     ) -> Result<Box<dyn Detokenizer>> {
-        let mut detokenizer = self.engine.tokenizer().detokenizer();
-        if ending == Ending::Continue || guide.constrains() {
+        let mut detokenizer = self.decoder.tokenizer().detokenizer();
+        if ending == Ending::Continue || guided.grammar.is_some() {
             let special = |token: &TokenId| self.model().specials.iter().any(|special| special.id == *token);
             for token in prompt.tokens().flatten().filter(|token| !special(token)) {
                 detokenizer.push(token)?;
@@ -107,4 +116,57 @@ impl Round {
         }
         Ok(detokenizer)
     }
+}
+
+/// What a reply may begin with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    /// Thinking, or the answer.
+    Either,
+    /// The prompt has begun thinking.
+    Thinking,
+    /// The prompt has ended thinking.
+    Answer,
+}
+
+/// How the reply to a prompt thinks; `None` where it does not.
+fn thinking_rule(
+    channels: &[Channel],
+    rendered: &str,
+    source: PromptSource<'_>,
+    budget: Option<usize>,
+) -> Option<ThinkingRule> {
+    let mut first = None;
+    for channel in channels.iter().filter(|channel| channel.name == Channel::THINKING) {
+        let opening = opening(channel, rendered, source);
+        // Of several ways to write thinking, the prompt has chosen this one.
+        if opening != Opening::Either {
+            first = Some((channel, opening));
+            break;
+        }
+        first = first.or(Some((channel, opening)));
+    }
+    let (channel, opening) = first.filter(|(_, opening)| *opening != Opening::Answer)?;
+    Some(ThinkingRule {
+        start: channel.start.clone(),
+        end: channel.end.clone(),
+        is_open: opening == Opening::Thinking,
+        budget,
+    })
+}
+
+/// What a reply begins in: templates open thinking for the model, or close it. A message that is to be continued may have
+/// opened it itself.
+fn opening(channel: &Channel, rendered: &str, source: PromptSource<'_>) -> Opening {
+    let (start, end) = (channel.start.trim(), channel.end.trim());
+    let prompt = rendered.trim_end();
+    if prompt.ends_with(start) {
+        return Opening::Thinking;
+    }
+    if prompt.ends_with(end) {
+        return Opening::Answer;
+    }
+    let said = source.path.last().filter(|_| source.ending == Ending::Continue).map(Message::text);
+    let Some(said) = said else { return Opening::Either };
+    if said.rfind(start) > said.rfind(end) { Opening::Thinking } else { Opening::Answer }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::chat_model::Degradation;
-use crate::engine::Engine;
+use crate::decoder::Decoder;
 use crate::media::Media;
 use crate::media::MediaKind;
 use crate::media_processor::{MediaOutline, MediaPiece, MediaProcessor};
@@ -48,60 +48,60 @@ impl Known {
         self.media == *media && self.media.media_type() == media.media_type()
     }
 
-    fn of(engine: &dyn Engine, media: &Media) -> Result<Self> {
-        let kind = taken(engine, media)?;
+    fn of(decoder: &dyn Decoder, media: &Media) -> Result<Self> {
+        let kind = taken(decoder, media)?;
         let shown = |error: Error| error.context(format_args!("the {kind} {}", media.digest()));
-        let processor = engine.media().ok_or_else(|| takes_none(engine, kind.as_str()))?;
+        let processor = decoder.media().ok_or_else(|| takes_none(decoder, kind.as_str()))?;
         let outline = processor.outline(media).map_err(shown)?;
-        let positions = engine.positions(&Unit::Media(media.clone())).map_err(shown)?;
+        let positions = decoder.positions(&Unit::Media(media.clone())).map_err(shown)?;
         // The bytes are not kept alive for it.
         Ok(Self { media: media.clone().without_bytes(), kind, outline, positions })
     }
 
     /// The control token that stands at the positions, where it is one.
-    fn token(&self, engine: &dyn Engine) -> Option<SpecialToken> {
+    fn token(&self, decoder: &dyn Decoder) -> Option<SpecialToken> {
         let text = self.outline.pieces.iter().find_map(|piece| match piece {
             MediaPiece::Positions { token, .. } => Some(token),
             MediaPiece::Text(_) => None,
         })?;
-        engine.tokenizer().specials().iter().find(|special| special.text == *text).cloned()
+        decoder.tokenizer().specials().iter().find(|special| special.text == *text).cloned()
     }
 }
 
 /// Refuses media of kinds that the model does not take, before a template has to find a place for them.
-pub(super) fn check(engine: &dyn Engine, source: PromptSource<'_>) -> Result<()> {
+pub(super) fn check(decoder: &dyn Decoder, source: PromptSource<'_>) -> Result<()> {
     let messages = source.preface.messages.iter().chain(source.path);
     let mut media = messages.flat_map(|message| &message.parts).filter_map(|part| part.content.shown());
-    media.try_for_each(|media| taken(engine, &media).map(drop))
+    media.try_for_each(|media| taken(decoder, &media).map(drop))
 }
 
-fn taken(engine: &dyn Engine, media: &Media) -> Result<MediaKind> {
+fn taken(decoder: &dyn Decoder, media: &Media) -> Result<MediaKind> {
     let unknown = || {
         let sentence = format!("media of the type {:?} are no picture, sound or film", media.media_type());
         Error::new(ErrorKind::Unsupported, sentence)
     };
     let kind = MediaKind::of(media).ok_or_else(unknown)?;
-    let kinds = engine.media().map(MediaProcessor::kinds).unwrap_or_default();
+    let kinds = decoder.media().map(MediaProcessor::kinds).unwrap_or_default();
     match kinds.contains(&kind) {
         true => Ok(kind),
-        false => Err(takes_none(engine, kind.as_str())),
+        false => Err(takes_none(decoder, kind.as_str())),
     }
 }
 
-fn takes_none(engine: &dyn Engine, kind: &str) -> Error {
-    let kinds = engine.media().map(MediaProcessor::kinds).unwrap_or_default();
+fn takes_none(decoder: &dyn Decoder, kind: &str) -> Error {
+    let kinds = decoder.media().map(MediaProcessor::kinds).unwrap_or_default();
     let taken: Vec<_> = std::iter::once("text").chain(kinds.iter().map(|kind| kind.as_str())).collect();
-    let (name, taken) = (&engine.model().name, taken.join(", "));
+    let (name, taken) = (&decoder.model().name, taken.join(", "));
     Error::new(ErrorKind::Unsupported, format!("model {name:?} takes no {kind}; it takes: {taken}"))
 }
 
 impl Outlines {
-    fn known(&self, engine: &dyn Engine, media: &Media) -> Result<Arc<Known>> {
+    fn known(&self, decoder: &dyn Decoder, media: &Media) -> Result<Arc<Known>> {
         if let Some(known) = self.find(media) {
             return Ok(known);
         }
         // Without the lock: a picture may take a while, and two prompts that show it at once do no harm.
-        let known = Arc::new(Known::of(engine, media)?);
+        let known = Arc::new(Known::of(decoder, media)?);
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push_back(Arc::clone(&known));
         while all.len() > REMEMBERED {
@@ -118,15 +118,15 @@ impl Outlines {
     /// Puts the texts around the media of a prompt, and adds what was not done as these would have it.
     pub(super) fn expand(
         &self,
-        engine: &dyn Engine,
+        decoder: &dyn Decoder,
         parts: Vec<PromptPart>,
         told: &mut Vec<Degradation>,
     ) -> Result<Vec<PromptPart>> {
-        let mut expanded = Expanded { engine, parts: Vec::with_capacity(parts.len()), ended: None };
+        let mut expanded = Expanded { decoder, parts: Vec::with_capacity(parts.len()), ended: None };
         for part in parts {
             match part {
                 PromptPart::Media(media) => {
-                    let known = self.known(engine, &media)?;
+                    let known = self.known(decoder, &media)?;
                     let news = known.outline.degradations.iter().filter(|news| !told.contains(news));
                     told.extend(news.cloned().collect::<Vec<_>>());
                     expanded.media(media, &known.outline);
@@ -138,15 +138,15 @@ impl Outlines {
     }
 
     /// Lowers parts whose media have their texts around them.
-    pub(super) fn lower(&self, engine: &dyn Engine, parts: &[PromptPart]) -> Result<Prompt> {
-        let token = |media: &Media| self.known(engine, media).ok()?.token(engine);
-        Prompt::lower_among(parts, engine.tokenizer(), &token)
+    pub(super) fn lower(&self, decoder: &dyn Decoder, parts: &[PromptPart]) -> Result<Prompt> {
+        let token = |media: &Media| self.known(decoder, media).ok()?.token(decoder);
+        Prompt::lower_among(parts, decoder.tokenizer(), &token)
     }
 
     /// Says where media stand in a prompt, and what they take.
-    pub(super) fn placed(&self, engine: &dyn Engine, prompt: &Prompt) -> Result<Vec<PlacedMedia>> {
+    pub(super) fn placed(&self, decoder: &dyn Decoder, prompt: &Prompt) -> Result<Vec<PlacedMedia>> {
         let place = |(unit, media): (usize, &Media)| {
-            let known = self.known(engine, media)?;
+            let known = self.known(decoder, media)?;
             Ok(PlacedMedia { unit, kind: known.kind, media: media.clone(), positions: known.positions })
         };
         let media = prompt.units.iter().enumerate().filter_map(|(index, unit)| match unit {
@@ -159,7 +159,7 @@ impl Outlines {
 
 /// Parts that are put together.
 struct Expanded<'a> {
-    engine: &'a dyn Engine,
+    decoder: &'a dyn Decoder,
     parts: Vec<PromptPart>,
     /// The control token that ends the media before, where nothing stands behind them yet.
     ended: Option<String>,
@@ -203,7 +203,7 @@ impl Expanded<'_> {
 
     /// The longest control token that a text ends or begins with.
     fn special(&self, is_there: impl Fn(&str) -> bool) -> Option<String> {
-        let specials = self.engine.tokenizer().specials().iter().map(|special| special.text.as_str());
+        let specials = self.decoder.tokenizer().specials().iter().map(|special| special.text.as_str());
         let blank = |text: &&str| !text.trim().is_empty();
         specials.filter(blank).filter(|text| is_there(text)).max_by_key(|text| text.len()).map(str::to_owned)
     }

@@ -5,9 +5,11 @@ use std::time::Instant;
 use futures::StreamExt;
 
 use super::form::Form;
+use super::verifying::Verifier;
 use super::{PlacedMedia, ended, positions_before};
 use crate::chat_model::{CacheReport, Degradation, FinishReason, Reply, Usage};
-use crate::generator::{Generation, Speculation, TokenStream};
+use crate::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, TokenStream};
+use crate::generator::Speculation;
 use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{Delta, ReplyParser};
@@ -15,6 +17,7 @@ use crate::sampling::SampledLogprobs;
 use crate::splice::KnownReplies;
 use crate::stop::{StopSignal, StopStrings, StopTokens};
 use crate::stream::Emit;
+use crate::timing::Marks;
 use crate::tokenizer::{Detokenizer, TokenId};
 use crate::{Error, Result};
 
@@ -22,6 +25,8 @@ use crate::{Error, Result};
 pub(super) struct Reading {
     /// When it was asked for.
     pub(super) asked: Instant,
+    /// When what happened to it.
+    pub(super) marks: Marks,
     pub(super) stop_tokens: StopTokens,
     pub(super) detokenizer: Box<dyn Detokenizer>,
     pub(super) stops: StopStrings,
@@ -55,6 +60,8 @@ pub(super) struct Reading {
     /// What was not done as asked, so far.
     pub(super) degradations: Vec<Degradation>,
     pub(super) form: Form,
+    /// Where nobody held the reply to its form.
+    pub(super) verifier: Option<Verifier>,
 }
 
 pub(super) async fn read(
@@ -63,12 +70,14 @@ pub(super) async fn read(
     stop: StopSignal,
     mut emit: Emit<Delta>,
 ) -> Result<Reply> {
-    let (asked, clock) = (reading.asked, tokens.clock());
     let mut events = stop.cut(tokens);
     while reading.finish.is_none() {
         let event = match events.next().await {
             Some(event) => event,
-            None if stop.is_stopped() => Ok(Generation::Ended(FinishReason::Cancelled)),
+            None if stop.is_stopped() => {
+                reading.finish = Some(FinishReason::Cancelled);
+                break;
+            }
             None => Err(ended()),
         };
         match event.and_then(|event| reading.take(event)) {
@@ -76,37 +85,54 @@ pub(super) async fn read(
             Err(error) => reading.fail(error)?,
         }
     }
-    let (deltas, mut reply) = reading.end()?;
-    reply.timing = clock.timing(asked, reply.cache.map_or(0, |report| report.forwarded));
+    let (deltas, reply) = reading.end()?;
     emit.send_all(deltas).await;
     Ok(reply)
 }
 
 impl Reading {
-    fn take(&mut self, event: Generation) -> Result<Vec<Delta>> {
-        match event {
-            Generation::Prefilled(report) => self.cache = Some(self.known.explain(report)),
-            Generation::Ended(FinishReason::Length) => self.finish = Some(self.reached),
-            Generation::Ended(FinishReason::Stop) => {
+    fn take(&mut self, event: DecodeEvent) -> Result<Vec<Delta>> {
+        self.marks.take(&event);
+        match event.kind {
+            DecodeEventKind::Started { seed } => self.seed = seed,
+            DecodeEventKind::Prefilled(report) => self.cache = Some(self.known.explain(report)),
+            DecodeEventKind::Finished(DecodeEnd::MaxTokens) => self.finish = Some(self.reached),
+            DecodeEventKind::Finished(DecodeEnd::StopToken(_)) => {
                 self.sampled += 1;
+                self.verify(Verifier::end);
                 self.form.end();
                 self.finish = Some(FinishReason::Stop);
             }
-            Generation::Ended(reason) => self.finish = Some(reason),
-            Generation::Complete => {
+            DecodeEventKind::Finished(DecodeEnd::GrammarComplete) => {
                 self.form.end();
                 self.finish = Some(FinishReason::Stop);
             }
-            Generation::Speculated(Speculation { guessed, kept }) => {
+            DecodeEventKind::Speculated(Speculation { guessed, kept }) => {
                 let all = self.speculation.get_or_insert_default();
                 all.guessed += guessed;
                 all.kept += kept;
             }
-            Generation::ThinkingCut(tokens) => self.degradations.push(Degradation::ThinkingCut { tokens }),
-            Generation::Logprobs(logprobs) => self.logprobs.push(logprobs),
-            Generation::Token(token) => return self.sampled(token),
+            DecodeEventKind::ThinkingCut { tokens } => {
+                self.degradations.push(Degradation::ThinkingCut { tokens });
+            }
+            DecodeEventKind::Token { id, logprobs } => {
+                self.logprobs.extend(logprobs);
+                self.verify(|verifier| verifier.take(id));
+                return self.sampled(id);
+            }
         }
         Ok(Vec::new())
+    }
+
+    /// Follows the reply through its grammar, as long as it matches.
+    fn verify(&mut self, step: impl FnOnce(&mut Verifier) -> Result<()>) {
+        let Some(mut verifier) = self.verifier.take() else { return };
+        if step(&mut verifier).is_ok() {
+            self.verifier = Some(verifier);
+            return;
+        }
+        self.form = Form::Free;
+        self.degradations.push(Degradation::GrammarViolated { tokens: verifier.matched() });
     }
 
     fn sampled(&mut self, token: TokenId) -> Result<Vec<Delta>> {
@@ -186,6 +212,7 @@ impl Reading {
         }
         self.logprobs.truncate(self.tokens.len());
         let cut = (self.form == Form::Open).then_some(Degradation::ConstraintCut);
+        let timing = self.marks.timing(self.asked, self.cache.map_or(0, |report| report.forwarded));
         let reply = Reply {
             finish: finish(self.finish, &message),
             stop_string: self.stop_string,
@@ -196,7 +223,7 @@ impl Reading {
             logprobs: self.logprobs,
             cache: self.cache,
             speculation: self.speculation,
-            timing: None,
+            timing,
             seed: self.seed,
             cut: None,
             template: Some(self.template),

@@ -1,0 +1,95 @@
+//! A decoder that is asked for a form and holds no reply to it, such as a server: its ids are checked as they come.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+
+use alloquy_constraints::Llguidance;
+use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_core::{
+    ChatModel, DecodeRequest, Decoder, Degradation, ErrorKind, FinishReason, Generator, Grammar,
+    GrammarSupport, Guidance, GuidedDecoding, Message, ModelInfo, Preface, Reply, Request, Result, Round,
+    SamplingOptions, TokenStream, Tokenizer,
+};
+use pollster::block_on;
+use serde_json::json;
+
+/// Says what it would say without a grammar.
+#[derive(Debug)]
+struct Careless {
+    generator: Generator,
+    support: GrammarSupport,
+}
+
+impl Decoder for Careless {
+    fn model(&self) -> &ModelInfo {
+        self.generator.model()
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        self.generator.tokenizer()
+    }
+
+    fn grammar_support(&self) -> GrammarSupport {
+        self.support
+    }
+
+    fn ignored(&self, sampling: &SamplingOptions) -> Vec<&'static str> {
+        if sampling.min_p.is_some() { vec!["min_p"] } else { Vec::new() }
+    }
+
+    fn decode(&self, mut request: DecodeRequest) -> TokenStream {
+        request.guided = GuidedDecoding::default();
+        self.generator.decode(request)
+    }
+}
+
+fn ask(support: GrammarSupport, said: &str, grammar: Grammar, sampling: SamplingOptions) -> Result<Reply> {
+    let engine = ScriptedEngine::new([("<user>Go!<end><assistant>", said)]);
+    let decoder = Careless { generator: Generator::spawn(Arc::new(engine), 1)?, support };
+    let builder = Round::decoding(Arc::new(decoder)).template(TaggedTemplate).processor(TaggedProcessor);
+    let round = builder.constraints(Llguidance::default()).build()?;
+    let request = Request::new(Preface::default(), vec![Message::user("Go!")]);
+    let request = request.guidance(Guidance::default().grammar(grammar)).sampling(sampling);
+    block_on(async { round.reply(request).await?.finish().await })
+}
+
+fn boolean() -> Grammar {
+    Grammar::JsonSchema(json!({"type": "boolean"}))
+}
+
+#[test]
+fn a_reply_that_matches_is_a_reply() {
+    let reply = ask(GrammarSupport::Unverified, "true", boolean(), SamplingOptions::default()).unwrap();
+    assert_eq!((reply.finish, reply.message.text().as_str()), (FinishReason::Stop, "true"));
+    assert_eq!(reply.degradations, []);
+}
+
+#[test]
+fn a_reply_that_breaks_its_form_says_where() {
+    for (said, tokens) in [("fa lse", 2), ("no", 0), ("true!", 4), ("tr", 2)] {
+        let reply = ask(GrammarSupport::Unverified, said, boolean(), SamplingOptions::default()).unwrap();
+        assert_eq!(reply.message.text(), said, "what was said is kept");
+        assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens }], "{said}");
+    }
+}
+
+#[test]
+fn a_reply_that_is_cut_is_only_cut() {
+    let two = SamplingOptions { max_tokens: Some(2), ..SamplingOptions::default() };
+    let reply = ask(GrammarSupport::Unverified, "true", boolean(), two).unwrap();
+    assert_eq!((reply.finish, reply.degradations), (FinishReason::Length, vec![Degradation::ConstraintCut]));
+}
+
+#[test]
+fn without_any_support_a_form_is_refused() {
+    let error = ask(GrammarSupport::None, "true", boolean(), SamplingOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("ask without a grammar"), "{error}");
+}
+
+#[test]
+fn an_option_without_effect_is_reported() {
+    let sampling = SamplingOptions { min_p: Some(0.5), ..SamplingOptions::default() };
+    let reply = ask(GrammarSupport::Unverified, "true", boolean(), sampling).unwrap();
+    assert_eq!(reply.degradations, [Degradation::OptionIgnored { name: "min_p".to_owned() }]);
+}
