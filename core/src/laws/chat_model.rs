@@ -2,8 +2,11 @@
 
 use futures::StreamExt;
 
-use crate::chat_model::{ChatModel, FinishReason, Reply, Request};
+use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request};
+use crate::constraint::Grammar;
+use crate::guidance::Guidance;
 use crate::processor::Delta;
+use crate::sampling::SamplingOptions;
 use crate::testing::join_deltas;
 use crate::{ErrorKind, Score};
 
@@ -17,6 +20,7 @@ pub async fn all(model: &dyn ChatModel, request: &Request) {
     stopping_keeps_what_was_said(model, request).await;
     logprobs_belong_to_tokens(model, request).await;
     scoring_changes_nothing(model, request).await;
+    options_are_honoured_refused_or_reported(model, request).await;
     a_request_that_cannot_be_answered_fails_early(model).await;
 }
 
@@ -76,7 +80,7 @@ pub async fn stopping_keeps_what_was_said(model: &dyn ChatModel, request: &Reque
 pub async fn logprobs_belong_to_tokens(model: &dyn ChatModel, request: &Request) {
     let (_, silent) = whole(model, request).await;
     assert!(silent.logprobs.is_empty(), "log-probabilities that nobody asked for");
-    let sampling = crate::SamplingOptions { logprobs: Some(2), ..request.sampling.clone() };
+    let sampling = SamplingOptions { logprobs: Some(2), ..request.sampling.clone() };
     let (_, reply) = whole(model, &request.clone().sampling(sampling)).await;
     assert_eq!(reply.message, silent.message, "asking for log-probabilities changed the reply");
     if reply.logprobs.is_empty() {
@@ -120,12 +124,84 @@ pub async fn scoring_changes_nothing(model: &dyn ChatModel, request: &Request) {
     assert_eq!(after.cache, before.cache, "scoring changed what is reused");
 }
 
+/// Each option whose effect can be seen has it, or is refused as [`ErrorKind::Unsupported`], or is reported with the reply as
+/// [`Degradation::OptionIgnored`].
+///
+/// # Panics
+/// When the law is broken.
+pub async fn options_are_honoured_refused_or_reported(model: &dyn ChatModel, request: &Request) {
+    let (_, plain) = whole(model, request).await;
+    let sampling = &request.sampling;
+
+    let short = SamplingOptions { max_tokens: Some(1), ..sampling.clone() };
+    if let Some(reply) = honoured(model, request, "max_tokens", short).await {
+        assert_eq!(reply.finish, FinishReason::Length, "a reply of one token at most ends otherwise");
+        assert!(reply.usage.generated <= 1, "{} tokens where one was allowed", reply.usage.generated);
+    }
+    let text = plain.message.text();
+    if let Some(last) = text.chars().last() {
+        let stopped = SamplingOptions { stop: vec![last.to_string()], ..sampling.clone() };
+        if let Some(reply) = honoured(model, request, "stop", stopped).await {
+            assert_eq!(reply.finish, FinishReason::StopString, "the stop text {last:?} ends no reply");
+            assert!(!reply.message.text().contains(last), "the stop text {last:?} is in the reply");
+        }
+    }
+    let seeded = SamplingOptions { temperature: Some(1.0), seed: Some(7), ..sampling.clone() };
+    if let Some(reply) = honoured(model, request, "seed", seeded).await {
+        assert_eq!(reply.seed, Some(7), "the seed of a reply is not the one that was asked for");
+    }
+    let explained = SamplingOptions { logprobs: Some(1), ..sampling.clone() };
+    if let Some(reply) = honoured(model, request, "logprobs", explained).await {
+        assert_eq!(reply.logprobs.len(), reply.tokens.len(), "log-probabilities are missing");
+    }
+    if let Some(first) = plain.tokens.first().copied() {
+        let banned = SamplingOptions { suppress: vec![first], ..sampling.clone() };
+        if let Some(reply) = honoured(model, request, "suppress", banned).await {
+            assert!(!reply.tokens.contains(&first), "token {first} is suppressed and generated");
+        }
+    }
+    let guided = request.clone().guidance(Guidance::default().grammar(Grammar::choice(["x"])));
+    match model.reply(guided).await {
+        Ok(stream) => {
+            let reply = finish(stream).await;
+            let reported = reply.degradations.iter();
+            let mut reported = reported.filter(|told| matches!(told, Degradation::GrammarViolated { .. }));
+            let is_kept = reply.message.text() == "x" || reported.next().is_some();
+            assert!(is_kept, "a reply breaks its grammar and does not say so: {:?}", reply.message.text());
+        }
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported, "a grammar is refused as {error:#}"),
+    }
+}
+
+/// The reply with an option; `None` where the option is refused or reported as ignored.
+async fn honoured(
+    model: &dyn ChatModel,
+    request: &Request,
+    name: &str,
+    sampling: SamplingOptions,
+) -> Option<Reply> {
+    let stream = match model.reply(request.clone().sampling(sampling)).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            assert_eq!(
+                error.kind(),
+                ErrorKind::Unsupported,
+                "{name} is refused as something else: {error:#}"
+            );
+            return None;
+        }
+    };
+    let reply = finish(stream).await;
+    let ignored = Degradation::OptionIgnored { name: name.to_owned() };
+    if reply.degradations.contains(&ignored) { None } else { Some(reply) }
+}
+
 /// A request without a message and with options out of range fails in `reply`, not in the stream.
 ///
 /// # Panics
 /// When the law is broken.
 pub async fn a_request_that_cannot_be_answered_fails_early(model: &dyn ChatModel) {
-    let options = crate::SamplingOptions { temperature: Some(f32::NAN), ..Default::default() };
+    let options = SamplingOptions { temperature: Some(f32::NAN), ..Default::default() };
     let request = Request::default().sampling(options);
     assert!(model.reply(request).await.is_err(), "a request without messages and with bad options was taken");
 }

@@ -120,6 +120,39 @@ impl SamplingOptions {
         }
     }
 
+    /// Names the options that are set, as JSON does: for models that have no use for them and report so.
+    ///
+    /// ```
+    /// use alloquy_core::SamplingOptions;
+    ///
+    /// let options = SamplingOptions { top_k: Some(40), seed: Some(7), ..SamplingOptions::default() };
+    /// assert_eq!(options.names(), ["top_k", "seed"]);
+    /// ```
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        let all = [
+            ("temperature", self.temperature.is_some()),
+            ("top_k", self.top_k.is_some()),
+            ("top_p", self.top_p.is_some()),
+            ("min_p", self.min_p.is_some()),
+            ("typical_p", self.typical_p.is_some()),
+            ("repetition_penalty", self.repetition_penalty.is_some()),
+            ("presence_penalty", self.presence_penalty.is_some()),
+            ("frequency_penalty", self.frequency_penalty.is_some()),
+            ("penalty_window", self.penalty_window.is_some()),
+            ("penalty_scope", self.penalty_scope.is_some()),
+            ("no_repeat_ngram", self.no_repeat_ngram.is_some()),
+            ("suppress", !self.suppress.is_empty()),
+            ("logit_bias", !self.logit_bias.is_empty()),
+            ("seed", self.seed.is_some()),
+            ("max_tokens", self.max_tokens.is_some()),
+            ("stop", !self.stop.is_empty()),
+            ("stop_tokens", !self.stop_tokens.is_empty()),
+            ("logprobs", self.logprobs.is_some()),
+        ];
+        all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
+    }
+
     /// Says whether nothing is asked.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

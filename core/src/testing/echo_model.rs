@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 
-use crate::chat_model::{CacheReport, ChatModel, FinishReason, Reply, ReplyStream, Request};
+use crate::chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request};
 use crate::message::Message;
 use crate::processor::Delta;
 use crate::stream::Run;
 use crate::{Error, ErrorKind, Result};
 
-/// Answers with the text of the last message, a word at a time.
+/// Answers with the text of the last message, a word at a time. Sampling options have no effect, which each reply says.
 ///
 /// ```
 /// use alloquy_core::{ChatModel, Message, Preface, Request, testing::EchoModel};
@@ -32,6 +32,12 @@ impl ChatModel for EchoModel {
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let nothing = || Error::new(ErrorKind::Invalid, "there is no message to echo");
         let text = request.path.last().ok_or_else(nothing)?.text();
+        request.sampling.validate()?;
+        if request.guidance.grammar.is_some() {
+            return Err(Error::new(ErrorKind::Unsupported, "an echo has no other form than what it echoes"));
+        }
+        let ignored = request.sampling.names().into_iter();
+        let degradations = ignored.map(|name| Degradation::OptionIgnored { name: name.to_owned() }).collect();
         Ok(Run::new(|mut emit| async move {
             let mut said = String::new();
             for word in text.split_inclusive(' ') {
@@ -42,7 +48,7 @@ impl ChatModel for EchoModel {
                 emit.send(Delta::Text(word.to_owned())).await;
             }
             let finish = if said == text { FinishReason::Stop } else { FinishReason::Cancelled };
-            Ok(Reply { finish, ..Reply::new(Message::assistant(said)) })
+            Ok(Reply { finish, degradations, ..Reply::new(Message::assistant(said)) })
         }))
     }
 
