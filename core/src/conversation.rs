@@ -9,13 +9,14 @@ use futures::{Stream, StreamExt};
 
 use crate::Result;
 use crate::arguments::ProcessorArguments;
-use crate::chat_model::{CacheReport, ChatModel, FinishReason, Reply, ReplyStream, Request};
+use crate::chat_model::{ChatModel, Reply, ReplyStream, Request};
 use crate::guidance::Guidance;
 use crate::message::{Message, MessagePart, Part};
 use crate::middleware::{Middleware, Next};
 use crate::path::MessagePath;
 use crate::preface::Preface;
 use crate::processor::Delta;
+use crate::report::{CacheReport, FinishReason};
 use crate::sampling::SamplingOptions;
 use crate::scoring::Score;
 use crate::stop::StopSignal;

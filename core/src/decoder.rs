@@ -6,13 +6,13 @@ use std::time::Instant;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 
-use crate::chat_model::CacheReport;
 use crate::constraint::{Constraint, Grammar};
 use crate::engine::ModelInfo;
 use crate::generator::Speculation;
 use crate::media::Digest;
 use crate::media_processor::MediaProcessor;
 use crate::prompt::{Prompt, Unit};
+use crate::report::CacheReport;
 use crate::sampling::{Logprob, SampledLogprobs, SamplingOptions};
 use crate::slots::CacheStatistics;
 use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cancel::Cancel;
-use crate::chat_model::Degradation;
 use crate::loading::LoadTiming;
 use crate::media::Digest;
 use crate::media_processor::MediaProcessor;
 use crate::prompt::Unit;
+use crate::report::Degradation;
 use crate::sampling::SamplingOptions;
 use crate::snapshot::StateReader;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};

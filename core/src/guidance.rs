@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Preface;
-use crate::chat_model::Degradation;
 use crate::constraint::Grammar;
 use crate::processor::{DataProcessor, PromptSource};
+use crate::report::Degradation;
 use crate::{Error, ErrorKind, Result};
 
 /// What the form of one reply must be; by default nothing is demanded.

@@ -46,6 +46,7 @@ mod prices;
 mod processor;
 mod prompt;
 mod query;
+mod report;
 mod role_markers;
 mod round;
 mod sampling;
@@ -77,9 +78,7 @@ pub use benchmark::{Benchmark, BenchmarkReport, BenchmarkRun};
 pub use branch::{Branch, BranchDiff};
 pub use cancel::Cancel;
 pub use chat::{Added, Ask, Chat, Merged};
-pub use chat_model::{
-    CacheReport, ChatModel, Degradation, FinishReason, MissReason, Reply, ReplyStream, Request, Usage,
-};
+pub use chat_model::{ChatModel, Reply, ReplyStream, Request};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use decoder::{
@@ -109,6 +108,7 @@ pub use prompt::{Prompt, Unit, common_prefix};
 pub use query::{
     Cursor, Direction, Filter, MetadataKey, Period, Query, RANKED, Scalar, SearchScope, Sort, SortKey, Test,
 };
+pub use report::{CacheReport, Degradation, FinishReason, MissReason, Usage};
 pub use role_markers::RoleMarkers;
 pub use round::{PlacedMedia, PreparedPrompt, Round, RoundBuilder};
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};

@@ -3,9 +3,9 @@
 use std::fmt::Debug;
 
 use crate::Result;
-use crate::chat_model::Degradation;
 use crate::media::MediaKind;
 use crate::media::{Digest, Media};
+use crate::report::Degradation;
 
 /// Makes of media what the encoders of one model are fed.
 ///

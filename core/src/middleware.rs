@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::chat_model::{CacheReport, ChatModel, ReplyStream, Request};
+use crate::chat_model::{ChatModel, ReplyStream, Request};
 use crate::panics::caught;
+use crate::report::CacheReport;
 use crate::round::PreparedPrompt;
 use crate::scoring::Score;
 use crate::{ErrorKind, Result};

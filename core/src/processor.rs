@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::arguments::ProcessorArguments;
-use crate::chat_model::Degradation;
 use crate::constraint::Grammar;
 use crate::guidance::{ParallelCalls, ToolChoice};
 use crate::media::Media;
 use crate::message::{ChannelText, Malformed, Message, Part, ToolCall};
 use crate::preface::Preface;
+use crate::report::Degradation;
 use crate::template::{Ending, TemplateInput};
 use crate::tokenizer::TokenId;
 

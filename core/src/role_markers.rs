@@ -14,8 +14,8 @@ use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
 use crate::arguments::TextSource;
-use crate::chat_model::Degradation;
 use crate::engine::ModelInfo;
+use crate::report::Degradation;
 use crate::template::{PromptTemplate, TemplateInput};
 
 mod header;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 
 use crate::arguments::{ProcessorArguments, SWITCHES};
-use crate::chat_model::{CacheReport, ChatModel, Degradation, FinishReason, ReplyStream, Request};
+use crate::chat_model::{ChatModel, ReplyStream, Request};
 use crate::constraint::Constraints;
 use crate::decoder::{DecodeEventKind, DecodeRequest, Decoder};
 use crate::engine::{Engine, ModelInfo};
@@ -15,6 +15,7 @@ use crate::generator::{Generator, GeneratorOptions, PromptLookup};
 use crate::media::Digest;
 use crate::processor::{DataProcessor, PromptPart, PromptSource};
 use crate::prompt::Prompt;
+use crate::report::{CacheReport, Degradation, FinishReason};
 use crate::role_markers::RoleMarkers;
 use crate::sampling::SamplingOptions;
 use crate::scoring::Score;

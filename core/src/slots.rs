@@ -1,8 +1,8 @@
 //! Which session serves a prompt. The only place that decides what is reused.
 
-use crate::chat_model::{CacheReport, MissReason};
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
+use crate::report::{CacheReport, MissReason};
 use crate::snapshot::{
     Beginning, Reading, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader,
 };

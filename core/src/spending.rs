@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use crate::chat_model::Usage;
 use crate::prices::{Day, PriceTable};
+use crate::report::Usage;
 use crate::tree::Node;
 
 /// Tokens by what they are charged as; none is counted twice.

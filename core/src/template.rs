@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::chat_model::Degradation;
+use crate::report::Degradation;
 use crate::{Digest, Result};
 
 /// How a rendered prompt ends.

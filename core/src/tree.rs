@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::address::{Address, Position};
-use crate::chat_model::Usage;
 use crate::clock::new_id;
 use crate::media::{Digest, Media};
 use crate::message::Message;
+use crate::report::Usage;
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 

@@ -10,9 +10,10 @@ use tracing::Instrument;
 
 use crate::calls::OpenCalls;
 use crate::chat::{Added, Ask};
-use crate::chat_model::{Degradation, FinishReason, Reply};
+use crate::chat_model::Reply;
 use crate::media::Digest;
 use crate::message::{Message, ToolCall, ToolResult};
+use crate::report::{Degradation, FinishReason};
 use crate::stop::StopSignal;
 use crate::store::{ConversationId, ConversationRecord, HeadMove};
 use crate::stream::{Emit, Run};

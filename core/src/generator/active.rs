@@ -1,11 +1,11 @@
 //! One generation while it runs: its prompt chunk by chunk, then its tokens. Knows no other generation.
 
 use crate::cancel::Cancel;
-use crate::chat_model::CacheReport;
 use crate::decoder::{DecodeEnd, DecodeEventKind};
 use crate::engine::Engine;
 use crate::guide::Draw;
 use crate::prompt::Unit;
+use crate::report::CacheReport;
 use crate::sampling::LogSoftmax;
 use crate::scoring::positions;
 use crate::slots::Slot;

@@ -2,10 +2,11 @@
 
 use futures::StreamExt;
 
-use crate::chat_model::{ChatModel, Degradation, FinishReason, Reply, Request};
+use crate::chat_model::{ChatModel, Reply, Request};
 use crate::constraint::Grammar;
 use crate::guidance::Guidance;
 use crate::processor::Delta;
+use crate::report::{Degradation, FinishReason};
 use crate::sampling::SamplingOptions;
 use crate::testing::join_deltas;
 use crate::{ErrorKind, Score};

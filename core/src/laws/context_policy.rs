@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 
-use crate::chat_model::{CacheReport, ChatModel, Degradation, Reply, ReplyStream, Request};
+use crate::chat_model::{ChatModel, Reply, ReplyStream, Request};
 use crate::message::{Message, Role};
 use crate::middleware::{Middleware, Next, PromptLength};
+use crate::report::{CacheReport, Degradation};
 use crate::template::Ending;
 use crate::{Error, ErrorKind, Result};
 

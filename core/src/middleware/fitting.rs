@@ -4,9 +4,10 @@
 use std::ops::Range;
 
 use super::cut_history::CutHistory;
-use crate::chat_model::{Degradation, Request};
+use crate::chat_model::Request;
 use crate::media::Digest;
 use crate::message::Message;
+use crate::report::Degradation;
 use crate::round::Round;
 use crate::{Error, ErrorKind, Result};
 

@@ -13,9 +13,10 @@ use super::lengths::Lengths;
 use super::memory::{self, Memory, front};
 use super::{Middleware, Next, ids};
 use crate::Result;
-use crate::chat_model::{ChatModel, Degradation, ReplyStream, Request, Usage};
+use crate::chat_model::{ChatModel, ReplyStream, Request};
 use crate::media::Digest;
 use crate::message::{Message, Role};
+use crate::report::{Degradation, Usage};
 use crate::template::Ending;
 
 use self::summary::{Spent, Summarising, Summary};

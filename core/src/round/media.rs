@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::chat_model::Degradation;
 use crate::decoder::Decoder;
 use crate::media::Media;
 use crate::media::MediaKind;
 use crate::media_processor::{MediaOutline, MediaPiece, MediaProcessor};
 use crate::processor::{PromptPart, PromptSource};
 use crate::prompt::{Prompt, Unit};
+use crate::report::Degradation;
 use crate::tokenizer::SpecialToken;
 use crate::{Error, ErrorKind, Result};
 

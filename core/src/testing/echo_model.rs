@@ -2,9 +2,10 @@
 
 use async_trait::async_trait;
 
-use crate::chat_model::{CacheReport, ChatModel, Degradation, FinishReason, Reply, ReplyStream, Request};
+use crate::chat_model::{ChatModel, Reply, ReplyStream, Request};
 use crate::message::Message;
 use crate::processor::Delta;
+use crate::report::{CacheReport, Degradation, FinishReason};
 use crate::stream::Run;
 use crate::{Error, ErrorKind, Result};
 

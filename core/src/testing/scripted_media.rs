@@ -1,9 +1,9 @@
 //! A media processor that follows from the bytes alone: a position a byte.
 
-use crate::chat_model::Degradation;
 use crate::media::MediaKind;
 use crate::media::{Digest, Media};
 use crate::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
+use crate::report::Degradation;
 use crate::{Error, ErrorKind, Result};
 
 /// Shows a model the bytes of media, a position each, between `<begin>` and `<finish>`.

@@ -5,9 +5,10 @@ use futures::StreamExt;
 use super::results::too_long;
 use super::{Line, PartialReplies, TurnEvent};
 use crate::chat::Ask;
-use crate::chat_model::{FinishReason, Reply, ReplyStream, Request};
+use crate::chat_model::{Reply, ReplyStream, Request};
 use crate::message::{Message, Role};
 use crate::processor::Delta;
+use crate::report::FinishReason;
 use crate::stream::Emit;
 use crate::{Error, ErrorKind, Result};
 

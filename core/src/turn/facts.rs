@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::chat_model::{Reply, Usage};
+use crate::chat_model::Reply;
+use crate::report::Usage;
 use crate::tree::{CUT, FINISH, MODEL, TEMPLATE, USAGE};
 
 /// Returns what the node of a reply of `model` remembers.

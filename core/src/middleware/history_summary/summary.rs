@@ -5,10 +5,11 @@ use std::ops::Range;
 use super::policy::SummaryPolicy;
 use super::transcript::transcript;
 use crate::arguments::{ProcessorArguments, ThinkingSwitch};
-use crate::chat_model::{ChatModel, FinishReason, Reply, Request, Usage};
+use crate::chat_model::{ChatModel, Reply, Request};
 use crate::message::Message;
 use crate::middleware::{CutHistory, CutSummary};
 use crate::preface::Preface;
+use crate::report::{FinishReason, Usage};
 use crate::sampling::SamplingOptions;
 use crate::{Error, ErrorKind, Result};
 

@@ -1,0 +1,11 @@
+//! What is reported of a reply: why it ended, what it took, what was cached, and what was not done as asked.
+
+mod cache_report;
+mod finish_reason;
+mod usage;
+mod warning;
+
+pub use cache_report::{CacheReport, MissReason};
+pub use finish_reason::FinishReason;
+pub use usage::Usage;
+pub use warning::Degradation;
