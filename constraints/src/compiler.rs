@@ -10,8 +10,8 @@ use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokR
 use llguidance::{Matcher, ParserFactory};
 
 use crate::failure::{self, Stage};
+use crate::json_form::JsonForm;
 use crate::limits::GrammarLimits;
-use crate::llguidance::JsonForm;
 use crate::reply::ReplyConstraint;
 use crate::source;
 

@@ -26,6 +26,7 @@
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 
+mod json_form;
 mod limits;
 mod llguidance;
 
@@ -38,5 +39,6 @@ mod schema;
 
 mod reply;
 
-pub use crate::llguidance::{JsonNumbers, JsonSpacing, Llguidance};
+pub use crate::llguidance::Llguidance;
+pub use json_form::{JsonNumbers, JsonSpacing};
 pub use limits::GrammarLimits;

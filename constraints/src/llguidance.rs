@@ -5,6 +5,7 @@ use std::sync::Arc;
 use alloquy_core::{ConstraintCompiler, Constraints, Result, Vocabulary};
 
 use crate::compiler::Compiler;
+use crate::json_form::{JsonForm, JsonNumbers, JsonSpacing};
 use crate::limits::GrammarLimits;
 
 /// Enforces grammars through the crate `llguidance`.
@@ -13,33 +14,6 @@ use crate::limits::GrammarLimits;
 pub struct Llguidance {
     limits: GrammarLimits,
     json: JsonForm,
-}
-
-/// What a schema leaves open about the JSON of a reply.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct JsonForm {
-    pub(crate) spacing: JsonSpacing,
-    pub(crate) numbers: JsonNumbers,
-}
-
-/// Where a reply in JSON may have white space.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum JsonSpacing {
-    /// At most one space, behind a comma or a colon: a model cannot spend its tokens on indentation.
-    #[default]
-    Tight,
-    /// Between any two symbols, without bound.
-    Free,
-}
-
-/// Which numbers a reply in JSON may have, where its schema sets no bounds of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum JsonNumbers {
-    /// Those that end: up to 2⁵³ − 1 in size, with at most eight digits behind the point and no exponent.
-    #[default]
-    Short,
-    /// All of them: a model may write digits until its tokens are used up.
-    Any,
 }
 
 impl Llguidance {

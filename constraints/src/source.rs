@@ -4,7 +4,7 @@ use alloquy_core::{Error, ErrorKind, Grammar, Result};
 use llguidance::api::{GrammarWithLexer, TopLevelGrammar};
 use serde_json::{Value, json};
 
-use crate::llguidance::{JsonForm, JsonNumbers, JsonSpacing};
+use crate::json_form::{JsonForm, JsonNumbers, JsonSpacing};
 use crate::{numbers, schema};
 
 /// Translates a grammar.

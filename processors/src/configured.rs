@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Channel, Error, ErrorKind, ModelInfo, Result};
+use alloquy_core::Channel;
 
 use crate::calls::Syntax;
 use crate::config::{DataProcessorConfig, Fences};
-use crate::family::{Family, Holds, Span, chat_template};
-use crate::tool_grammar;
+use crate::family::{Family, Holds, Span};
 
 /// A family with everything that a host may change.
 #[derive(Debug)]
@@ -61,15 +60,17 @@ impl Configured {
         }
     }
 
-    /// The family with what `config` says otherwise.
+    /// The family with what `config` says otherwise; `fenced` is how its calls are written between fences that `config` sets.
     pub(crate) fn new(
         data: &'static Family,
         config: &DataProcessorConfig,
-        model: &ModelInfo,
-    ) -> Result<Self> {
+        fenced: Option<&'static Syntax>,
+    ) -> Self {
         let mut configured = Self::of(data);
-        if let Some(fences) = &config.calls {
-            configured.fence(fences, model)?;
+        if let Some(fences) = &config.calls
+            && let Some(syntax) = fenced
+        {
+            configured.fence(fences, syntax);
         }
         configured.stretches.retain(|stretch| {
             let name = stretch.channel();
@@ -78,28 +79,15 @@ impl Configured {
         configured.stretches.extend(config.channels.iter().map(Stretch::named).map(Arc::new));
         configured.ordinary = config.ordinary.clone().unwrap_or(configured.ordinary);
         configured.stops = config.stops.clone().unwrap_or(configured.stops);
-        Ok(configured)
+        configured
     }
 
     /// Looks for calls between these fences, and nowhere else.
-    fn fence(&mut self, fences: &Fences, model: &ModelInfo) -> Result<()> {
-        let template = chat_template(model);
-        let writer = tool_grammar::Writer {
-            family: self,
-            specials: &model.specials,
-            stop_tokens: &model.stop_tokens,
-            template: &template,
-        };
-        let syntax = tool_grammar::syntax(writer).filter(|syntax| syntax.can_be_fenced());
-        let syntax = syntax.ok_or_else(|| {
-            let message = format!("family {:?} has no calls that stand between two fences", self.data.name);
-            Error::new(ErrorKind::Unsupported, message)
-        })?;
+    fn fence(&mut self, fences: &Fences, syntax: &'static Syntax) {
         self.unmarked = &[];
         self.stretches.retain(|stretch| !matches!(stretch.holds, Content::Calls(_)));
         let Fences { start: open, end: close } = fences.clone();
         self.stretches.push(Arc::new(Stretch { open, close, kept: 0, holds: Content::Calls(syntax) }));
-        Ok(())
     }
 
     /// Returns every text that means something in a reply.

@@ -11,7 +11,7 @@ use crate::config::DataProcessorConfig;
 use crate::configured::Configured;
 use crate::families::{FALLBACK, FAMILIES};
 use crate::family::Family;
-use crate::processor::FamilyProcessor;
+use crate::processor::{self, FamilyProcessor};
 
 /// The processor of a model, and how it was found.
 #[derive(Clone, Debug)]
@@ -123,7 +123,7 @@ fn configured(
     config: &DataProcessorConfig,
 ) -> Result<Configured> {
     config.check(family)?;
-    Configured::new(family, config, model)
+    processor::configured(family, config, model)
 }
 
 pub(crate) fn family_named(name: &str) -> Result<&'static Family> {

@@ -5,7 +5,7 @@
 //! next, or the end. So a reply `<think>\n2 + 2\n</think>\n\n4.` is the thought `2 + 2` and the text `4.`.
 
 mod call_ids;
-mod markers;
+pub(crate) mod markers;
 mod transcript;
 
 use std::sync::Arc;
@@ -17,8 +17,7 @@ use alloquy_core::{
 use crate::calls::{Call, Guess, Syntax};
 use crate::configured::{Configured, Content, Stretch};
 use call_ids::CallIds;
-use markers::first_marker;
-pub(crate) use markers::hold_from;
+use markers::{first_marker, hold_from};
 use transcript::Transcript;
 
 /// Reads the replies of a family that is data.

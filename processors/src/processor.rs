@@ -3,18 +3,49 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Channel, DataProcessor, Degradation, Grammar, ModelInfo, ParallelCalls, PromptPart, PromptSource,
-    ReplyParser, Result, SpecialToken, TemplateInput, ThinkingHistory, TokenId, ToolChoice,
+    Channel, DataProcessor, Degradation, Error, ErrorKind, Grammar, ModelInfo, ParallelCalls, PromptPart,
+    PromptSource, ReplyParser, Result, SpecialToken, TemplateInput, ThinkingHistory, TokenId, ToolChoice,
 };
 
+use crate::calls::Syntax;
+use crate::config::DataProcessorConfig;
 use crate::configured::Configured;
-use crate::family::chat_template;
+use crate::family::{Family, chat_template};
 use crate::history;
 use crate::injection::{Literals, loosened};
 use crate::input;
 use crate::parser::FamilyParser;
 use crate::placeholders::{self, has_media};
 use crate::tool_grammar;
+
+/// Returns a family as a host has set it: with what `config` says otherwise, for `model`.
+pub(crate) fn configured(
+    data: &'static Family,
+    config: &DataProcessorConfig,
+    model: &ModelInfo,
+) -> Result<Configured> {
+    let fenced = match config.calls {
+        Some(_) => Some(fenced(&Configured::of(data), model)?),
+        None => None,
+    };
+    Ok(Configured::new(data, config, fenced))
+}
+
+/// Returns how a family's calls are written between two fences.
+fn fenced(family: &Configured, model: &ModelInfo) -> Result<&'static Syntax> {
+    let template = chat_template(model);
+    let writer = tool_grammar::Writer {
+        family,
+        specials: &model.specials,
+        stop_tokens: &model.stop_tokens,
+        template: &template,
+    };
+    let syntax = tool_grammar::syntax(writer).filter(|syntax| syntax.can_be_fenced());
+    syntax.ok_or_else(|| {
+        let message = format!("family {:?} has no calls that stand between two fences", family.data.name);
+        Error::new(ErrorKind::Unsupported, message)
+    })
+}
 
 /// The processor of every family that is data.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ mod gemma;
 mod json;
 mod lark;
 mod python;
+mod refusal;
 mod strings;
 mod values;
 #[cfg(feature = "laws")]
@@ -157,7 +158,7 @@ fn call(writer: Writer<'_>, style: Style<'_>, tool: &ToolSpec, rules: &mut Rules
             Ok(json::call(&syntax, tool, id, rules))
         }
         Syntax::Harmony => Ok(json::harmony(tool, rules)),
-        Syntax::Llama => Err(values::unsupported("a call")),
+        Syntax::Llama => Err(refusal::unsupported("a call")),
     }
 }
 

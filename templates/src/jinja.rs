@@ -40,6 +40,7 @@ mod tags;
 mod texts;
 mod tokens;
 mod told;
+mod weight;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -17,7 +17,7 @@ use std::ops::Range;
 use alloquy_core::ToolSpec;
 use serde_json::{Map, Value};
 
-use crate::parser::hold_from;
+use crate::parser::markers::hold_from;
 
 pub(crate) use gemma::{ESCAPE, GemmaCalls, QUOTE};
 pub(crate) use json::{JsonCalls, object, spaced};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::json::spaced;
 use super::value::{self, Reader};
 use super::{Begun, Call};
-use crate::parser::hold_from;
+use crate::parser::markers::hold_from;
 
 /// The tags of one family.
 #[derive(Debug, PartialEq)]

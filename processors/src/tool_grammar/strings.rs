@@ -3,7 +3,7 @@
 use alloquy_core::Result;
 use serde_json::Value;
 
-use super::values::unsupported;
+use super::refusal::unsupported;
 
 /// A year that has a 29 February, that day, and all other days: RFC 3339, appendix C.
 const DATE: &str = "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)\

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::Result;
 use serde_json::{Map, Value, json};
 
 use super::lark::{Rules, Text, quoted};
+use super::refusal::unsupported;
 use super::strings;
 
 /// How values are written.
@@ -349,10 +350,4 @@ pub(crate) fn only(schema: &Value, heeded: &[&str]) -> Result<()> {
     let mut unheeded =
         keywords.filter(|keyword| !heeded.contains(&keyword.as_str()) && !NOTES.contains(&keyword.as_str()));
     unheeded.next().map_or(Ok(()), |keyword| Err(unsupported(&format!("the keyword {keyword:?}"))))
-}
-
-pub(crate) fn unsupported(what: &str) -> Error {
-    let message =
-        format!("{what} in the schema of an argument cannot be enforced in a call as this family writes it");
-    Error::new(ErrorKind::Unsupported, message)
 }

@@ -4,6 +4,7 @@ use alloquy_core::{Result, ToolSpec};
 use serde_json::Value;
 
 use super::lark::Rules;
+use super::refusal;
 use super::values::{self, Notation, Strings, Values, alternatives, object, properties};
 use crate::calls::{CDATA, ValueKind, XmlCalls, read_value};
 
@@ -25,7 +26,7 @@ pub(crate) fn call(syntax: &XmlCalls, close: &str, tool: &ToolSpec, rules: &mut 
     let schema = object(&tool.parameters);
     values::only(&schema, &["type", "properties", "required", "additionalProperties"])?;
     if schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false)) {
-        return Err(values::unsupported("additionalProperties"));
+        return Err(refusal::unsupported("additionalProperties"));
     }
     let mut parameters = Vec::new();
     for (name, property, required) in properties(&schema) {
@@ -74,7 +75,7 @@ impl Tags<'_> {
         let text = value.as_str().unwrap_or_default();
         values::without(text, &self.marks())?;
         if self.only_kind() && read_value(text, ValueKind::Schema, root, Some(schema)) != *value {
-            return Err(values::unsupported(&format!("the text {text:?}, which is read as another value,")));
+            return Err(refusal::unsupported(&format!("the text {text:?}, which is read as another value,")));
         }
         Ok(rules.known_text(text, &self.end()))
     }

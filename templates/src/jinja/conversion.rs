@@ -4,7 +4,7 @@ use minijinja::Value;
 use serde_json::{Map, Number, Value as Json};
 
 use super::dict::Dict;
-use super::ledger::Weight;
+use super::weight::Weight;
 
 /// Converts a value.
 pub(super) fn value(json: &Json) -> Value {

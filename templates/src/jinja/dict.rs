@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use minijinja::value::{Enumerator, Object, ObjectExt, Value};
 
-use super::ledger::Weight;
+use super::weight::Weight;
 
 /// Up to so many fields a look at each is faster than an index.
 const FEW: usize = 12;

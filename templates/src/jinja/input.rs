@@ -13,7 +13,7 @@ use super::dialect::Dialect;
 use super::dict::Dict;
 use super::fault::Fault;
 use super::known_tools::KnownTools;
-use super::ledger::Weight;
+use super::weight::Weight;
 
 /// The names a message's reasoning goes by; templates read the first, gpt-oss templates the second.
 const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];

@@ -13,9 +13,7 @@ use super::dict::Dict;
 use super::fault::Excessive;
 use super::generator::{self, Generator};
 use super::limits::{Limits, NESTING};
-
-/// What a list or a map takes for each of its items, roughly.
-pub(super) const ITEM_BYTES: usize = 32;
+use super::weight::{ITEM_BYTES, Weight};
 
 /// Bytes that are copied or compared in the time of one step.
 const BYTES_PER_STEP: usize = 256;
@@ -202,34 +200,6 @@ pub(super) fn weigh(state: &mut State<'_, '_>, limits: Limits, value: &Value) ->
 enum Excess {
     Bytes,
     Depth,
-}
-
-/// What a value that never changes weighs.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Weight {
-    bytes: usize,
-    visits: u64,
-    /// How many levels of lists and maps it has.
-    levels: usize,
-}
-
-impl Weight {
-    pub(super) fn of_text(text: &str) -> Self {
-        Self { bytes: text.len(), ..Self::default() }
-    }
-
-    /// Counts an item of a list.
-    pub(super) fn add_item(&mut self, item: Self) {
-        self.bytes += ITEM_BYTES + item.bytes;
-        self.visits += 1 + item.visits;
-        self.levels = self.levels.max(1 + item.levels);
-    }
-
-    /// Counts a field of a map.
-    pub(super) fn add_field(&mut self, key: &str, field: Self) {
-        self.add_item(field);
-        self.bytes += key.len();
-    }
 }
 
 struct Scale {

@@ -5,8 +5,9 @@ use minijinja::{Environment, Error, ErrorKind, State, filters};
 
 use super::arguments::Arguments;
 use super::generator::Generator;
-use super::ledger::{self, ITEM_BYTES, made, refusal, room};
+use super::ledger::{self, made, refusal, room};
 use super::limits::Limits;
+use super::weight::ITEM_BYTES;
 use super::{operators, python};
 
 /// Filters whose results Python computes one by one.

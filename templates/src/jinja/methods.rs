@@ -10,9 +10,10 @@ use minijinja::{Error, State};
 use minijinja_contrib::pycompat;
 
 use super::arguments::Arguments;
-use super::ledger::{self, ITEM_BYTES, made, refusal, room};
+use super::ledger::{self, made, refusal, room};
 use super::limits::Limits;
 use super::python::{is_space, lines, lines_and_ends, pad, repr};
+use super::weight::ITEM_BYTES;
 use super::{filters, lists};
 
 /// Calls a method that a template expects of a Python value.

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use minijinja::value::{Object, ObjectRepr, Rest, Tuple, Value, ValueKind};
 use minijinja::{Environment, Error, State, tests};
 
-use super::ledger::{self, ITEM_BYTES, made, refusal, room};
+use super::ledger::{self, made, refusal, room};
 use super::limits::Limits;
+use super::weight::ITEM_BYTES;
 use super::{guards, percent, python};
 
 /// `a + b`.
@@ -370,16 +371,11 @@ impl Number {
 
 /// A method of a dict that is looked up and not called; anything else has an attribute of that name, or not.
 fn method(value: &Value, name: &str) -> Result<Value, Error> {
-    let is_dict = value.kind() == ValueKind::Map && !is_namespace(value);
+    let is_dict = value.kind() == ValueKind::Map && !python::is_namespace(value);
     match is_dict {
         true => Ok(Value::from_object(Method { dict: value.clone(), name: name.to_owned() })),
         false => value.get_attr(name),
     }
-}
-
-/// Says whether a value is a `namespace`.
-pub(super) fn is_namespace(value: &Value) -> bool {
-    value.as_object().is_some_and(|object| object.type_name().contains("Namespace"))
 }
 
 /// A method bound to its dict.

@@ -7,7 +7,7 @@ use minijinja::value::{Value, ValueKind, from_args};
 
 use super::ledger::{excess, refusal};
 use super::limits::{NESTING, TEXT_BYTES};
-use super::{generator, number, operators, range};
+use super::{generator, number, range};
 
 /// The widest a template may pad a text to.
 const MAX_PADDING: usize = 1 << 16;
@@ -18,10 +18,15 @@ pub(super) fn text(value: &Value) -> Result<String, Error> {
         ValueKind::Number => Ok(number::repr(value)),
         ValueKind::Iterable if generator::is_generator(value) => Ok(value.to_string()),
         ValueKind::Seq if range::is_range(value) => Ok(value.to_string()),
-        ValueKind::Map if operators::is_namespace(value) => Ok(format!("<Namespace {}>", repr(value)?)),
+        ValueKind::Map if is_namespace(value) => Ok(format!("<Namespace {}>", repr(value)?)),
         ValueKind::Seq | ValueKind::Map | ValueKind::Iterable | ValueKind::Bytes => repr(value),
         _ => Ok(value.to_string()),
     }
+}
+
+/// Says whether a value is a `namespace`.
+pub(super) fn is_namespace(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| object.type_name().contains("Namespace"))
 }
 
 /// Prints a value as `str(value)`, without a copy where it is a text.

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::context_shift::{ContextShift, MEAN_GEN_LEN, SHIFT_FILL_FACTOR};
-use super::registry::Generation;
+use super::generation::Generation;
 use super::relaxed;
 use super::template::{ConversationTemplate, generation_of};
 use super::warning::Warning;

@@ -1,31 +1,11 @@
 //! The templates known by name, of both generations. Their texts are data: a JSON file each, in `current/` and
 //! `legacy/`.
 
-use std::fmt;
-
 use alloquy_core::{Error, ErrorKind, Result};
 
+use super::generation::Generation;
 use super::named::{CURRENT, LEGACY};
 use super::warning::Warning;
-
-/// Which kind of object a conversation template is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Generation {
-    /// Today's `conv_template`, since March 2024.
-    Current,
-    /// `conv_config`, up to May 2024.
-    Legacy,
-}
-
-impl fmt::Display for Generation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Current => "current",
-            Self::Legacy => "legacy",
-        })
-    }
-}
 
 impl Generation {
     /// Names and objects.

@@ -7,10 +7,10 @@ use super::current::{self, ConvTemplate};
 use super::current_prompt;
 use super::front::Front;
 use super::function_string::{TOOL_CHOICE, has_tools};
+use super::generation::Generation;
 use super::legacy::{self, ConvConfig};
 use super::legacy_prompt;
 use super::part::{Part, PartKind};
-use super::registry::Generation;
 use super::relaxed;
 use super::warning::Warning;
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::registry::Generation;
+use super::generation::Generation;
 
 /// Something a reader should know about a template or a configuration that was accepted.
 #[derive(Clone, Debug, PartialEq)]

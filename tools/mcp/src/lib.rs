@@ -8,6 +8,7 @@
 #![cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code))] // no way leads to a server then
 
 mod catalogue;
+mod connection;
 mod content;
 mod guarded;
 #[cfg(feature = "http")]

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use rmcp::model::{CallToolRequestParams, JsonObject};
 use serde_json::Value;
 
+use crate::connection::Connection;
 use crate::content;
-use crate::server::Connection;
 
 /// A tool that a server runs.
 #[derive(Debug)]
