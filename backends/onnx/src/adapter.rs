@@ -49,9 +49,9 @@ impl Adapter {
         self.tensors.iter().map(|(name, tensor)| (name.as_str(), tensor))
     }
 
-    /// Says whether it feeds an input.
-    pub(crate) fn feeds(&self, input: &str) -> bool {
-        self.tensors.iter().any(|(name, _)| name == input)
+    /// Returns the names of the inputs that it feeds.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.tensors.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     /// Checks that every parameter has its place in the graph, and fits there.

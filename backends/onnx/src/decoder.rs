@@ -1,9 +1,7 @@
 //! A loaded graph: ONNX Runtime's session, and what its inputs and outputs mean. Holds no cache.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use alloquy_core::{Error, ErrorKind, Result};
 use ort::environment::Environment;
@@ -13,9 +11,10 @@ use ort::session::{Session, SessionOutputs};
 use ort::value::{DynValue, Shape};
 
 use crate::adapter::Adapter;
+use crate::compute_time::ComputeTime;
 use crate::embedder::Embedder;
 use crate::error::{self, Cause};
-use crate::graph_cache::WEIGHTS;
+use crate::graph_file::WEIGHTS;
 use crate::graph_optimization::GraphOptimization;
 use crate::layout::Layout;
 use crate::source::Graph;
@@ -31,8 +30,8 @@ pub(crate) struct Decoder {
     pub(crate) adapter: Adapter,
     /// What makes embeddings, where the graph takes those.
     pub(crate) embedder: Option<Embedder>,
-    /// Nanoseconds that runs have taken.
-    computing: AtomicU64,
+    /// What runs have taken.
+    pub(crate) time: ComputeTime,
 }
 
 /// How a graph is run.
@@ -62,23 +61,8 @@ impl Decoder {
         adapter: Adapter,
         embedder: Option<Embedder>,
     ) -> Self {
-        let (session, computing) = (Mutex::new(session), AtomicU64::new(0));
-        Self { session, layout, context_length, adapter, embedder, computing }
-    }
-
-    /// Does a run and counts its time.
-    pub(crate) fn counted<T>(&self, run: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
-        let done = run();
-        // Half a thousand years fit.
-        let took = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.computing.fetch_add(took, Ordering::Relaxed);
-        done
-    }
-
-    /// Returns how long all runs have taken together.
-    pub(crate) fn computing(&self) -> Duration {
-        Duration::from_nanos(self.computing.load(Ordering::Relaxed))
+        let session = Mutex::new(session);
+        Self { session, layout, context_length, adapter, embedder, time: ComputeTime::default() }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Session> {

@@ -11,10 +11,10 @@ use ort::memory::Allocator;
 use ort::session::{Session, SessionInputValue, SessionOutputs};
 use ort::value::{DynTensor, DynValue, Outlet, Tensor, TensorElementType};
 
-use crate::decoder::Decoder;
+use crate::compute_time::ComputeTime;
 use crate::error::{model, unsupported};
-use crate::feeds::Row;
-use crate::layout::{EMBEDDINGS, Embeddings};
+use crate::layout::{EMBEDDINGS, Embeddings, Layout};
+use crate::row::Row;
 
 /// A graph of embeddings.
 #[derive(Debug)]
@@ -70,21 +70,22 @@ impl Embedder {
     /// Returns what the decoder is fed in place of tokens, by name.
     pub(crate) fn feeds<'a>(
         &self,
-        decoder: &'a Decoder,
+        layout: &'a Layout,
+        time: &ComputeTime,
         rows: &[Row<'_>],
         count: usize,
     ) -> ort::Result<Vec<(&'a str, DynValue)>> {
-        let Some(embeddings) = decoder.layout.embeddings() else { return Ok(Vec::new()) };
+        let Some(embeddings) = layout.embeddings() else { return Ok(Vec::new()) };
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let inputs = self.inputs(rows, count)?;
-        let mut outputs = decoder.counted(|| session.run(inputs))?;
+        let mut outputs = time.counted(|| session.run(inputs))?;
         let mut embedded = take(&mut outputs, &self.embeddings)?;
         put_in(&mut embedded, embeddings, rows, count, EMBEDDINGS)?;
         let mut feeds = vec![(embeddings.name.as_str(), embedded)];
-        for name in &decoder.layout.beside_embeddings {
+        for name in &layout.beside_embeddings {
             feeds.push((name, take(&mut outputs, name)?));
         }
-        for name in &decoder.layout.deepstack {
+        for name in &layout.deepstack {
             let shape = [rows.len() as i64, count as i64, embeddings.width as i64];
             let mut added =
                 DynTensor::new(&Allocator::default(), embeddings.element.kind(), shape)?.into_dyn();

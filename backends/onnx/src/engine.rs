@@ -19,15 +19,11 @@ use crate::graph_optimization::GraphOptimization;
 use crate::graphs::{Graphs, LoadedBeside};
 use crate::identity::{Ran, graph_digests, identity};
 use crate::media::{MediaOptions, MediaReader, MediaStatistics, Opened};
-use crate::providers::{Loaded, Providers};
+use crate::providers::{CPU, Loaded, Providers};
 use crate::runtime::{loaded_version, require_version};
 use crate::session::{OnnxSession, forward_many, without_media};
 use crate::source::{Source, Wanted};
 use crate::waiting::Waiting;
-
-/// The provider that shares main memory with us. A buffer that stays bound is copied to any other device once, when
-/// it is bound, so that a cache there would never be seen to change: for those, what a run gives is fed to the next.
-pub(crate) const CPU: &str = "cpu";
 
 /// How many tokens of a prompt are computed at once, unless told otherwise. A graph gives logits for each of
 /// them, so that a large vocabulary makes a long chunk costly; a shorter one wastes what the kernels are good at.
@@ -131,7 +127,7 @@ impl Engine for OnnxEngine {
     }
 
     fn computing(&self) -> Option<Duration> {
-        Some(self.decoder.computing())
+        Some(self.decoder.time.total())
     }
 
     fn prefill_chunk(&self) -> usize {
@@ -424,8 +420,12 @@ impl OnnxEngineBuilder {
         let mut model = model_info(name, files, description, &tokenizer, decoder.layout.vocabulary)?;
         model.degradations = degradations;
         let tokenizer = Arc::new(tokenizer);
-        let opened =
-            Opened { parts: &parts, decoder: &decoder, tokenizer: &tokenizer, providers: &self.providers };
+        let opened = Opened {
+            parts: &parts,
+            layout: &decoder.layout,
+            tokenizer: &tokenizer,
+            providers: &self.providers,
+        };
         let (media, encoders) =
             timing.measure(LoadPhase::Graph, || self.media.open(&opened, &loading, &mut model))?;
         let beside = timing.measure(LoadPhase::Identity, || -> Result<Vec<_>> {

@@ -1,38 +1,10 @@
 //! What a decoder is fed beside its cache. Knows no cache.
 
-use alloquy_core::TokenId;
 use ort::value::{DynValue, Tensor};
 
 use crate::decoder::Decoder;
 use crate::layout::{Layout, Positions, Words};
-use crate::media::Portion;
-
-/// What one row of a run is fed: tokens behind those that its cache holds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Row<'a> {
-    pub(crate) tokens: &'a [TokenId],
-    pub(crate) held: usize,
-    /// What is added to the count of positions before it is a position's number: media may take more positions than
-    /// numbers.
-    pub(crate) shift: i64,
-    /// Of which media the tokens are, if of any.
-    pub(crate) media: Option<Portion<'a>>,
-}
-
-impl<'a> Row<'a> {
-    /// A row of tokens that are not of media.
-    pub(crate) fn of_tokens(tokens: &'a [TokenId], held: usize, shift: i64) -> Self {
-        Self { tokens, held, shift, media: None }
-    }
-
-    /// Returns the number of one of the tokens on one of the axes.
-    fn number(&self, axis: usize, index: usize) -> i64 {
-        match &self.media {
-            None => (self.held + index) as i64 + self.shift,
-            Some(media) => media.number(axis, index),
-        }
-    }
-}
+use crate::row::Row;
 
 /// Returns the inputs for rows with as many tokens each, by name, asking for the logits of the last `keep` tokens.
 pub(crate) fn feeds<'a>(
@@ -43,7 +15,7 @@ pub(crate) fn feeds<'a>(
     let layout = &decoder.layout;
     let count = rows.first().map_or(0, |row| row.tokens.len());
     let mut feeds = match (&layout.words, &decoder.embedder) {
-        (Words::Embeddings(_), Some(embedder)) => embedder.feeds(decoder, rows, count)?,
+        (Words::Embeddings(_), Some(embedder)) => embedder.feeds(layout, &decoder.time, rows, count)?,
         (words, _) => vec![(words.name(), token_ids(rows, count)?)],
     };
     if let Some(name) = &layout.attention_mask {

@@ -17,17 +17,16 @@ use ort::session::Session;
 use serde::{Deserialize, Serialize};
 
 use crate::decoder::{self, Loading};
-use crate::engine::CPU;
 use crate::error::model;
-use crate::graph_file::GraphFile;
+use crate::graph_file::{GraphFile, WEIGHTS};
 use crate::graph_optimization::GraphOptimization;
 use crate::identity::{Ran, file_digest, optimized_identity};
+use crate::providers::CPU;
 use crate::runtime::loaded_size;
 use crate::source::Graph;
 
 /// The files of an entry. Weights stand beside the graph, so that their size has no limit and they can be mapped.
 const GRAPH: &str = "model.onnx";
-pub(crate) const WEIGHTS: &str = "weights.bin";
 const ENTRY: &str = "entry.json";
 /// How long what an entry says of its files may be.
 const NOTE: u64 = 64 << 10;

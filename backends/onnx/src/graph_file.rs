@@ -14,6 +14,9 @@ use alloquy_model_files::bounded;
 
 use crate::error::{model, unreadable};
 
+/// How the file of an optimised graph's weights is called, beside the graph.
+pub(crate) const WEIGHTS: &str = "weights.bin";
+
 /// Graphs may stand in graphs, as branches do; no exporter nests them this deep.
 const DEEPEST: usize = 100;
 

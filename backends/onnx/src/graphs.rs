@@ -9,12 +9,11 @@ use ort::session::Session;
 use crate::adapter::Adapter;
 use crate::decoder::{self, Decoder, Loading, Threads};
 use crate::embedder::Embedder;
-use crate::engine::CPU;
 use crate::error::unsupported;
 use crate::graph_optimization::GraphOptimization;
 use crate::identity::{Beside, graph_digests};
 use crate::layout::{CacheKind, Layout};
-use crate::providers::{Loaded, Providers};
+use crate::providers::{CPU, Loaded, Providers};
 use crate::source::{Part, Parts};
 
 /// What all graphs of a model are loaded with.
@@ -74,7 +73,7 @@ impl<'a> Graphs<'a> {
             beside = Some(LoadedBeside { name: "embeddings", part, provider: loaded.provider });
             embedder = Some(made);
         }
-        layout.check(session.inputs(), &adapter)?;
+        layout.check(session.inputs(), &adapter.names())?;
         adapter.check(&session, &layout)?;
         if provider != CPU {
             layout.cache = CacheKind::Concat;

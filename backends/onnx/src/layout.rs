@@ -7,7 +7,6 @@ use alloquy_core::{Error, Result};
 use alloquy_model_files::{Description, FactPlace, missing_fact};
 use ort::value::{Outlet, TensorElementType, ValueType};
 
-use crate::adapter::Adapter;
 use crate::element::Element;
 use crate::error::{model, unsupported};
 
@@ -167,9 +166,10 @@ impl Layout {
         self.slots.iter().map(Slot::bytes).sum()
     }
 
-    /// Says of a graph that takes an input that nobody feeds so at once, or it would fail at the first run.
-    pub(crate) fn check(&self, inputs: &[Outlet], adapter: &Adapter) -> Result<()> {
-        let is_strange = |input: &&Outlet| !self.knows(input.name()) && !adapter.feeds(input.name());
+    /// Says of a graph that takes an input that nobody feeds so at once, or it would fail at the first run; `adapted` are those
+    /// that an adapter feeds.
+    pub(crate) fn check(&self, inputs: &[Outlet], adapted: &[&str]) -> Result<()> {
+        let is_strange = |input: &&Outlet| !self.knows(input.name()) && !adapted.contains(&input.name());
         let mut strangers = inputs.iter().filter(is_strange).peekable();
         match strangers.peek() {
             None => Ok(()),

@@ -17,6 +17,7 @@
 
 mod adapter;
 mod adapter_file;
+mod compute_time;
 mod cpu;
 mod decoder;
 mod element;
@@ -38,6 +39,7 @@ mod kv;
 mod layout;
 mod media;
 mod providers;
+mod row;
 mod runtime;
 mod session;
 mod source;

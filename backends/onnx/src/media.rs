@@ -4,38 +4,11 @@ mod encoder;
 mod mask;
 mod options;
 mod passage;
+pub(crate) mod portion;
 mod reader;
 mod recent;
 mod tensor;
 
 pub(crate) use options::{MediaOptions, Opened};
+pub(crate) use reader::MediaReader;
 pub use reader::MediaStatistics;
-pub(crate) use reader::{MediaReader, Shown};
-
-/// Some of the positions of media.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Portion<'a> {
-    pub(crate) shown: &'a Shown,
-    /// The first of them.
-    pub(crate) start: usize,
-    /// The number that the first position of the media has.
-    pub(crate) base: i64,
-}
-
-impl Portion<'_> {
-    /// Returns the number of one of the positions on one of the axes.
-    pub(crate) fn number(&self, axis: usize, index: usize) -> i64 {
-        self.base + self.shown.passage.number(axis, self.start + index)
-    }
-
-    /// Returns which feature stands at a position, if any.
-    pub(crate) fn feature(&self, index: usize) -> Option<usize> {
-        self.shown.passage.feature(self.start + index)
-    }
-
-    /// Returns the numbers that stand at a position: the embedding, or what is added behind the first layers.
-    pub(crate) fn values(&self, index: usize, of: &str, width: usize) -> Option<&[f32]> {
-        let start = self.feature(index)? * width;
-        self.shown.encoded.values(of)?.get(start..start + width)
-    }
-}

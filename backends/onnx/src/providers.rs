@@ -7,6 +7,10 @@ use ort::ep::ExecutionProviderDispatch;
 
 use crate::environment::environment;
 
+/// The provider that shares main memory with us. A buffer that stays bound is copied to any other device once, when
+/// it is bound, so that a cache there would never be seen to change: for those, what a run gives is fed to the next.
+pub(crate) const CPU: &str = "cpu";
+
 /// One execution provider that this build knows.
 struct Provider {
     name: &'static str,

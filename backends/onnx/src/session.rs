@@ -8,10 +8,13 @@ use ort::session::RunOptions;
 
 use crate::decoder::Decoder;
 use crate::error::{self, unsupported};
-use crate::feeds::Row;
 use crate::held::Held;
-use crate::kv::{Cache, Run, Share, Token, step};
-use crate::media::{MediaReader, Portion};
+use crate::kv::Cache;
+use crate::kv::run::Run;
+use crate::kv::step::{Share, Token, step};
+use crate::media::MediaReader;
+use crate::media::portion::Portion;
+use crate::row::Row;
 
 /// How many tokens' logits are held at once: 20 MB for a large vocabulary.
 const SCORED_AT_ONCE: usize = 32;
@@ -61,7 +64,7 @@ impl OnnxSession {
     fn take_media(&mut self, media: &Media, cancel: &Cancel) -> Result<()> {
         let reader = self.media.as_ref().ok_or_else(|| without_media(media))?;
         cancel.check()?;
-        let shown = ending(cancel, |options| reader.shown(media, &self.decoder, options))?;
+        let shown = ending(cancel, |options| reader.shown(media, &self.decoder.time, options))?;
         let tokens = shown.passage.tokens();
         let size = if self.decoder.layout.token_type_ids.is_some() { tokens.len() } else { self.chunk };
         let (before, shift) = (self.held.positions(), self.held.shift());

@@ -5,12 +5,13 @@ use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, Memory
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
 use ort::value::DynTensor;
 
+use super::positions::{read_positions, write_positions};
 use super::room::Room;
-use super::{read_positions, write_positions};
 use crate::decoder::Decoder;
 use crate::error;
-use crate::feeds::{Row, feeds};
+use crate::feeds::feeds;
 use crate::layout::Slot;
+use crate::row::Row;
 
 /// How many positions a cache has room for at least.
 pub(super) const FIRST_CAPACITY: usize = 256;
@@ -157,7 +158,7 @@ impl Buffers {
         self.written = ends.fold(self.written, usize::max);
         self.fetch_ends(&decoder.layout.slots, feed.rows);
         let mut session = decoder.lock();
-        let outputs = decoder.counted(|| match feed.options {
+        let outputs = decoder.time.counted(|| match feed.options {
             Some(options) => session.run_binding_with_options(&self.binding, options),
             None => session.run_binding(&self.binding),
         })?;

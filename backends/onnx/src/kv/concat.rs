@@ -11,7 +11,8 @@ use ort::memory::Allocator;
 use ort::session::{SessionInputValue, SessionOutputs};
 use ort::value::{DynTensor, DynValue};
 
-use super::{Run, read_positions, write_positions};
+use super::positions::{read_positions, write_positions};
+use super::run::Run;
 use crate::decoder::{Decoder, last_rows};
 use crate::error;
 use crate::feeds::feeds;
@@ -33,7 +34,7 @@ impl ConcatCache {
         let mut compute = || -> ort::Result<Vec<DynValue>> {
             let mut session = decoder.lock();
             let inputs = self.inputs(decoder, run)?;
-            let mut outputs = decoder.counted(|| match run.options {
+            let mut outputs = decoder.time.counted(|| match run.options {
                 Some(options) => session.run_with_options(inputs, options),
                 None => session.run(inputs),
             })?;

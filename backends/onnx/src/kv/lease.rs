@@ -10,14 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use alloquy_core::{Result, StateReader};
 
 use super::batch::Batch;
+use super::place::Place;
 use crate::layout::Slot;
-
-/// One row of a batch.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) batch: Arc<Batch>,
-    pub(super) row: usize,
-}
 
 /// A row that is taken. It is free again when this is dropped.
 #[derive(Debug)]

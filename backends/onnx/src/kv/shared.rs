@@ -9,10 +9,11 @@ use std::sync::Arc;
 use alloquy_core::{Result, StateReader};
 use ort::session::SessionOutputs;
 
-use super::Run;
 use super::batch::Batch;
 use super::buffers::{FIRST_CAPACITY, Feed, Wish};
-use super::lease::{Lease, Place};
+use super::lease::Lease;
+use super::place::Place;
+use super::run::Run;
 use crate::decoder::{Decoder, last_rows};
 use crate::layout::Slot;
 

@@ -10,7 +10,7 @@ use ort::value::{DynValue, Outlet, TensorElementType};
 
 use super::mask::{TrueIs, is_masked, questions};
 use super::tensor::{are_alike, kind_of, value};
-use crate::decoder::Decoder;
+use crate::compute_time::ComputeTime;
 use crate::element::Element;
 use crate::error::{self, model, unsupported};
 use crate::layout::EMBEDDINGS;
@@ -128,10 +128,10 @@ impl Encoder {
         &self,
         tensors: Vec<MediaTensor>,
         width: usize,
-        decoder: &Decoder,
+        time: &ComputeTime,
         options: &RunOptions,
     ) -> Result<Encoded> {
-        let run = |tensors| self.run(tensors, width, decoder, options);
+        let run = |tensors| self.run(tensors, width, time, options);
         match self.kind == EncoderKind::Audio && is_masked(&tensors) {
             true => {
                 let true_is = self.true_is(&tensors, &run)?;
@@ -164,13 +164,13 @@ impl Encoder {
         &self,
         tensors: Vec<MediaTensor>,
         width: usize,
-        decoder: &Decoder,
+        time: &ComputeTime,
         options: &RunOptions,
     ) -> Result<Encoded> {
         let fed = tensors.into_iter().map(|tensor| self.fed(tensor)).collect::<Result<Vec<_>>>()?;
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         let action = format!("run {}", self.name);
-        let outputs = decoder.counted(|| session.run_with_options(fed, options));
+        let outputs = time.counted(|| session.run_with_options(fed, options));
         let outputs = outputs.map_err(error::runtime(&action))?;
         let read = |(name, given): &(String, String)| Ok((name.clone(), self.rows(&outputs, given, width)?));
         self.outputs.iter().map(read).collect::<Result<_>>().map(Encoded)

@@ -7,8 +7,8 @@ use alloquy_model_files::HuggingFaceTokenizer;
 
 use super::encoder::{Encoder, EncoderKind};
 use super::reader::{Fixed, MediaReader};
-use crate::decoder::Decoder;
 use crate::graphs::{Graphs, LoadedBeside};
+use crate::layout::Layout;
 use crate::providers::{Loaded, Providers};
 use crate::source::{Part, Parts};
 
@@ -35,7 +35,7 @@ impl Default for MediaOptions {
 /// What there is of a model when its decoder has been loaded.
 pub(crate) struct Opened<'a> {
     pub(crate) parts: &'a Parts,
-    pub(crate) decoder: &'a Decoder,
+    pub(crate) layout: &'a Layout,
     pub(crate) tokenizer: &'a Arc<HuggingFaceTokenizer>,
     /// The decoder's.
     pub(crate) providers: &'a Providers,
@@ -52,7 +52,7 @@ impl<'a> Opened<'a> {
         model: &mut ModelInfo,
     ) -> Result<(Encoder, LoadedBeside<'a>)> {
         let Loaded { loaded, provider, degradations } = graphs.load(part, providers)?;
-        let (name, deepstack) = (part.graph.name(), &self.decoder.layout.deepstack);
+        let (name, deepstack) = (part.graph.name(), &self.layout.deepstack);
         let encoder = Encoder::read(kind, name, loaded, &self.parts.description, deepstack)?;
         model.degradations.extend(degradations);
         note(model, &encoder, part);
@@ -72,8 +72,7 @@ impl MediaOptions {
         graphs: &Graphs<'_>,
         model: &mut ModelInfo,
     ) -> Result<Reading<'a>> {
-        let Opened { parts, decoder, tokenizer, providers } = opened;
-        let layout = &decoder.layout;
+        let Opened { parts, layout, tokenizer, providers } = opened;
         let Some(embeddings) =
             layout.embeddings().filter(|_| parts.vision.is_some() || parts.audio.is_some())
         else {

@@ -9,7 +9,7 @@ use ort::session::RunOptions;
 use super::encoder::{Encoded, Encoder, EncoderKind};
 use super::passage::Passage;
 use super::recent::Recent;
-use crate::decoder::Decoder;
+use crate::compute_time::ComputeTime;
 use crate::error::{model, unsupported};
 use crate::layout::EMBEDDINGS;
 
@@ -119,7 +119,7 @@ impl MediaReader {
     }
 
     /// Returns media as a decoder is shown them. Whatever ends `options` ends the encoder too.
-    pub(crate) fn shown(&self, media: &Media, decoder: &Decoder, options: &RunOptions) -> Result<Shown> {
+    pub(crate) fn shown(&self, media: &Media, time: &ComputeTime, options: &RunOptions) -> Result<Shown> {
         let (key, passage) = (self.key(media), self.passage(media)?);
         let known = self.kept().encoded.get(key);
         if let Some(encoded) = known {
@@ -128,7 +128,7 @@ impl MediaReader {
         }
         let tensors = self.processor.tensors(media)?;
         let encoder = self.encoder(&tensors)?;
-        let encoded = Arc::new(encoder.encode(tensors, self.fixed.width, decoder, options)?);
+        let encoded = Arc::new(encoder.encode(tensors, self.fixed.width, time, options)?);
         let unfilled = self.unfilled(encoder, &encoded, &passage)?;
         let mut kept = self.kept();
         kept.statistics.misses += 1;

@@ -1,0 +1,63 @@
+//! Writes the positions of a cache's tensors as a state has them, and reads them.
+
+use alloquy_core::{Result, StateReader};
+
+use crate::layout::Slot;
+
+/// Appends the first `held` positions of every head.
+pub(super) fn write_positions(slot: &Slot, held: usize, from: &[u8], into: &mut Vec<u8>) {
+    let used = held * slot.width * slot.element.size();
+    let room = (from.len() / slot.heads.max(1)).max(1);
+    for head in from.chunks_exact(room) {
+        let start = into.len();
+        into.extend_from_slice(head.get(..used).unwrap_or(head));
+        in_little_endian(slot, into.get_mut(start..).unwrap_or_default());
+    }
+}
+
+/// Takes the first `held` positions of every head, which come next in what was written.
+pub(super) fn read_positions(
+    slot: &Slot,
+    held: usize,
+    state: &mut StateReader<'_>,
+    to: &mut [u8],
+) -> Result<()> {
+    let used = held * slot.width * slot.element.size();
+    let room = (to.len() / slot.heads.max(1)).max(1);
+    to.chunks_exact_mut(room).try_for_each(|head| {
+        let head = head.get_mut(..used).unwrap_or_default();
+        state.fill(head)?;
+        in_little_endian(slot, head);
+        Ok(())
+    })
+}
+
+/// Turns numbers as this machine has them into those of a state, or back: states are the same on every machine.
+fn in_little_endian(slot: &Slot, numbers: &mut [u8]) {
+    if cfg!(target_endian = "big") {
+        numbers.chunks_exact_mut(slot.element.size()).for_each(<[u8]>::reverse);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Element;
+
+    #[test]
+    fn what_is_written_down_has_no_room_and_comes_back_into_any() {
+        for element in [Element::F32, Element::F16, Element::Bf16] {
+            let slot = Slot { past: String::new(), present: String::new(), heads: 2, width: 2, element };
+            let numbers = |numbers: &[u8]| -> Vec<u8> {
+                numbers.iter().flat_map(|&number| std::iter::repeat_n(number, element.size())).collect()
+            };
+            let mut written = vec![7];
+            write_positions(&slot, 1, &numbers(&[1, 2, 3, 4, 5, 6, 7, 8]), &mut written);
+            assert_eq!(written.get(1..).unwrap_or_default(), numbers(&[1, 2, 5, 6]));
+            let (mut state, mut to) = (written.get(1..).unwrap_or_default(), numbers(&[9; 12]));
+            let read = read_positions(&slot, 1, &mut StateReader::new(&mut state), &mut to);
+            assert!(read.is_ok() && state.is_empty());
+            assert_eq!(to, numbers(&[1, 2, 9, 9, 9, 9, 5, 6, 9, 9, 9, 9]));
+        }
+    }
+}
