@@ -4,10 +4,11 @@
 //! it. Its [card](https://github.com/alloquy/alloquy/blob/main/xtask/pocket/README.md) says what it can do, how well, and
 //! how it was made.
 //!
-//! ```no_run
-//! use alloquy_onnx::OnnxEngine;
+//! The crate has the files and no engine: `OnnxEngine::of_files(alloquy_pocket::files())` of `alloquy-onnx` runs them.
 //!
-//! let engine = OnnxEngine::of_files(alloquy_pocket::files()).load()?;
+//! ```
+//! let info = alloquy_model_files::describe_files(&alloquy_pocket::files())?;
+//! println!("{} fits {} tokens", info.name, info.context_length);
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 

@@ -4,11 +4,11 @@
 //! model, its `evaluation.jsonl` and its `goldens.jsonl`, to measure that instead of the embedded one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-#[path = "evaluation/dialogue.rs"]
+#[path = "pocket_evaluation/dialogue.rs"]
 mod dialogue;
-#[path = "evaluation/score.rs"]
+#[path = "pocket_evaluation/score.rs"]
 mod score;
-#[path = "evaluation/verdict.rs"]
+#[path = "pocket_evaluation/verdict.rs"]
 mod verdict;
 
 use std::collections::HashMap;
@@ -141,7 +141,7 @@ impl fmt::Display for Agreement {
 }
 
 fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../pocket/fixtures")
 }
 
 fn round(engine: OnnxEngine) -> Round {
