@@ -9,7 +9,6 @@ use alloquy_core::{
     Ask, Chat, Error, ErrorKind, FinishReason, Guidance, MediaKind, MessagePart, NodeId, Role, Round,
     SamplingOptions, Turn,
 };
-use command::{Command, Line};
 use serde_json::json;
 
 use crate::commands::goto::place;
@@ -19,6 +18,7 @@ use crate::interrupts::Interrupts;
 use crate::media;
 use crate::notes::Notes;
 use crate::printer::{Printer, take};
+use command::{Command, Line};
 
 pub(crate) use lines::{Lines, Piped, Typed};
 
@@ -223,8 +223,8 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::Arc;
 
-    use alloquy_core::testing::EchoModel;
     use alloquy_core::{Manager, Preface};
+    use alloquy_testing::EchoModel;
 
     use super::*;
     use crate::arguments::Output;

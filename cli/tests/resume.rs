@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::testing::Draws;
 use alloquy_core::{
     Ask, ConversationId, ConversationManager as _, Engine, Grammar, Guidance, Manager, Owner, Preface, Reply,
     Round, SamplingOptions, Snapshot, SnapshotRefusal, TokenId,
 };
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::{SnapshotFolder, SnapshotWritten};
+use alloquy_testing::Draws;
 use pollster::block_on;
+
 use program::{Program, Ran};
 
 /// One that writes into its cache, and one that gives it anew.

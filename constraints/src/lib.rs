@@ -8,7 +8,7 @@
 //! use std::sync::Arc;
 //!
 //! use alloquy_constraints::Llguidance;
-//! use alloquy_core::testing::{NoiseEngine, TaggedProcessor, TaggedTemplate};
+//! use alloquy_testing::{NoiseEngine, TaggedProcessor, TaggedTemplate};
 //! use alloquy_core::{ChatModel, Grammar, Guidance, Message, Preface, Request, Round};
 //!
 //! # pollster::block_on(async {

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use alloquy_constraints::{GrammarLimits, JsonNumbers, JsonSpacing, Llguidance};
-use alloquy_core::testing::{NoiseEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     ChatModel, Constraint, Constraints, Degradation, Engine, ErrorKind, FinishReason, Grammar, Guidance,
     Message, Piece, Preface, Progress, Reply, Request, Result, Round, SamplingOptions, TokenId, Vocabulary,
 };
+use alloquy_testing::{NoiseEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 use serde_json::{Value, json};
 

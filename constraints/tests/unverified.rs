@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     ChatModel, DecodeRequest, Decoder, Degradation, ErrorKind, FinishReason, Generator, Grammar,
     GrammarSupport, Guidance, GuidedDecoding, Message, ModelInfo, Preface, Reply, Request, Result, Round,
     SamplingOptions, TokenStream, Tokenizer,
 };
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 use serde_json::json;
 

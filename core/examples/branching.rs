@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{Ask, Chat, ConversationId, Manager, Preface, PriceTable, Result};
+use alloquy_testing::EchoModel;
 
 fn main() -> Result<()> {
     pollster::block_on(async {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{Ask, Chat, Conversation, Manager, Preface, Result, Round, Turn, TurnReply};
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
 const SCRIPT: [(&str, &str); 4] = [
     ("<user>When do I sow beans?<end><assistant>", "In May, when the soil is warm."),

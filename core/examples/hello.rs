@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{Conversation, Preface, Result, Round};
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
 fn main() -> Result<()> {
     let engine = Arc::new(ScriptedEngine::new([("<user>Hello<end><assistant>", "Hello yourself!")]));

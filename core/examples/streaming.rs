@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{Delta, Manager, Preface, Result, TurnEvent};
+use alloquy_testing::EchoModel;
 use futures::StreamExt;
 
 fn main() -> Result<()> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{Error, ErrorKind, Manager, Preface, Result, Tool, ToolSpec};
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use serde_json::{Value, json};
 
 #[derive(Debug)]

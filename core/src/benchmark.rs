@@ -12,7 +12,8 @@ use crate::{Error, ErrorKind, Result};
 /// What is measured.
 ///
 /// ```
-/// use alloquy_core::{Benchmark, testing::ScriptedEngine};
+/// use alloquy_core::Benchmark;
+/// use alloquy_testing::ScriptedEngine;
 ///
 /// let benchmark = Benchmark { prompts: vec![100], generated: 8, together: vec![1, 4], repeats: 1 };
 /// let report = benchmark.run(&ScriptedEngine::new([]), &mut |_| {})?;

@@ -36,7 +36,8 @@ pub use prompt::NextPrompt;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::{Conversation, Preface, testing::EchoModel};
+/// use alloquy_core::{Conversation, Preface};
+/// use alloquy_testing::EchoModel;
 ///
 /// let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
 /// assert_eq!(conversation.send_message("Hello")?.text(), "Hello");

@@ -31,7 +31,7 @@ use crate::{Error, ErrorKind, Result};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::testing::ScriptedEngine;
+/// use alloquy_testing::ScriptedEngine;
 /// use alloquy_core::{DecodeEventKind, DecodeRequest, Decoder, Generator, Prompt, PromptPart};
 /// use futures::StreamExt;
 ///

@@ -38,7 +38,8 @@ pub use lookup::PromptLookup;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::{DecodeEventKind, DecodeRequest, Decoder, Generator, Prompt, PromptPart, testing::ScriptedEngine};
+/// use alloquy_core::{DecodeEventKind, DecodeRequest, Decoder, Generator, Prompt, PromptPart};
+/// use alloquy_testing::ScriptedEngine;
 /// use futures::StreamExt;
 ///
 /// # pollster::block_on(async {

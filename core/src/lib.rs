@@ -31,8 +31,6 @@ mod generator;
 mod guidance;
 mod guide;
 mod invisible;
-#[cfg(feature = "laws")]
-pub mod laws;
 mod loading;
 mod manager;
 mod media;
@@ -61,8 +59,6 @@ mod store;
 mod stream;
 mod task_group;
 mod template;
-#[cfg(feature = "testing")]
-pub mod testing;
 mod timing;
 mod tokenizer;
 mod tool;
@@ -121,7 +117,7 @@ pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
 pub use store::{
     Archive, BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
     ConversationStoreExt, ConversationSummary, DamagedConversation, HeadMove, MemoryStore, Owner,
-    PartialDeletion,
+    PartialDeletion, import_each,
 };
 pub use stream::{Emit, Run};
 pub use task_group::{Task, TaskGroup};

@@ -30,7 +30,7 @@ const TOOL_ROUNDS: usize = 8;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+/// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 /// use alloquy_core::{Manager, Preface};
 ///
 /// # pollster::block_on(async {
@@ -164,7 +164,7 @@ impl Manager {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use alloquy_core::testing::EchoModel;
+    /// use alloquy_testing::EchoModel;
     /// use alloquy_core::{Manager, Preface};
     ///
     /// # pollster::block_on(async {

@@ -206,7 +206,7 @@ pub enum Delta {
 
 impl Delta {
     /// Adds this piece to the parts that the pieces before it made; one of arguments makes none.
-    pub(crate) fn join_to(&self, parts: &mut Vec<Part>) {
+    pub fn join_to(&self, parts: &mut Vec<Part>) {
         match (parts.last_mut(), self) {
             (_, Self::Arguments(_)) => {}
             (Some(Part::Text(text)), Self::Text(more))

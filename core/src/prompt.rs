@@ -30,7 +30,8 @@ impl Prompt {
     /// [`ErrorKind::Tokenize`](crate::ErrorKind::Tokenize).
     ///
     /// ```
-    /// use alloquy_core::{testing::ByteTokenizer, Prompt, PromptPart};
+    /// use alloquy_core::{Prompt, PromptPart};
+    /// use alloquy_testing::ByteTokenizer;
     ///
     /// let tokenizer = ByteTokenizer::new(["<end>"]);
     /// let parts = [PromptPart::Text("a<end>".into()), PromptPart::Literal("<end>".into())];

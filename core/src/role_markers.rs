@@ -28,7 +28,7 @@ use marker::Marker;
 /// The plain text by which a template parts the messages of a prompt.
 ///
 /// ```
-/// use alloquy_core::testing::TaggedTemplate;
+/// use alloquy_testing::TaggedTemplate;
 /// use alloquy_core::{ModelInfo, RoleMarkers, TemplateInput};
 /// use serde_json::json;
 ///

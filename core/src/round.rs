@@ -44,7 +44,7 @@ use verifying::Verifier;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+/// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 /// use alloquy_core::{ChatModel, Message, Preface, Request, Round};
 ///
 /// # pollster::block_on(async {
@@ -282,7 +282,7 @@ impl Round {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+    /// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
     /// use alloquy_core::{ChatModel, Message, Preface, Request, Round};
     ///
     /// # pollster::block_on(async {

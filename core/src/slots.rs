@@ -11,6 +11,8 @@ use crate::{Error, ErrorKind, Result};
 mod computed;
 mod held;
 mod shortened;
+#[cfg(test)]
+mod stand_in;
 
 use computed::Computed;
 use held::Held;
@@ -455,16 +457,16 @@ impl Slots {
     }
 }
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod tests {
+    use super::stand_in::Idle;
     use super::*;
     use crate::cancel::Cancel;
     use crate::media::Digest;
-    use crate::testing::ScriptedEngine;
 
     #[test]
     fn while_every_session_is_in_use_nothing_is_restored() -> Result<()> {
-        let engine = ScriptedEngine::new([]);
+        let engine = Idle::new();
         let mut slots = Slots::new(CacheBudget::from(1));
         let (slot, _) = slots.take(&engine, &[Unit::Token(1), Unit::Token(2)], &[])?;
         let (mut session, units) = (engine.open()?, [Unit::Token(3)]);

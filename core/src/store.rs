@@ -31,7 +31,8 @@ pub(crate) use name::must_be_a_name;
 pub use name::{ConversationId, Owner};
 pub(crate) use record::milliseconds;
 pub use record::{ConversationPage, ConversationRecord, ConversationSummary, DamagedConversation};
-pub(crate) use transfer::{fill_with, import_each};
+pub(crate) use transfer::fill_with;
+pub use transfer::import_each;
 
 /// How long a blob stays that nothing refers to, since it was put last: longer than any turn takes from storing a
 /// picture to storing the message that shows it.

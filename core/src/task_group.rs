@@ -21,7 +21,8 @@ use crate::stream::Run;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::{Ask, Manager, Preface, TaskGroup, testing::EchoModel};
+/// use alloquy_core::{Ask, Manager, Preface, TaskGroup};
+/// use alloquy_testing::EchoModel;
 /// use futures::StreamExt;
 ///
 /// # pollster::block_on(async {
@@ -113,7 +114,8 @@ impl Shared {
 /// Something that runs in a [`TaskGroup`]. Dropping it ends it for the group.
 ///
 /// ```
-/// use alloquy_core::{ChatModel, Message, Preface, Request, TaskGroup, testing::EchoModel};
+/// use alloquy_core::{ChatModel, Message, Preface, Request, TaskGroup};
+/// use alloquy_testing::EchoModel;
 ///
 /// # pollster::block_on(async {
 /// let group = TaskGroup::new();

@@ -10,7 +10,8 @@ pub type TokenId = u32;
 /// A piece of text to encode.
 ///
 /// ```
-/// use alloquy_core::{testing::ByteTokenizer, Piece, Tokenizer};
+/// use alloquy_core::{Piece, Tokenizer};
+/// use alloquy_testing::ByteTokenizer;
 ///
 /// let tokenizer = ByteTokenizer::new(["<end>"]);
 /// let end = tokenizer.specials()[0].id;
@@ -115,7 +116,8 @@ pub trait Detokenizer: Send {
 /// As [`Detokenizer::push`].
 ///
 /// ```
-/// use alloquy_core::{decode, testing::ByteTokenizer};
+/// use alloquy_core::decode;
+/// use alloquy_testing::ByteTokenizer;
 ///
 /// let tokenizer = ByteTokenizer::new(["<end>"]);
 /// assert_eq!(decode(&tokenizer, &[72, 105])?, "Hi");

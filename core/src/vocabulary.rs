@@ -23,7 +23,8 @@ pub enum VocabularyToken {
 /// vocabularies have for runs of it, are text.
 ///
 /// ```
-/// use alloquy_core::{Vocabulary, VocabularyToken, testing::ScriptedEngine};
+/// use alloquy_core::{Vocabulary, VocabularyToken};
+/// use alloquy_testing::ScriptedEngine;
 ///
 /// let vocabulary = Vocabulary::of(&ScriptedEngine::new([]));
 /// assert_eq!(vocabulary.tokens()[0x41], VocabularyToken::Text(b"A".to_vec()));

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{EchoModel, FaultStore, StoreCall};
 use alloquy_core::{
     CacheReport, Chat, ChatModel, ConversationStore, Delta, Error, ErrorKind, Manager, MemoryStore,
     NodeStatus, PartialReplies, Preface, PriceTable, ReplyStream, Request, Result, Run, TurnEvent,
 };
+use alloquy_testing::{EchoModel, FaultStore, StoreCall};
 use futures::StreamExt;
 use pollster::block_on;
 

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use alloquy_core::testing::{Draws, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Cancel, Chat, ChatModel, Ending, Engine, Manager, ModelInfo, Preface, Request, Result, Round,
     SamplingOptions, Session, StopSignal, TokenId, Tokenizer, Turn, Unit,
 };
+use alloquy_testing::{Draws, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use pollster::block_on;
 

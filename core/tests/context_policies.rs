@@ -3,13 +3,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::laws::context_policy;
-use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     CacheReport, ChatModel, Conversation, Degradation, DropPolicy, ErrorKind, HistoryDrop, HistoryShift,
     HistorySummary, Manager, Message, Middleware, Part, Preface, Reply, ReplyStream, Request, Result, Role,
     Round, ShiftPolicy, SummaryPolicy, ToolCall, ToolResult, Usage,
 };
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate, laws::context_policy};
 use pollster::block_on;
 use proptest::prelude::*;
 use serde_json::json;

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Conversation, Degradation, ErrorKind, FinishReason, Message, MessagePart, Part, Preface, Role, Round,
     SamplingOptions,
 };
+use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use serde_json::json;
 

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{
     Address, Ask, Chat, ConversationId, ConversationRecord, ConversationStore, ErrorKind, Manager, Media,
     MemoryStore, Message, Node, NodeId, Part, Preface, Role, Tree,
 };
+use alloquy_testing::EchoModel;
 use pollster::block_on;
 use proptest::prelude::*;
 

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{Digest, Drawing, Manager, Message, Node, NodeId, NodeStatus, Preface, Tree};
+use alloquy_testing::EchoModel;
 use pollster::block_on;
 
 fn child(tree: &mut Tree, parent: Option<NodeId>, message: Message) -> NodeId {

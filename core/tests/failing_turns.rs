@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Context;
 
-use alloquy_core::testing::{FaultStore, StoreCall};
 use alloquy_core::{
     CacheReport, Chat, ChatModel, ConversationStore, Delta, DropPolicy, Error, ErrorKind, FinishReason,
     HistoryDrop, Manager, ManagerBuilder, MemoryStore, Message, Node, NodeId, Part, PartialReplies, Preface,
     RESULT_DEPTH, Reply, ReplyStream, Request, Result, Role, Run, Tool, ToolCall, ToolResult, ToolSpec,
     TurnEnd, TurnEvent,
 };
+use alloquy_testing::{FaultStore, StoreCall};
 use futures::{Stream, StreamExt};
 use pollster::block_on;
 use serde_json::{Value, json};

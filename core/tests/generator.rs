@@ -4,12 +4,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use alloquy_core::testing::{NoiseEngine, ScriptedEngine};
 use alloquy_core::{
     CacheBudget, Cancel, DecodeEnd, DecodeEventKind, Engine, Error, ErrorKind, Generator, GeneratorOptions,
     ModelInfo, Prompt, PromptLookup, Result, Sampler, SamplingOptions, Session, Step, TokenId, TokenStream,
     Tokenizer, Unit,
 };
+use alloquy_testing::{NoiseEngine, ScriptedEngine};
 use futures::{FutureExt, StreamExt};
 use pollster::block_on;
 use proptest::prelude::*;

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alloquy_core::testing::{
-    ByteTokenizer, FaultStore, NoiseEngine, ScriptedEngine, StoreCall, TaggedProcessor, TaggedTemplate,
-};
 use alloquy_core::{
     Conversation, ConversationManager, ConversationRecord, ConversationStore, Detokenizer, Digest,
     DropPolicy, Engine, HistoryDrop, HistoryShift, HistorySummary, Manager, ManagerBuilder, MemoryStore,
     Message, Middleware, ModelInfo, Node, Owner, Piece, Preface, PromptTemplate, Request, Result, Round,
     SamplingOptions, Session, ShiftPolicy, SpecialToken, SummaryPolicy, TemplateInput, TokenId, Tokenizer,
+};
+use alloquy_testing::{
+    ByteTokenizer, FaultStore, NoiseEngine, ScriptedEngine, StoreCall, TaggedProcessor, TaggedTemplate,
 };
 use pollster::block_on;
 

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     ArgumentsDelta, Ask, CacheReport, ChatModel, Conversation, Degradation, Delta, ErrorKind, HistoryShift,
     Manager, Message, Part, Preface, Reply, ReplyStream, Request, Result, Role, Round, ShiftPolicy, ToolCall,
     ToolResult, ToolSpec, TurnEvent,
 };
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use pollster::block_on;
 use proptest::prelude::*;

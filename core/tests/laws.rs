@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{
-    ByteTokenizer, EchoModel, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate,
-};
 use alloquy_core::{
     Decoder, Generator, GeneratorOptions, Message, Preface, Prompt, PromptLookup, PromptPart, Request, Round,
-    SamplingOptions, laws,
+    SamplingOptions,
+};
+use alloquy_testing::{
+    ByteTokenizer, EchoModel, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate, laws,
 };
 
 fn request(text: &str) -> Request {

@@ -4,12 +4,12 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{
     Address, ConversationId, Cursor, Day, Digest, Error, ErrorKind, Manager, Message, NodeId, Owner,
     Position, Preface, PriceTable, Query, Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox,
     TypedTool,
 };
+use alloquy_testing::EchoModel;
 use pollster::block_on;
 use proptest::prelude::*;
 use schemars::JsonSchema;

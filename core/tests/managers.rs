@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{
     Chat, ConversationId, ConversationManager, ConversationPage, Error, ErrorKind, Manager, NewConversation,
     Preface, Query, Result,
 };
+use alloquy_testing::EchoModel;
 use pollster::block_on;
 
 /// Notes what is opened, and deletes nothing.

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{ScriptedEngine, ScriptedMedia, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Ask, CacheReport, ChatModel, Conversation, Degradation, Digest, DropPolicy, Ending, ErrorKind,
     HistoryDrop, Manager, Media, MediaKind, Message, Part, Preface, PreparedPrompt, PromptPart,
     PromptTemplate, Reply, Request, Result, Role, Round, SamplingOptions, TemplateInput, Unit,
 };
+use alloquy_testing::{ScriptedEngine, ScriptedMedia, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
 const SCRIPT: [(&str, &str); 2] =

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{
     Address, Ask, Chat, ConversationManager, Error, ErrorKind, HeadMove, Manager, MemoryStore, Message, Node,
     NodeId, Part, Preface, Role, Tool, ToolCall, ToolResult, ToolSpec, TurnEvent,
 };
+use alloquy_testing::EchoModel;
 use futures::StreamExt;
 use pollster::block_on;
 use proptest::prelude::*;

@@ -8,15 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use alloquy_core::testing::{
-    EchoModel, FaultStore, ScriptedEngine, StoreCall, TaggedProcessor, TaggedTemplate,
-};
 use alloquy_core::{
     Approval, CacheReport, Chat, ChatModel, Conversation, Delta, DropPolicy, ErrorKind, HistoryDrop,
     HistoryShift, Manager, ManagerBuilder, MemoryStore, Middleware, Next, Preface, Reply, ReplyStream,
     Request, Result, Role, Run, ShiftPolicy, Timer, Tool, ToolCall, ToolSource, ToolSpec, Toolbox, TurnEvent,
     Verdict,
 };
+use alloquy_testing::{EchoModel, FaultStore, ScriptedEngine, StoreCall, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use pollster::block_on;

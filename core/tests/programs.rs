@@ -8,11 +8,11 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{NoiseEngine, ScriptedEngine};
 use alloquy_core::{
     Cancel, DecodeEventKind, Engine, Generator, Prompt, Sampler, SamplingOptions, Session, Step, TokenId,
     TokenStream, Unit,
 };
+use alloquy_testing::{NoiseEngine, ScriptedEngine};
 use futures::StreamExt;
 use pollster::block_on;
 use proptest::prelude::*;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Ask, Cancel, ChatModel, Conversation, ConversationManager, Engine, Error, ErrorKind, FinishReason,
     Manager, Message, ModelInfo, NewConversation, NodeStatus, Preface, Reply, Request, Result, Round,
     SamplingOptions, Session, Tokenizer, Unit, Usage,
 };
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::future::join_all;
 use pollster::block_on;
 use proptest::prelude::*;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{CacheReport, ChatModel, Message, MissReason, Preface, Request, Round};
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
 fn round(engine: &ScriptedEngine, sessions: usize) -> Round {
     let engine = Arc::new(engine.clone());

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     ChatModel, Conversation, ErrorKind, Manager, Message, Preface, Request, Round, SamplingOptions,
 };
+use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
 const SCRIPT: [(&str, &str); 2] =

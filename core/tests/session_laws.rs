@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use alloquy_core::testing::ScriptedEngine;
-use alloquy_core::{Engine, Piece, laws};
+use alloquy_core::{Engine, Piece};
+use alloquy_testing::{ScriptedEngine, laws};
 
 #[test]
 fn scripted_sessions_obey_every_law() {

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{Draws, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     ChatModel, Digest, Ending, Engine, ErrorKind, Media, Message, MissReason, ModelInfo, Preface, Reply,
     Request, Round, Session, Snapshot, SnapshotOrigin, SnapshotRefusal, StateReader, Tokenizer, Unit,
 };
+use alloquy_testing::{Draws, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
 const SCRIPT: [(&str, &str); 1] = [("Hi<end><assistant>", "Hello!")];

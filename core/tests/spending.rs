@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{
     Day, ErrorKind, Manager, Message, Node, Preface, Price, PriceTable, Spending, TokenCount, Usage,
 };
+use alloquy_testing::EchoModel;
 use proptest::prelude::*;
 use serde_json::json;
 

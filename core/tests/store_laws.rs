@@ -1,7 +1,7 @@
 //! The memory store and the fault store keep the laws of a store.
 
-use alloquy_core::testing::FaultStore;
-use alloquy_core::{MemoryStore, laws};
+use alloquy_core::MemoryStore;
+use alloquy_testing::{FaultStore, laws};
 
 #[test]
 fn memory() {

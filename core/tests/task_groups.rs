@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Ask, CacheReport, ChatModel, Conversation, Delta, FinishReason, Manager, Message, Preface, Reply,
     ReplyStream, Request, Result, Round, TaskGroup, TurnEnd,
 };
+use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use pollster::block_on;
 

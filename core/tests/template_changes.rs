@@ -5,11 +5,11 @@ mod support;
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Ask, Chat, ChatModel, ConversationManager, ConversationStore, Degradation, Digest, Manager, MemoryStore,
     Message, Node, Preface, PromptTemplate, Result, Round, TemplateInput,
 };
+use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 use serde_json::json;
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Benchmark, Conversation, Manager, Preface, Reply, ReplyTiming, Round, SamplingOptions, Tool, ToolSpec,
     TurnReply,
 };
+use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 use serde_json::json;
 

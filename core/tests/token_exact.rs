@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{ByteTokenizer, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Ask, CacheReport, Cancel, ChatModel, Conversation, Delta, Detokenizer, Digest, Engine, Manager, Message,
     MissReason, ModelInfo, Piece, Preface, PromptTemplate, Request, Result, Round, Session, SpecialToken,
     TemplateInput, TokenId, Tokenizer, TurnEvent, Unit,
 };
+use alloquy_testing::{ByteTokenizer, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use pollster::block_on;
 use proptest::prelude::*;

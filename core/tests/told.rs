@@ -3,12 +3,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Ask, Conversation, DataProcessor, Degradation, Digest, InjectionPolicy, Manager, Preface,
     ProcessorArguments, PromptPart, PromptSource, PromptTemplate, ReplyParser, Request, Result, Round,
     TemplateInput, TextSource, ThinkingHistory, ThinkingSwitch,
 };
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
 /// Remembers what it was told, and tells of one thing.

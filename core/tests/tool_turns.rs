@@ -7,11 +7,11 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Approval, Ask, Chat, Error, ErrorKind, FinishReason, Manager, ManagerBuilder, Message, Node, Part,
     Preface, Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnEvent, Verdict,
 };
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::{FutureExt, StreamExt};
 use pollster::block_on;
 use proptest::prelude::*;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use alloquy_core::laws;
 use alloquy_core::{
     Approval, Error, ErrorKind, Result, Tool, ToolCall, ToolResult, ToolSource, ToolSpec, Toolbox, TypedTool,
     Verdict,
 };
+use alloquy_testing::laws;
 use futures::StreamExt;
 use pollster::block_on;
 use schemars::JsonSchema;

@@ -5,12 +5,12 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use alloquy_core::{
     Ask, Chat, ConversationManager, ConversationStore, ConversationStoreExt, ErrorKind, FinishReason,
     HeadMove, Manager, ManagerBuilder, Media, MemoryStore, Message, Middleware, NewConversation, Next,
     NodeStatus, Owner, Part, Preface, Query, ReplyStream, Request, Result, Role, TurnEvent,
 };
+use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use pollster::block_on;
 

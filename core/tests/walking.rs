@@ -3,11 +3,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{
     Address, Ask, Chat, ErrorKind, HeadMove, Manager, Message, Middleware, NewConversation, Next, Preface,
     ReplyStream, Request, Result, Role, Tool, ToolCall, ToolSpec, Toolbox, TurnData,
 };
+use alloquy_testing::EchoModel;
 use futures::{StreamExt, future::join_all};
 use pollster::block_on;
 use serde_json::{Value, json};

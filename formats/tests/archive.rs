@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::testing::{FaultStore, StoreCall};
 use alloquy_core::{
     Archive, ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, Media,
     MemoryStore, Message, Node, Owner, Part, Preface, Role, ToolCall, ToolResult, ToolSpec,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
+use alloquy_testing::{FaultStore, StoreCall};
 use pollster::block_on;
 use proptest::prelude::*;
 use serde_json::{Value, json};

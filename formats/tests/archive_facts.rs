@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use alloquy_core::{
     Archive, Chat, ConversationManager, ConversationRecord, ConversationStoreExt, Manager, MemoryStore,
-    Message, Node, Owner, Preface, PriceTable, Spending, testing::EchoModel,
+    Message, Node, Owner, Preface, PriceTable, Spending,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
+use alloquy_testing::EchoModel;
 use pollster::block_on;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use alloquy_core::ErrorKind;
-use alloquy_core::testing::Draws;
 use alloquy_media::{AudioLimits, Waveform};
+use alloquy_testing::Draws;
 
 /// How many mutated sounds a plain test run decodes.
 const PLAIN_RUN: u64 = 400;

@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use alloquy_core::{Digest, Media, MediaProcessor, ModelInfo, SpecialToken, laws};
+use alloquy_core::{Digest, Media, MediaProcessor, ModelInfo, SpecialToken};
 use alloquy_media::{
     AlphaHandling, AudioLimits, AudioOptions, AudioOverflow, ImageBackend, MediaLimits, MediaOptions,
     MediaProcessors,
 };
+use alloquy_testing::laws;
 
 fn model(model_type: &str, files: &[(&str, &str)]) -> ModelInfo {
     let mut model = ModelInfo::default();

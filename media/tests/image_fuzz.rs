@@ -10,9 +10,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use alloquy_core::testing::Draws;
 use alloquy_core::{ErrorKind, Media, MediaProcessor, ModelInfo};
 use alloquy_media::{MediaLimits, MediaOptions, MediaProcessors};
+use alloquy_testing::Draws;
 use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
 
 /// How many mutated pictures a plain test run reads.

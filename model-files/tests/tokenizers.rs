@@ -280,6 +280,6 @@ fn the_tokenizers_of_models_agree_with_the_reference() {
 fn the_bytes_of_tokens_obey_the_laws() {
     let texts = ["Hello world", " two  spaces ", "{\"name\": \"Zoë\"}\n", "中文 😀", "<0x41>"];
     for kind in COMPLETE {
-        alloquy_core::laws::tokenizer::all(tokenizer(kind), &texts);
+        alloquy_testing::laws::tokenizer::all(tokenizer(kind), &texts);
     }
 }

@@ -8,9 +8,9 @@
 use std::path::Path;
 use std::{env, fs};
 
-use alloquy_core::testing::{Draws, ReadReply};
 use alloquy_core::{Channel, DataProcessor, Ending, Message, ModelInfo, Preface, PromptSource, ToolSpec};
 use alloquy_processors::DataProcessorConfig;
+use alloquy_testing::{Draws, ReadReply};
 use serde_json::{Value, json};
 
 /// How many mutated replies a plain test run reads.

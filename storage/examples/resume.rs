@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{
     ConversationId, ConversationManager, ErrorKind, Manager, NewConversation, NodeStatus, Preface, Result,
     TurnEvent,
 };
+use alloquy_testing::EchoModel;
 use futures::StreamExt;
 
 fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {

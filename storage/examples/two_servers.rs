@@ -5,8 +5,8 @@
 use std::sync::Arc;
 use std::thread;
 
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{Ask, Chat, ConversationId, ConversationManager, HeadMove, Manager, Preface, Result};
+use alloquy_testing::EchoModel;
 
 /// How many answers each server gives.
 const ANSWERS: usize = 20;

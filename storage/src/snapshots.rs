@@ -28,7 +28,7 @@ const PART: &str = "part";
 /// share it; its files are for their owner alone.
 ///
 /// ```
-/// use alloquy_core::testing::ScriptedEngine;
+/// use alloquy_testing::ScriptedEngine;
 /// use alloquy_core::{Digest, Engine, Owner, Snapshot, SnapshotOrigin};
 /// use alloquy_storage::SnapshotFolder;
 ///

@@ -354,8 +354,8 @@ impl ConversationStore for SqliteStore {
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
     use alloquy_core::{Manager, Preface, Tool, ToolSpec, TurnEnd};
+    use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
     use rusqlite::limits::Limit;
     use serde_json::json;
 

@@ -6,9 +6,9 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::testing::ScriptedEngine;
 use alloquy_core::{Cancel, ConversationId, Digest, Engine, Owner, Snapshot, SnapshotOrigin, Unit};
 use alloquy_storage::{SnapshotFolder, SnapshotWritten};
+use alloquy_testing::ScriptedEngine;
 
 fn id(name: &str) -> ConversationId {
     name.parse().unwrap()

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cargo_metadata::{DependencyKind, Metadata, NodeDep, Package, PackageId};
+use cargo_metadata::{Dependency, DependencyKind, Metadata, NodeDep, Package, PackageId};
 
 use crate::{Error, Result};
 
-/// Which members a folder's crate may import: the first line that fits counts. A crate may always import what stands
-/// in a folder of its own.
-const MEMBERS: [(&str, &[&str]); 15] = [
-    ("backends/onnx/runtime", &[]),
-    ("backends/", &["core", "model-files"]),
+/// Which members a folder's crate may import, and which in its tests alone: the first line that fits counts. A crate may always
+/// import what stands in a folder of its own.
+const MEMBERS: [(&str, &[&str], &[&str]); 16] = [
+    ("backends/onnx/runtime", &[], &[]),
+    ("backends/", &["core", "model-files"], &["testing"]),
     (
         "cli",
         &[
@@ -26,16 +26,18 @@ const MEMBERS: [(&str, &[&str]); 15] = [
             "templates",
             "tools/",
         ],
+        &["testing"],
     ),
-    ("constraints", &["core"]),
-    ("core", &[]),
-    ("formats", &["core"]),
-    ("media", &["core"]),
-    ("model-files", &["core"]),
-    ("pocket", &["core", "model-files"]),
-    ("processors", &["core"]),
-    ("storage", &["core", "formats"]),
-    ("templates", &["core"]),
+    ("constraints", &["core"], &["testing"]),
+    ("core", &[], &["testing"]),
+    ("formats", &["core"], &["testing"]),
+    ("media", &["core"], &["testing"]),
+    ("model-files", &["core"], &["testing"]),
+    ("pocket", &["core", "model-files"], &["testing"]),
+    ("processors", &["core"], &["testing"]),
+    ("storage", &["core", "formats"], &["testing"]),
+    ("templates", &["core"], &["testing"]),
+    ("testing", &["core"], &[]),
     // What needs several siblings at once is tested here.
     (
         "tests",
@@ -52,11 +54,15 @@ const MEMBERS: [(&str, &[&str]); 15] = [
             "templates",
             "tools/",
         ],
+        &["testing"],
     ),
-    ("tools/", &["core"]),
+    ("tools/", &["core"], &["testing"]),
     // Chores must build when members do not, so they import only what looks for a shared library and imports none.
-    ("xtask", &["backends/onnx/runtime"]),
+    ("xtask", &["backends/onnx/runtime"], &[]),
 ];
+
+/// What is for tests alone.
+const TESTING: &str = "alloquy-testing";
 
 /// Crates from elsewhere, and the only folders that may import them.
 const ELSEWHERE: [(&[&str], &[&str]); 8] = [
@@ -76,7 +82,7 @@ const ELSEWHERE: [(&[&str], &[&str]); 8] = [
 /// Crates that stand nowhere below these folders, however long the way.
 const NOWHERE_BELOW: (&[&str], &[&str]) = (
     &["hyper", "reqwest", "tokio"],
-    &["constraints", "core", "formats", "media", "model-files", "processors", "templates"],
+    &["constraints", "core", "formats", "media", "model-files", "processors", "templates", "testing"],
 );
 
 /// Returns a sentence for every import that the table forbids, sorted.
@@ -86,6 +92,7 @@ pub fn breaches(metadata: &Metadata) -> Vec<String> {
     for (folder, package) in &members {
         breaches.extend(unknown_folder(folder));
         breaches.extend(among_members(folder, package, &members));
+        breaches.extend(published_tests(folder, package));
         breaches.extend(from_elsewhere(folder, package));
         breaches.extend(somewhere_below(folder, package, metadata));
     }
@@ -117,9 +124,12 @@ fn stands_in_any(folder: &str, patterns: &[&str]) -> bool {
     patterns.iter().any(|pattern| stands_in(folder, pattern))
 }
 
-fn rule_of(folder: &str) -> Option<&'static [&'static str]> {
-    let rule = MEMBERS.iter().find(|(pattern, _)| stands_in(folder, pattern));
-    rule.map(|(_, may)| *may)
+/// What a folder's crate may import, and what in tests also.
+type Rule = (&'static [&'static str], &'static [&'static str]);
+
+fn rule_of(folder: &str) -> Option<Rule> {
+    let rule = MEMBERS.iter().find(|(pattern, ..)| stands_in(folder, pattern));
+    rule.map(|(_, may, in_tests)| (*may, *in_tests))
 }
 
 fn unknown_folder(folder: &str) -> Option<String> {
@@ -129,18 +139,40 @@ fn unknown_folder(folder: &str) -> Option<String> {
 
 /// Imports among members count in tests too: a test that needs a sibling belongs to whoever wires the two.
 fn among_members(folder: &str, package: &Package, members: &Members<'_>) -> Vec<String> {
-    let may = rule_of(folder).unwrap_or_default();
+    let (may, in_tests) = rule_of(folder).unwrap_or_default();
     let is_nested = |other: &str| other.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-    let imports = |other: &Package| package.dependencies.iter().any(|import| import.name == *other.name);
-    let forbidden = members.iter().filter(|(other, imported)| {
-        let may = *other == folder || stands_in_member(other, may) || is_nested(other);
-        !may && imports(imported)
+    let mut breaches = Vec::new();
+    for (other, imported) in members {
+        if *other == folder || stands_in_member(other, may) || is_nested(other) {
+            continue;
+        }
+        let imports: Vec<_> =
+            package.dependencies.iter().filter(|import| import.name == *imported.name).collect();
+        let is_for_tests = |import: &&Dependency| {
+            import.kind == DependencyKind::Development && stands_in_member(other, in_tests)
+        };
+        if imports.iter().all(is_for_tests) {
+            continue;
+        }
+        let also =
+            if in_tests.is_empty() { String::new() } else { format!(", in tests also {}", listed(in_tests)) };
+        breaches.push(format!(
+            "{folder}: must not import {other}; of the members it may import {}{also}",
+            listed(may)
+        ));
+    }
+    breaches
+}
+
+/// Whoever imports [`TESTING`] names no version: cargo leaves the import out of what it publishes then, and neither of two
+/// crates that test each other has to be published first.
+fn published_tests(folder: &str, package: &Package) -> Vec<String> {
+    let versioned = package.dependencies.iter().filter(|import| {
+        import.name == TESTING
+            && import.kind == DependencyKind::Development
+            && !import.req.comparators.is_empty()
     });
-    forbidden
-        .map(|(other, _)| {
-            format!("{folder}: must not import {other}; of the members it may import {}", listed(may))
-        })
-        .collect()
+    versioned.map(|_| format!("{folder}: must not import {TESTING} by a version; a path is enough")).collect()
 }
 
 /// As [`stands_in_any`], but a crate inside a backend's folder is that backend's alone.
@@ -213,8 +245,10 @@ fn listed(folders: &[&str]) -> String {
 
 /// The rules as tables, for the documentation.
 pub(crate) fn tables() -> String {
-    let mut tables = "| folder | of ours, it may import |\n|---|---|\n".to_owned();
-    tables.extend(MEMBERS.map(|(folder, may)| format!("| {} | {} |\n", listed(&[folder]), listed(may))));
+    let mut tables = "| folder | of ours, it may import | in tests also |\n|---|---|---|\n".to_owned();
+    for (folder, may, in_tests) in MEMBERS {
+        tables += &format!("| {} | {} | {} |\n", listed(&[folder]), listed(may), listed(in_tests));
+    }
     tables += "\n| of others | may be imported by |\n|---|---|\n";
     tables.extend(ELSEWHERE.map(|(crates, only)| format!("| {} | {} |\n", crates.join(", "), listed(only))));
     tables

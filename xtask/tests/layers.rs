@@ -62,6 +62,20 @@ fn siblings_do_not_import_each_other() {
 }
 
 #[test]
+fn what_is_for_tests_is_imported_by_tests_alone_and_without_a_version() {
+    for importer in ["alloquy-core", "alloquy-storage", "alloquy", "alloquy-templates"] {
+        assert_forbidden(importer, "alloquy-testing", "normal");
+        assert_eq!(after(importer, "alloquy-testing", "dev"), Vec::<String>::new(), "{importer}");
+    }
+    let mut metadata = said();
+    let imports = package(&mut metadata, "alloquy-core")["dependencies"].as_array_mut().unwrap();
+    let testing = imports.iter_mut().find(|import| import["name"] == "alloquy-testing").unwrap();
+    testing["req"] = "^0.1.0".into();
+    let breaches = found(metadata);
+    assert_eq!(breaches, ["core: must not import alloquy-testing by a version; a path is enough"]);
+}
+
+#[test]
 fn core_and_the_locator_import_no_member() {
     for imported in ["alloquy-templates", "alloquy-storage", "alloquy-onnx", "alloquy"] {
         assert_forbidden("alloquy-core", imported, "normal");

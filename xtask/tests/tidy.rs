@@ -228,7 +228,7 @@ fn words_that_break_an_invariant_are_found() {
     ] {
         let text = format!("//! A.\nfn a() {{\n    {words};\n}}\n");
         assert_found(&with(path, &text), &format!("{path}:3"), sentence);
-        assert_tidy(&with("core/src/testing/a.rs", &text));
+        assert_tidy(&with("testing/src/a.rs", &text));
         assert_tidy(&with("storage/src/a.rs", &text));
     }
     assert_tidy(&with("core/src/slots.rs", "//! A.\nfn a() {\n    common_prefix(b, c);\n}\n"));

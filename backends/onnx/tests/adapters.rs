@@ -7,13 +7,15 @@ mod common;
 
 use std::fs;
 
-use alloquy_core::{Cancel, Engine, ErrorKind, TokenId, laws};
+use alloquy_core::{Cancel, Engine, ErrorKind, TokenId};
 use alloquy_model_files::ModelFiles;
 use alloquy_onnx::{GraphCacheUse, OnnxEngine, OnnxEngineBuilder};
+use alloquy_testing::laws;
+use proptest::prelude::*;
+
 use common::adapters::{Parameter, adapter};
 use common::graphs::{Cache, Lora, RANK, VOCABULARY, WIDTH, graph, model, noise};
 use common::{feed, units};
-use proptest::prelude::*;
 
 const CACHES: [Cache; 2] = [Cache::Concat, Cache::Shared];
 const NAME: &str = "french.onnx_adapter";

@@ -8,8 +8,10 @@ mod narrow;
 
 use std::path::Path;
 
-use alloquy_core::{Cancel, Engine, ErrorKind, Piece, Session, StateReader, Step, Unit, laws};
+use alloquy_core::{Cancel, Engine, ErrorKind, Piece, Session, StateReader, Step, Unit};
 use alloquy_onnx::OnnxEngine;
+use alloquy_testing::laws;
+
 use common::{feed, likeliest, load, models, units};
 use narrow::{BFLOAT16, FLOAT16, narrow};
 

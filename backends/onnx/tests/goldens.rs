@@ -4,8 +4,10 @@
 
 mod common;
 
-use alloquy_core::{Cancel, Engine, ErrorKind, Media, Piece, Unit, decode, laws};
+use alloquy_core::{Cancel, Engine, ErrorKind, Media, Piece, Unit, decode};
 use alloquy_onnx::OnnxEngine;
+use alloquy_testing::laws;
+
 use common::{Golden, continued, feed, golden, greedy, load, models, units};
 
 /// Exports of models with random weights, with the file that says what they must say.

@@ -15,14 +15,16 @@ use std::time::Duration;
 
 use alloquy_core::{
     CacheReport, Cancel, DecodeEvent, DecodeEventKind, Degradation, Engine, ErrorKind, Generator, Media,
-    ModelInfo, Prompt, Sampler, SamplingOptions, StateReader, TokenId, Unit, laws,
+    ModelInfo, Prompt, Sampler, SamplingOptions, StateReader, TokenId, Unit,
 };
 use alloquy_model_files::ModelFiles;
 use alloquy_onnx::OnnxEngine;
-use common::{continued, models, units};
+use alloquy_testing::laws;
 use futures::StreamExt;
-use odd::Odd;
 use serde::Deserialize;
+
+use common::{continued, models, units};
+use odd::Odd;
 use tiny::{Family, MODELS, Tiny, around, film, padded_sound, picture, sound};
 
 /// The same weights in both layouts.

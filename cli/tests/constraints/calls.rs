@@ -6,12 +6,12 @@ mod draw;
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::testing::NoiseEngine;
 use alloquy_core::{
     Constraint, ConstraintCompiler, Constraints, DataProcessor, Ending, Engine, Message, ModelInfo,
     ParallelCalls, Part, Piece, Preface, Progress, PromptSource, ToolCall, ToolChoice, ToolSpec, Vocabulary,
 };
 use alloquy_processors::laws::written_calls;
+use alloquy_testing::NoiseEngine;
 use serde_json::Value;
 
 use draw::Draw;

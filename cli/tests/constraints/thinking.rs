@@ -1,9 +1,9 @@
 //! Thoughts before an answer that has a form: the form waits for their end, and a budget brings it.
 
-use alloquy_core::testing::{ByteTokenizer, TaggedTemplate};
 use alloquy_core::{
     Degradation, Digest, Grammar, Guidance, PromptTemplate, Reply, Request, Result, TemplateInput, decode,
 };
+use alloquy_testing::{ByteTokenizer, TaggedTemplate};
 
 use crate::tools::{ask, request, round, round_with};
 

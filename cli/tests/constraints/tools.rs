@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::testing::{NoiseEngine, TaggedTemplate};
 use alloquy_core::{
     ChatModel, Degradation, Engine, ErrorKind, FinishReason, Grammar, Guidance, Message, ParallelCalls, Part,
     Preface, PromptTemplate, Reply, Request, Result, Round, SamplingOptions, ToolChoice, ToolSpec,
 };
+use alloquy_testing::{NoiseEngine, TaggedTemplate};
 use pollster::block_on;
 use serde_json::{Value, json};
 

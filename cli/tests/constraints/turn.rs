@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::testing::TaggedTemplate;
 use alloquy_core::{
     Approval, Ask, Engine, Error, ErrorKind, Guidance, Manager, Node, ParallelCalls, Part, Preface, Role,
     Round, SamplingOptions, Tool, ToolCall, ToolChoice, ToolResult, ToolSpec, Toolbox, TurnEnd, Verdict,
 };
 use alloquy_onnx::OnnxEngine;
+use alloquy_testing::TaggedTemplate;
 use pollster::block_on;
 use serde_json::{Value, json};
 

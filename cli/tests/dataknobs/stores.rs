@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use alloquy_core::testing::{FaultStore, StoreCall};
 use alloquy_core::{
     Ask, Chat, ConversationStore, ConversationStoreExt, Manager, MemoryStore, Message, NewConversation,
     Owner, Part, Preface, Role,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
+use alloquy_testing::{FaultStore, StoreCall};
 use pollster::block_on;
 use serde_json::Value;
 

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::testing::ByteTokenizer;
 use alloquy_core::{
     Constraint, ConstraintCompiler, Constraints, Ending, Grammar, ParallelCalls, Preface, Progress, Result,
     TokenId, ToolChoice, Vocabulary,
 };
+use alloquy_testing::ByteTokenizer;
 use serde_json::{Map, Value, json};
 
 use crate::families::{self, Family, source};

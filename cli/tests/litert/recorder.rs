@@ -3,12 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::testing::ByteTokenizer;
 use alloquy_core::{
     Cancel, ChatModel, Engine, Error, ErrorKind, ModelInfo, Piece, Request, Result, Round, Session, TokenId,
     Tokenizer, Unit, decode,
 };
-
+use alloquy_testing::ByteTokenizer;
 use serde_json::{Value, json};
 
 use crate::families::Family;

@@ -1,7 +1,7 @@
 //! What a session holds, and how much of it a prompt shares.
 
-use alloquy_core::testing::ScriptedEngine;
 use alloquy_core::{Cancel, Engine, Media, Unit, common_prefix};
+use alloquy_testing::ScriptedEngine;
 use serde_json::{Value, json};
 
 use crate::outcome::Outcome;

@@ -10,7 +10,8 @@ impl Conversation {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use alloquy_core::{Conversation, Preface, testing::EchoModel};
+    /// use alloquy_core::{Conversation, Preface};
+    /// use alloquy_testing::EchoModel;
     ///
     /// let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
     /// conversation.send_message("one")?;
@@ -52,7 +53,8 @@ impl Conversation {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use alloquy_core::{Conversation, Preface, testing::EchoModel};
+    /// use alloquy_core::{Conversation, Preface};
+    /// use alloquy_testing::EchoModel;
     ///
     /// let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
     /// conversation.send_message("one")?;

@@ -41,7 +41,7 @@ impl Conversation {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+    /// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
     /// use alloquy_core::{Conversation, Preface, Round};
     ///
     /// let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));

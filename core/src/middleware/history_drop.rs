@@ -71,7 +71,7 @@ impl DropPolicy {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+/// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 /// use alloquy_core::{Degradation, DropPolicy, HistoryDrop, Manager, Preface, Round};
 ///
 /// # pollster::block_on(async {

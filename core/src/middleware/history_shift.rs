@@ -105,7 +105,7 @@ impl ShiftPolicy {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+/// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 /// use alloquy_core::{Degradation, HistoryShift, Manager, Preface, Round, ShiftPolicy};
 ///
 /// # pollster::block_on(async {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
+use self::summary::{Spent, Summarising, Summary};
 use super::cut_history::{self, CutHistory};
 use super::fitting::{Cut, PromptLength, Room, replaced};
 use super::groups::Groups;
@@ -18,8 +19,6 @@ use crate::media::Digest;
 use crate::message::{Message, Role};
 use crate::report::{Degradation, Usage};
 use crate::template::Ending;
-
-use self::summary::{Spent, Summarising, Summary};
 
 mod policy;
 mod summary;
@@ -61,7 +60,7 @@ pub struct SummarisedRequest {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+/// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 /// use alloquy_core::{Degradation, HistorySummary, Manager, Preface, Round, SummaryPolicy};
 ///
 /// # pollster::block_on(async {

@@ -148,41 +148,13 @@ impl Spelling {
     }
 }
 
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
 mod tests {
+    use super::super::stand_in::Pairs;
     use super::*;
-    use crate::Result;
-    use crate::testing::ByteTokenizer;
-    use crate::tokenizer::{Detokenizer, Piece, SpecialToken};
-
-    /// Bytes, and tokens for two letters: `ab` is 1000, `bc` is 1001.
-    #[derive(Debug)]
-    struct Pairs(ByteTokenizer);
-
-    impl Tokenizer for Pairs {
-        fn specials(&self) -> &[SpecialToken] {
-            self.0.specials()
-        }
-
-        fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>> {
-            self.0.encode(pieces)
-        }
-
-        fn bytes(&self, token: TokenId) -> Option<Vec<u8>> {
-            match token {
-                1000 => Some(b"ab".to_vec()),
-                1001 => Some(b"bc".to_vec()),
-                token => self.0.bytes(token),
-            }
-        }
-
-        fn detokenizer(&self) -> Box<dyn Detokenizer> {
-            self.0.detokenizer()
-        }
-    }
 
     fn pairs() -> Pairs {
-        Pairs(ByteTokenizer::new(["<end>"]))
+        Pairs::new()
     }
 
     fn knowing(units: &[Unit]) -> Computed {

@@ -75,8 +75,9 @@ pub(crate) async fn fill_with<S: ConversationStore + ?Sized>(
     }
 }
 
-/// Brings conversations in, one after the other.
-pub(crate) async fn import_each<S: ConversationStore + ?Sized>(
+/// Brings conversations in, one after the other: what [`ConversationStore::import_all`] does unless a store knows better. A
+/// store around another one calls it to import through its own methods.
+pub async fn import_each<S: ConversationStore + ?Sized>(
     store: &S,
     owner: &Owner,
     archives: &[Archive],

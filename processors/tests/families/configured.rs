@@ -5,13 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::testing::ReadReply;
 use alloquy_core::{
     Channel, ChannelText, DataProcessor, Ending, Grammar, Message, ModelInfo, ParallelCalls, Part, Preface,
     ProcessorArguments, PromptPart, PromptSource, Result, Role, SpecialToken, ThinkingHistory, ToolChoice,
-    laws,
 };
 use alloquy_processors::{DataProcessorConfig, Fences, detect_with, named_with};
+use alloquy_testing::{ReadReply, laws};
 use serde_json::{Value, json};
 
 use crate::replies::{self, Recorded};

@@ -1,6 +1,7 @@
 //! Every family obeys the laws of data processors.
 
-use alloquy_core::{MediaKind, laws};
+use alloquy_core::MediaKind;
+use alloquy_testing::laws;
 
 use crate::support;
 

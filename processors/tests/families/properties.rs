@@ -1,7 +1,7 @@
 //! What holds for any text and any reply.
 
-use alloquy_core::testing::{ByteTokenizer, ReadReply};
 use alloquy_core::{Message, ModelInfo, Part, Preface, Prompt, Role, ToolCall, ToolResult};
+use alloquy_testing::{ByteTokenizer, ReadReply};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::testing::ReadReply;
-use alloquy_core::{DataProcessor, Ending, Message, Preface, PromptSource, ToolSpec, laws};
+use alloquy_core::{DataProcessor, Ending, Message, Preface, PromptSource, ToolSpec};
+use alloquy_testing::{ReadReply, laws};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

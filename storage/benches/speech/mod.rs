@@ -1,6 +1,6 @@
 //! Messages as people write them: few words often, many words seldom. The same ones in every run.
 
-use alloquy_core::testing::Draws;
+use alloquy_testing::Draws;
 
 /// How many words there are.
 pub(crate) const VOCABULARY: usize = 20_000;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
 use alloquy_core::{ConversationRecord, ConversationStore, ErrorKind, Preface, Query};
 use alloquy_storage::BucketStore;
+use alloquy_testing::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};

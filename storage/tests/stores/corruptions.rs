@@ -5,12 +5,12 @@
 use std::fs;
 use std::ops::Range;
 
-use alloquy_core::testing::Draws;
 use alloquy_core::{
     ConversationId, ConversationRecord, ConversationStore, ErrorKind, Message, Node, Preface, Query, Role,
     ToolCall, ToolResult, ToolSpec, Tree,
 };
 use alloquy_storage::{BucketStore, Durability, FileStore, SqliteStore, open, open_for_reading};
+use alloquy_testing::Draws;
 use pollster::block_on;
 use serde_json::{Value, json};
 

@@ -5,13 +5,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::laws::store::count_kept;
-use alloquy_core::testing::EchoModel;
 use alloquy_core::{
     Chat, ConversationManager, ConversationStore, Manager, MemoryStore, NewConversation, NodeStatus, Owner,
     Preface, Turn, TurnEvent,
 };
 use alloquy_storage::{BucketStore, open};
+use alloquy_testing::{EchoModel, laws::store::count_kept};
 use futures::StreamExt;
 use pollster::block_on;
 

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-use alloquy_core::testing::Draws;
 use alloquy_core::{ConversationRecord, ErrorKind, Preface};
 use alloquy_storage::open;
+use alloquy_testing::Draws;
 use pollster::block_on;
 
 use crate::attacks::{rounds, while_writing};

@@ -1,7 +1,7 @@
 //! Every store keeps the laws of a store.
 
-use alloquy_core::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
 use alloquy_storage::{Durability, FileStore, SqliteStore};
+use alloquy_testing::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
 use pollster::block_on;
 use rusqlite::Connection;
 

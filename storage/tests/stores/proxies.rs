@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{scope, sleep, spawn};
 use std::time::Duration;
 
-use alloquy_core::testing::Draws;
+use alloquy_testing::Draws;
 
 /// How connections fail.
 #[derive(Clone, Copy, Debug)]

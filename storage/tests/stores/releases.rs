@@ -3,7 +3,6 @@
 //! `fixtures/stores/README.md` says what is in such a folder and how it was made.
 
 mod description;
-mod model;
 mod story;
 mod tee;
 mod writer;
@@ -18,8 +17,8 @@ use alloquy_core::{
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SnapshotFolder, SqliteStore};
+use alloquy_testing::{ScriptedModel, ScriptedReply};
 use description::{described, described_archive, is_whole, spending};
-use model::{ScriptedModel, Step};
 use pollster::block_on;
 use serde_json::{Value, json};
 
@@ -154,8 +153,8 @@ fn read(form: ArchiveFormat, text: &str) -> Archive {
 
 /// Answers at the head and elsewhere, moves the head, labels, prunes; nothing that was there changes.
 async fn continues(store: &Arc<dyn ConversationStore>, expected: &Value) {
-    let model =
-        ScriptedModel::new("later", [Step::says("It floats still."), Step::says("It is at the quay.")]);
+    let replies = ["It floats still.", "It is at the quay."].map(ScriptedReply::text);
+    let model = ScriptedModel::replying(replies).named("later");
     let manager = Manager::over(Arc::new(model)).store(Arc::clone(store)).build().unwrap();
     let chat = manager.open(&id("harbour")).await.unwrap();
     let before = chat.head().await.unwrap();

@@ -7,9 +7,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alloquy_core::laws;
 use alloquy_core::{Result, Tool, ToolCall, ToolResult, ToolSource, Toolbox};
 use alloquy_mcp::McpServer;
+use alloquy_testing::laws;
 use futures::{FutureExt, StreamExt};
 use pollster::block_on;
 use rmcp::ServiceExt;

@@ -8,10 +8,9 @@ use alloquy_core::{
     MissReason, NewConversation, Owner, Part, PenaltyScope, Preface, ProcessorArguments, Reply, Result, Role,
     SamplingOptions, TextSource, ThinkingHistory, ThinkingSwitch, Tool, ToolCall, ToolSpec, Usage,
 };
+use alloquy_testing::{ScriptedModel, ScriptedReply};
 use futures::StreamExt;
 use serde_json::{Value, json};
-
-use super::model::{ScriptedModel, Step};
 
 /// The example of prices knows what this one costs.
 const MODEL: &str = "gpt-4o";
@@ -41,7 +40,7 @@ fn id(name: &str) -> ConversationId {
 }
 
 fn manager(store: &Arc<dyn ConversationStore>, owner: Owner) -> Manager {
-    let model = ScriptedModel::new(MODEL, script());
+    let model = ScriptedModel::replying(script()).named(MODEL);
     Manager::over(Arc::new(model)).store(Arc::clone(store)).owner(owner).tool(Tide).build().unwrap()
 }
 
@@ -50,19 +49,15 @@ fn manager_of_ann(store: &Arc<dyn ConversationStore>) -> Manager {
 }
 
 /// The replies in the order in which [`write`] asks for them.
-fn script() -> Vec<Step> {
+fn script() -> Vec<ScriptedReply> {
     let steps = [shown(), calls(), after_calls(), at_a_stop_text(), at_a_limit()];
     let early = [
-        Step::Hangs("The boat is".to_owned()),
-        Step::Fails("The boat drifts to".to_owned()),
-        Step::Hangs("The boat drifts aw".to_owned()),
+        ScriptedReply::Hangs("The boat is".to_owned()),
+        ScriptedReply::Fails("The boat drifts to".to_owned()),
+        ScriptedReply::Hangs("The boat drifts aw".to_owned()),
     ];
     let last = [in_a_full_context(), after_a_summary(), in_a_fork(), looks(), after_calls()];
-    steps.into_iter().map(whole).chain(early).chain(last.map(whole)).collect()
-}
-
-fn whole(reply: Reply) -> Step {
-    Step::Replies(Box::new(reply))
+    steps.map(ScriptedReply::from).into_iter().chain(early).chain(last.map(ScriptedReply::from)).collect()
 }
 
 /// A conversation with all that may stand before its first message.
@@ -137,10 +132,10 @@ async fn ask(chat: &Chat) {
     let asked = Ask::from("When is high water?").metadata("source", "almanac").label("tides");
     chat.send(asked).finish().await.unwrap();
     let frames = vec![image(), Media::new("image/png", b"another frame".to_vec())];
-    let mut film = Message::new(Role::User, vec![Part::Video(frames), Part::Audio(audio())]);
-    film.extra = object(json!({"zebra": 1, "apple": {"d": [], "c": ""}, "": null}));
+    let mut video = Message::new(Role::User, vec![Part::Video(frames), Part::Audio(audio())]);
+    video.extra = object(json!({"zebra": 1, "apple": {"d": [], "c": ""}, "": null}));
     let hosted =
-        Ask::from(film).metadata("usage", json!({"prompt": 1, "reply": 1})).metadata("cost", 0.00072);
+        Ask::from(video).metadata("usage", json!({"prompt": 1, "reply": 1})).metadata("cost", 0.00072);
     chat.add(hosted).await.unwrap();
     // The host writes a reply in a model's name, and knows not how many tokens it took.
     let elsewhere = Ask::from(Message::assistant("A ferry leaves."))

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use alloquy_core::testing::{ScriptedEngine, ScriptedMedia};
 use alloquy_core::{
     Cancel, ConversationStore, ConversationStoreExt, Digest, Engine, Media, Snapshot, SnapshotOrigin, Unit,
 };
 use alloquy_formats::archive::{self, ArchiveLimits};
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SnapshotFolder, SqliteStore};
+use alloquy_testing::{ScriptedEngine, ScriptedMedia};
 use pollster::block_on;
 use serde_json::{Value, json};
 

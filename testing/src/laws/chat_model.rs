@@ -1,0 +1,228 @@
+//! What every chat model must do.
+
+use alloquy_core::{
+    ChatModel, Degradation, Delta, ErrorKind, FinishReason, Grammar, Guidance, Reply, Request,
+    SamplingOptions, Score,
+};
+use futures::StreamExt;
+
+use crate::stand_ins::join_deltas;
+
+/// Runs every law. `request` must be one that the model answers with more than one delta.
+///
+/// # Panics
+/// When a law is broken.
+pub async fn all(model: &dyn ChatModel, request: &Request) {
+    deltas_join_to_the_message(model, request).await;
+    dropping_leaves_the_model_usable(model, request).await;
+    stopping_keeps_what_was_said(model, request).await;
+    logprobs_belong_to_tokens(model, request).await;
+    scoring_changes_nothing(model, request).await;
+    options_are_honoured_refused_or_reported(model, request).await;
+    a_request_that_cannot_be_answered_fails_early(model).await;
+}
+
+/// The deltas of a reply join to its message.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn deltas_join_to_the_message(model: &dyn ChatModel, request: &Request) {
+    let (deltas, reply) = whole(model, request).await;
+    assert_eq!(join_deltas(&deltas), reply.message.parts, "the deltas do not join to the message");
+}
+
+/// After a stream is dropped at any delta, the model answers as before.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn dropping_leaves_the_model_usable(model: &dyn ChatModel, request: &Request) {
+    let (deltas, reply) = whole(model, request).await;
+    for kept in 0..deltas.len() {
+        let mut stream = start(model, request).await;
+        for _ in 0..kept {
+            let _ = stream.next().await;
+        }
+        drop(stream);
+        let (_, again) = whole(model, request).await;
+        assert_eq!(again.message, reply.message, "another answer after a drop at delta {kept}");
+    }
+}
+
+/// The stop signal ends a reply, and what was said is kept and marked.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn stopping_keeps_what_was_said(model: &dyn ChatModel, request: &Request) {
+    let (all, reply) = whole(model, request).await;
+    assert!(all.len() > 1, "this law needs a request with more than one delta");
+    let request = request.clone().stop(alloquy_core::StopSignal::default());
+    let mut stream = start(model, &request).await;
+    let mut deltas: Vec<_> = stream.next().await.into_iter().collect();
+    request.stop.stop();
+    while let Some(delta) = stream.next().await {
+        deltas.push(delta);
+    }
+    let stopped = finish(stream).await;
+    assert_eq!(join_deltas(&deltas), stopped.message.parts, "the deltas do not join to the stopped message");
+    assert!(
+        stopped.finish == FinishReason::Cancelled || stopped.message == reply.message,
+        "a reply that was cut short says {:?}",
+        stopped.finish
+    );
+}
+
+/// A reply has log-probabilities for all of its tokens or for none, each with as many likely ones as were asked for.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn logprobs_belong_to_tokens(model: &dyn ChatModel, request: &Request) {
+    let (_, silent) = whole(model, request).await;
+    assert!(silent.logprobs.is_empty(), "log-probabilities that nobody asked for");
+    let sampling = SamplingOptions { logprobs: Some(2), ..request.sampling.clone() };
+    let (_, reply) = whole(model, &request.clone().sampling(sampling)).await;
+    assert_eq!(reply.message, silent.message, "asking for log-probabilities changed the reply");
+    if reply.logprobs.is_empty() {
+        return;
+    }
+    let sampled: Vec<_> = reply.logprobs.iter().map(|logprobs| logprobs.sampled.token).collect();
+    assert_eq!(sampled, reply.tokens, "the log-probabilities are not those of the reply's tokens");
+    for logprobs in &reply.logprobs {
+        assert_eq!(logprobs.top.len(), 2, "two likely tokens were asked for");
+        let best = logprobs.top.iter().map(|likely| likely.logprob).fold(f32::NEG_INFINITY, f32::max);
+        let sound = logprobs.sampled.logprob <= best && best <= 0.0;
+        assert!(
+            sound,
+            "{} is not the logarithm of a probability of at most {best}",
+            logprobs.sampled.logprob
+        );
+    }
+}
+
+/// Scoring gives each target a score, the same each time, and leaves the model as it was. A model that cannot score
+/// says so.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn scoring_changes_nothing(model: &dyn ChatModel, request: &Request) {
+    // The first reply leaves a session that holds it, so that the next ones find the same.
+    whole(model, request).await;
+    let (_, before) = whole(model, request).await;
+    let targets = [before.message.text(), "another target".to_owned(), String::new()];
+    let scored = match model.score(request.clone(), &targets).await {
+        Err(error) if error.kind() == ErrorKind::Unsupported => return,
+        scored => scored,
+    };
+    let Ok(scores) = scored else { panic!("scoring failed: {scored:?}") };
+    let texts: Vec<_> = scores.iter().map(|score| score.text.clone()).collect();
+    assert_eq!(texts, targets, "the scores are not those of the targets");
+    let sound = |score: &Score| score.tokens.iter().all(|token| token.logprob <= 0.0);
+    assert!(scores.iter().all(sound), "a score is not the logarithm of a probability: {scores:?}");
+    let (_, after) = whole(model, request).await;
+    assert_eq!(after.message, before.message, "another answer after scoring");
+    assert_eq!(after.cache, before.cache, "scoring changed what is reused");
+}
+
+/// Each option whose effect can be seen has it, or is refused as [`ErrorKind::Unsupported`], or is reported with the reply as
+/// [`Degradation::OptionIgnored`].
+///
+/// # Panics
+/// When the law is broken.
+pub async fn options_are_honoured_refused_or_reported(model: &dyn ChatModel, request: &Request) {
+    let (_, plain) = whole(model, request).await;
+    let sampling = &request.sampling;
+
+    let short = SamplingOptions { max_tokens: Some(1), ..sampling.clone() };
+    if let Some(reply) = honoured(model, request, "max_tokens", short).await {
+        assert_eq!(reply.finish, FinishReason::Length, "a reply of one token at most ends otherwise");
+        assert!(reply.usage.generated <= 1, "{} tokens where one was allowed", reply.usage.generated);
+    }
+    let text = plain.message.text();
+    if let Some(last) = text.chars().last() {
+        let stopped = SamplingOptions { stop: vec![last.to_string()], ..sampling.clone() };
+        if let Some(reply) = honoured(model, request, "stop", stopped).await {
+            assert_eq!(reply.finish, FinishReason::StopString, "the stop text {last:?} ends no reply");
+            assert!(!reply.message.text().contains(last), "the stop text {last:?} is in the reply");
+        }
+    }
+    let seeded = SamplingOptions { temperature: Some(1.0), seed: Some(7), ..sampling.clone() };
+    if let Some(reply) = honoured(model, request, "seed", seeded).await {
+        assert_eq!(reply.seed, Some(7), "the seed of a reply is not the one that was asked for");
+    }
+    let explained = SamplingOptions { logprobs: Some(1), ..sampling.clone() };
+    if let Some(reply) = honoured(model, request, "logprobs", explained).await {
+        assert_eq!(reply.logprobs.len(), reply.tokens.len(), "log-probabilities are missing");
+    }
+    if let Some(first) = plain.tokens.first().copied() {
+        let banned = SamplingOptions { suppress: vec![first], ..sampling.clone() };
+        if let Some(reply) = honoured(model, request, "suppress", banned).await {
+            assert!(!reply.tokens.contains(&first), "token {first} is suppressed and generated");
+        }
+    }
+    let guided = request.clone().guidance(Guidance::default().grammar(Grammar::choice(["x"])));
+    match model.reply(guided).await {
+        Ok(stream) => {
+            let reply = finish(stream).await;
+            let reported = reply.degradations.iter();
+            let mut reported = reported.filter(|told| matches!(told, Degradation::GrammarViolated { .. }));
+            let is_kept = reply.message.text() == "x" || reported.next().is_some();
+            assert!(is_kept, "a reply breaks its grammar and does not say so: {:?}", reply.message.text());
+        }
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Unsupported, "a grammar is refused as {error:#}"),
+    }
+}
+
+/// The reply with an option; `None` where the option is refused or reported as ignored.
+async fn honoured(
+    model: &dyn ChatModel,
+    request: &Request,
+    name: &str,
+    sampling: SamplingOptions,
+) -> Option<Reply> {
+    let stream = match model.reply(request.clone().sampling(sampling)).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            assert_eq!(
+                error.kind(),
+                ErrorKind::Unsupported,
+                "{name} is refused as something else: {error:#}"
+            );
+            return None;
+        }
+    };
+    let reply = finish(stream).await;
+    let ignored = Degradation::OptionIgnored { name: name.to_owned() };
+    if reply.degradations.contains(&ignored) { None } else { Some(reply) }
+}
+
+/// A request without a message and with options out of range fails in `reply`, not in the stream.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn a_request_that_cannot_be_answered_fails_early(model: &dyn ChatModel) {
+    let options = SamplingOptions { temperature: Some(f32::NAN), ..Default::default() };
+    let request = Request::default().sampling(options);
+    assert!(model.reply(request).await.is_err(), "a request without messages and with bad options was taken");
+}
+
+async fn start(model: &dyn ChatModel, request: &Request) -> alloquy_core::ReplyStream {
+    match model.reply(request.clone()).await {
+        Ok(stream) => stream,
+        Err(error) => panic!("the model refused the request: {error:#}"),
+    }
+}
+
+async fn finish(stream: alloquy_core::ReplyStream) -> Reply {
+    match stream.finish().await {
+        Ok(reply) => reply,
+        Err(error) => panic!("the reply failed: {error:#}"),
+    }
+}
+
+async fn whole(model: &dyn ChatModel, request: &Request) -> (Vec<Delta>, Reply) {
+    let mut stream = start(model, request).await;
+    let mut deltas = Vec::new();
+    while let Some(delta) = stream.next().await {
+        deltas.push(delta);
+    }
+    (deltas, finish(stream).await)
+}

@@ -1,0 +1,289 @@
+//! What every decoder must do.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use alloquy_testing::ScriptedEngine;
+//! use alloquy_core::{Decoder, Generator, Prompt, PromptPart};
+//! use alloquy_testing::laws;
+//!
+//! # pollster::block_on(async {
+//! let engine = ScriptedEngine::new([("Tell me: ", "a tale of six seas")]);
+//! let decoder = Generator::spawn(Arc::new(engine), 2)?;
+//! let prompt = Prompt::lower(&[PromptPart::Text("Tell me: ".into())], decoder.tokenizer())?;
+//! laws::decoder::all(&decoder, &prompt).await;
+//! # Ok::<(), alloquy_core::Error>(())
+//! # })?;
+//! # Ok::<(), alloquy_core::Error>(())
+//! ```
+
+use alloquy_core::{
+    DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, Error, ErrorKind, Prompt,
+    SampledLogprobs, SamplingOptions, TokenId,
+};
+use futures::StreamExt;
+use futures::future::join_all;
+
+/// So many tokens are generated at most where a law needs some.
+const TOKENS: usize = 12;
+
+/// Runs every law. `prompt` must be one that the decoder continues with at least three tokens before a stop token.
+///
+/// # Panics
+/// When a law is broken, with a sentence that says which.
+pub async fn all(decoder: &dyn Decoder, prompt: &Prompt) {
+    events_come_in_order(decoder, prompt).await;
+    ids_are_of_the_vocabulary(decoder, prompt).await;
+    the_limit_is_kept(decoder, prompt).await;
+    the_report_counts_the_prompt(decoder, prompt).await;
+    equal_greedy_requests_give_equal_ids(decoder, prompt).await;
+    requests_at_once_are_as_alone(decoder, prompt).await;
+    dropping_leaves_the_decoder_usable(decoder, prompt).await;
+    options_are_honoured_refused_or_named(decoder, prompt).await;
+    options_that_make_no_sense_are_refused(decoder, prompt).await;
+}
+
+/// `Started`, `Prefilled`, tokens, `Finished`, and nothing after that; no time is before the one before it.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn events_come_in_order(decoder: &dyn Decoder, prompt: &Prompt) {
+    let events = events(decoder, request(prompt, TOKENS)).await;
+    let stages: Vec<u8> = events.iter().map(|event| stage(&event.kind)).collect();
+    assert!(stages.is_sorted(), "events come in another order: {events:?}");
+    for (stage, name) in [(0, "Started"), (1, "Prefilled"), (3, "Finished")] {
+        let times = stages.iter().filter(|other| **other == stage).count();
+        assert_eq!(times, 1, "{name} comes {times} times: {events:?}");
+    }
+    assert!(events.is_sorted_by_key(|event| event.at), "an event is before the one before it: {events:?}");
+}
+
+fn stage(kind: &DecodeEventKind) -> u8 {
+    match kind {
+        DecodeEventKind::Started { .. } => 0,
+        DecodeEventKind::Prefilled(_) => 1,
+        DecodeEventKind::Finished(_) => 3,
+        // Tokens, and what is reported of them.
+        _ => 2,
+    }
+}
+
+/// Every id is one of the model's, and none of them is a stop token.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn ids_are_of_the_vocabulary(decoder: &dyn Decoder, prompt: &Prompt) {
+    let answer = answer(decoder, request(prompt, TOKENS)).await;
+    let model = decoder.model();
+    for id in &answer.ids {
+        assert!((*id as usize) < model.vocabulary, "token {id} is not one of {}", model.vocabulary);
+        assert!(!model.stop_tokens.contains(id), "stop token {id} is among the tokens of a reply");
+    }
+}
+
+/// No more tokens come than are asked for, and the end says so; none are asked for to compute a prompt.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn the_limit_is_kept(decoder: &dyn Decoder, prompt: &Prompt) {
+    let all = answer(decoder, request(prompt, TOKENS)).await;
+    assert!(
+        all.ids.len() >= 3,
+        "the laws need a prompt that is continued with three tokens, not {:?}",
+        all.ids
+    );
+    for limit in 0..3 {
+        let cut = answer(decoder, request(prompt, limit)).await;
+        assert_eq!(cut.end, DecodeEnd::MaxTokens, "of {limit} tokens the end is {:?}", cut.end);
+        assert_eq!(
+            Some(cut.ids.as_slice()),
+            all.ids.get(..limit),
+            "{limit} tokens are not the first {limit}"
+        );
+    }
+}
+
+/// What was cached and what was computed is all of the prompt.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn the_report_counts_the_prompt(decoder: &dyn Decoder, prompt: &Prompt) {
+    for _ in 0..2 {
+        for event in events(decoder, request(prompt, 1)).await {
+            if let DecodeEventKind::Prefilled(report) = event.kind {
+                assert_eq!(report.prompt, prompt.units.len(), "the report is of another prompt: {report:?}");
+                assert_eq!(
+                    report.reused + report.forwarded,
+                    report.prompt,
+                    "the report does not add up: {report:?}"
+                );
+            }
+        }
+    }
+}
+
+/// A temperature of 0 leaves nothing to chance.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn equal_greedy_requests_give_equal_ids(decoder: &dyn Decoder, prompt: &Prompt) {
+    let first = answer(decoder, request(prompt, TOKENS)).await;
+    let second = answer(decoder, request(prompt, TOKENS)).await;
+    assert_eq!(first.ids, second.ids, "two greedy requests give different ids");
+}
+
+/// Several requests at a time give what each of them gives alone.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn requests_at_once_are_as_alone(decoder: &dyn Decoder, prompt: &Prompt) {
+    let alone = answer(decoder, request(prompt, TOKENS)).await;
+    let together = (0..4).map(|_| answer(decoder, request(prompt, TOKENS)));
+    for answer in join_all(together).await {
+        assert_eq!(answer.ids, alone.ids, "requests at the same time give other ids");
+    }
+}
+
+/// A stream that is dropped, at whatever event, changes no answer after it.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn dropping_leaves_the_decoder_usable(decoder: &dyn Decoder, prompt: &Prompt) {
+    let whole = answer(decoder, request(prompt, TOKENS)).await;
+    for kept in 0..4 {
+        let mut stream = decoder.decode(request(prompt, TOKENS));
+        for _ in 0..kept {
+            let _ = stream.next().await;
+        }
+        drop(stream);
+        let again = answer(decoder, request(prompt, TOKENS)).await;
+        assert_eq!(again.ids, whole.ids, "other ids after a stream was dropped at event {kept}");
+    }
+}
+
+/// Each option whose effect can be seen has it, or is refused as [`ErrorKind::Unsupported`], or is named as ignored.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn options_are_honoured_refused_or_named(decoder: &dyn Decoder, prompt: &Prompt) {
+    let plain = answer(decoder, request(prompt, TOKENS)).await;
+    assert!(plain.logprobs.is_empty(), "log-probabilities that nobody asked for");
+    let Some(first) = plain.ids.first().copied() else { return };
+    let greedy = greedy();
+
+    let banned = SamplingOptions { suppress: vec![first], ..greedy.clone() };
+    if let Some(answer) = honoured(decoder, prompt, "suppress", banned).await {
+        assert!(!answer.ids.contains(&first), "token {first} is suppressed and generated");
+    }
+    let biased = SamplingOptions { logit_bias: [(first, -100.0)].into(), ..greedy.clone() };
+    if let Some(answer) = honoured(decoder, prompt, "logit_bias", biased).await {
+        assert_ne!(answer.ids.first(), Some(&first), "token {first} has a bias of -100 and comes first");
+    }
+    let seeded = SamplingOptions { temperature: Some(1.0), seed: Some(7), ..greedy.clone() };
+    if let Some(answer) = honoured(decoder, prompt, "seed", seeded.clone()).await {
+        assert_eq!(answer.seed, Some(7), "the seed of a reply is not the one that was asked for");
+        let again = honoured(decoder, prompt, "seed", seeded).await;
+        assert_eq!(again.map(|again| again.ids), Some(answer.ids), "one seed gives different ids");
+    }
+    let explained = SamplingOptions { logprobs: Some(2), ..greedy };
+    if let Some(answer) = honoured(decoder, prompt, "logprobs", explained).await {
+        assert_eq!(answer.ids, plain.ids, "asking for log-probabilities changes the ids");
+        let sampled: Vec<TokenId> = answer.logprobs.iter().map(|logprobs| logprobs.sampled.token).collect();
+        assert_eq!(sampled, answer.ids, "the log-probabilities are not those of the tokens");
+    }
+}
+
+/// Values that no option may have are refused as [`ErrorKind::Invalid`], before anything else comes.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn options_that_make_no_sense_are_refused(decoder: &dyn Decoder, prompt: &Prompt) {
+    for temperature in [-1.0, f32::NAN] {
+        let sampling = SamplingOptions { temperature: Some(temperature), ..SamplingOptions::default() };
+        let mut stream = decoder.decode(request(prompt, TOKENS).sampling(sampling));
+        let first = stream.next().await;
+        let kind = first.and_then(Result::err).map(|error: Error| error.kind());
+        assert_eq!(kind, Some(ErrorKind::Invalid), "a temperature of {temperature} is taken");
+    }
+}
+
+/// What a request came to.
+struct Answer {
+    seed: Option<u64>,
+    ids: Vec<TokenId>,
+    logprobs: Vec<SampledLogprobs>,
+    end: DecodeEnd,
+}
+
+fn greedy() -> SamplingOptions {
+    SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() }
+}
+
+fn request(prompt: &Prompt, max_tokens: usize) -> DecodeRequest {
+    DecodeRequest::new(prompt.clone(), max_tokens).sampling(greedy())
+}
+
+/// The answer with an option; `None` where it is refused or named as ignored.
+async fn honoured(
+    decoder: &dyn Decoder,
+    prompt: &Prompt,
+    name: &str,
+    sampling: SamplingOptions,
+) -> Option<Answer> {
+    if decoder.ignored(&sampling).contains(&name) {
+        return None;
+    }
+    match try_answer(decoder, request(prompt, TOKENS).sampling(sampling)).await {
+        Ok(answer) => Some(answer),
+        Err(error) => {
+            assert_eq!(
+                error.kind(),
+                ErrorKind::Unsupported,
+                "{name} is refused as something else: {error:#}"
+            );
+            None
+        }
+    }
+}
+
+#[allow(clippy::panic)] // a law that is broken
+async fn answer(decoder: &dyn Decoder, request: DecodeRequest) -> Answer {
+    match try_answer(decoder, request).await {
+        Ok(answer) => answer,
+        Err(error) => panic!("a prompt is not continued: {error:#}"),
+    }
+}
+
+async fn try_answer(decoder: &dyn Decoder, request: DecodeRequest) -> Result<Answer, Error> {
+    let mut answer = Answer { seed: None, ids: Vec::new(), logprobs: Vec::new(), end: DecodeEnd::MaxTokens };
+    let mut has_ended = false;
+    let mut stream = decoder.decode(request);
+    while let Some(event) = stream.next().await {
+        match event?.kind {
+            DecodeEventKind::Started { seed } => answer.seed = seed,
+            DecodeEventKind::Token { id, logprobs } => {
+                answer.ids.push(id);
+                answer.logprobs.extend(logprobs);
+            }
+            DecodeEventKind::Finished(end) => {
+                answer.end = end;
+                has_ended = true;
+            }
+            _ => {}
+        }
+    }
+    assert!(has_ended, "a stream ends without saying why");
+    Ok(answer)
+}
+
+#[allow(clippy::panic)] // a law that is broken
+async fn events(decoder: &dyn Decoder, request: DecodeRequest) -> Vec<DecodeEvent> {
+    let mut events = Vec::new();
+    let mut stream = decoder.decode(request);
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(event) => events.push(event),
+            Err(error) => panic!("a prompt is not continued: {error:#}"),
+        }
+    }
+    events
+}

@@ -1,0 +1,337 @@
+//! What every data processor must do.
+
+mod marks;
+mod media;
+
+use alloquy_core::{
+    DataProcessor, Ending, InjectionPolicy, Message, Part, Preface, ProcessorArguments, PromptPart,
+    PromptSource, Role, SpecialToken, TemplateInput, TextSource, ToolCall, ToolResult, ToolSpec,
+};
+use serde_json::{Value, json};
+
+use crate::stand_ins::{Draws, ReadReply, join_deltas};
+
+pub use marks::what_a_processor_adds_is_no_way_in;
+pub use media::media_stand_in_their_places;
+
+/// Runs every law that holds of families without media too, with the model's control tokens and with replies of every shape that the family has.
+///
+/// # Panics
+/// When a law is broken.
+pub fn all(processor: &dyn DataProcessor, specials: &[SpecialToken], replies: &[&str]) {
+    for reply in replies {
+        deltas_join_to_the_message(processor, reply);
+        any_chunking_reads_alike(processor, reply);
+        nothing_is_lost(processor, reply);
+        parsers_do_not_disturb_each_other(processor, reply);
+    }
+    plain_text_streams_unchanged(processor);
+    plain_prompts_stay_untouched(processor);
+    for special in specials {
+        control_tokens_in_texts_stay_text(processor, &special.text);
+        control_tokens_in_tools_stay_text(processor, &special.text);
+        what_a_processor_adds_is_no_way_in(processor, &special.text);
+        what_becomes_a_control_token_is_told(processor, &special.text);
+        prompts_are_pure(processor, &special.text);
+    }
+}
+
+/// The deltas of a reply join to the parts of its message.
+///
+/// # Panics
+/// When the law is broken.
+pub fn deltas_join_to_the_message(processor: &dyn DataProcessor, reply: &str) {
+    each_setting(|source| {
+        let ReadReply { joined, message, .. } = read(processor, source, [reply]);
+        let parts: Vec<_> = message.parts.into_iter().filter(|part| !is_empty(&part.content)).collect();
+        assert_eq!(joined, parts, "the deltas of {reply:?} do not join to its message");
+        assert_eq!(message.role, Role::Assistant, "the message of {reply:?} is not the assistant's");
+    });
+}
+
+/// However a reply is cut into pieces, its joined deltas and its message are the same.
+///
+/// # Panics
+/// When the law is broken.
+pub fn any_chunking_reads_alike(processor: &dyn DataProcessor, reply: &str) {
+    each_setting(|source| {
+        let whole = read(processor, source, [reply]);
+        let check = |pieces: Vec<&str>| {
+            let read = read(processor, source, pieces.iter().copied());
+            assert_eq!(read, whole, "the pieces {pieces:?} read differently");
+        };
+        for border in borders(reply) {
+            let (left, right) = reply.split_at(border);
+            check(vec![left, "", right]);
+        }
+        check(reply.split_inclusive(|_| true).collect());
+        let mut draws = Draws::default();
+        for longest in [2, 3, 5, 9, 17].repeat(8) {
+            check(draws.pieces(reply, longest));
+        }
+    });
+}
+
+/// A word put anywhere into a reply, even into a marker, is found in the message.
+///
+/// # Panics
+/// When the law is broken.
+pub fn nothing_is_lost(processor: &dyn DataProcessor, reply: &str) {
+    const WORD: &str = "Quark";
+    each_setting(|source| {
+        for border in borders(reply) {
+            let mut reply = reply.to_owned();
+            reply.insert_str(border, WORD);
+            let read = read(processor, source, [reply.as_str()]);
+            assert!(read.says(WORD), "{WORD:?} of {reply:?} is not in {:?}", read.message);
+        }
+    });
+}
+
+/// Two parsers of one processor read on their own.
+///
+/// # Panics
+/// When the law is broken.
+pub fn parsers_do_not_disturb_each_other(processor: &dyn DataProcessor, reply: &str) {
+    each_setting(|source| {
+        let alone = read(processor, source, [reply]).message;
+        let mut parsers = [(); 2].map(|()| processor.reply_parser("", source));
+        for piece in reply.split_inclusive(|_| true) {
+            for parser in &mut parsers {
+                let _ = parser.push(piece);
+            }
+        }
+        let messages = parsers.map(|parser| parser.finish().1);
+        assert_eq!(messages, [alone.clone(), alone], "two parsers disturb each other over {reply:?}");
+    });
+}
+
+/// Text without markers comes out unchanged, and does not wait for the end.
+///
+/// # Panics
+/// When the law is broken.
+pub fn plain_text_streams_unchanged(processor: &dyn DataProcessor) {
+    let text = "Two and two\nare four, héllo. \n\n  And so on";
+    each_setting(|source| {
+        let mut parser = processor.reply_parser("", source);
+        let mut streamed = Vec::new();
+        for piece in text.split_inclusive(|_| true) {
+            streamed.extend(parser.push(piece));
+        }
+        let early: String = join_deltas(&streamed).iter().filter_map(Part::as_text).collect();
+        assert!(early.len() * 2 > text.len(), "only {early:?} of {text:?} came before the end");
+        let (_, message) = parser.finish();
+        assert_eq!(message, Message::assistant(text), "plain text does not stay as it is");
+    });
+}
+
+/// A prompt whose texts spell no control token is one text, whatever else they contain.
+///
+/// # Panics
+/// When the law is broken.
+pub fn plain_prompts_stay_untouched(processor: &dyn DataProcessor) {
+    for text in ["Hello", "", "\u{F0000}\u{10FFFD}\u{E000}", "\\U0010fffd \\udbff\\udffd"] {
+        each_speaker(text, |source, role| {
+            let rendered = render(&input(processor, source), |text| text);
+            assert_eq!(rendered, format!("[{role}]{text}\n"), "a {role}'s {text:?} was changed");
+            let parts = parts(processor, &rendered, source);
+            assert_eq!(parts, [PromptPart::Text(rendered)], "a {role}'s {text:?} is not one text");
+        });
+    }
+}
+
+/// A text that spells a control token comes out as a literal part, wherever it stands and whether or not the
+/// template strips white space; joined, the parts are the prompt without marks.
+///
+/// # Panics
+/// When the law is broken.
+pub fn control_tokens_in_texts_stay_text(processor: &dyn DataProcessor, special: &str) {
+    for text in hostile_texts(special) {
+        each_speaker(&text, |source, role| {
+            for strip in [str::trim as Strip, |text| text] {
+                let rendered = render(&input(processor, source), strip);
+                let parts = parts(processor, &rendered, source);
+                let unmarked = format!("[{role}]{}\n", strip(&text));
+                assert_eq!(unmarked, text_of(&parts), "the parts do not join to the prompt");
+                assert_literal(&parts, special, &text);
+            }
+        });
+    }
+}
+
+/// Names, descriptions and parameters of tools spell no control token.
+///
+/// # Panics
+/// When the law is broken.
+pub fn control_tokens_in_tools_stay_text(processor: &dyn DataProcessor, special: &str) {
+    let parameters = json!({"properties": {special: {"description": special, "enum": [special]}}});
+    let preface = Preface::default().tool(ToolSpec::new(special, format!("Runs {special}"), parameters));
+    let source = PromptSource::new(&preface, &[], Ending::Closed);
+    let tools = |input: TemplateInput| Value::from(input.tools.unwrap_or_default()).to_string();
+    let parts = parts(processor, &tools(input(processor, source)), source);
+    assert_literal(&parts, special, "a tool's description");
+    let told = text_of(&parts);
+    let escaped = json!(special).to_string();
+    let times = told.matches(escaped.trim_matches('"')).count();
+    assert_eq!(times, 5, "a tool's texts are not what they were: {told}");
+}
+
+/// Whatever an injection policy allows: a text whose control token stays one is told of, and one that is told of
+/// stays one. What a policy does not allow stays text.
+///
+/// # Panics
+/// When the law is broken.
+pub fn what_becomes_a_control_token_is_told(processor: &dyn DataProcessor, special: &str) {
+    let policies = TextSource::ALL.map(|source| InjectionPolicy::trust([source]));
+    let others = [InjectionPolicy::allow([special]), InjectionPolicy::allow(["nobody's token"])];
+    for policy in policies.into_iter().chain(others) {
+        let arguments = ProcessorArguments::default().injection(policy.clone());
+        each_speaker(&format!("a {special} b"), |source, role| {
+            let source = PromptSource { arguments: &arguments, ..source };
+            let rendered = render(&input(processor, source), |text| text);
+            let is_text =
+                |part: &PromptPart| matches!(part, PromptPart::Text(text) if text.contains(special));
+            let passed = parts(processor, &rendered, source).iter().any(is_text);
+            let told = processor.degradations(&rendered, source);
+            assert_eq!(passed, !told.is_empty(), "with {policy:?}, of a {role}'s {special:?}: {told:?}");
+            let allowed = policy.lets(role.into(), special);
+            assert!(allowed || !passed, "{policy:?} does not let a {role}'s {special:?} through");
+        });
+    }
+}
+
+/// The same conversation gives the same input and the same parts.
+///
+/// # Panics
+/// When the law is broken.
+pub fn prompts_are_pure(processor: &dyn DataProcessor, special: &str) {
+    each_speaker(special, |source, _| {
+        let first = input(processor, source);
+        assert_eq!(first, input(processor, source), "the same conversation gives another input");
+        let rendered = render(&first, |text| text);
+        let cut = || parts(processor, &rendered, source);
+        assert_eq!(cut(), cut(), "the same prompt gives other parts");
+    });
+}
+
+fn input(processor: &dyn DataProcessor, source: PromptSource<'_>) -> TemplateInput {
+    match processor.template_input(source) {
+        Ok(input) => input,
+        Err(error) => panic!("{:?} has no input for {source:?}: {error:#}", processor.name()),
+    }
+}
+
+fn parts(processor: &dyn DataProcessor, rendered: &str, source: PromptSource<'_>) -> Vec<PromptPart> {
+    match processor.prompt_parts(rendered, source) {
+        Ok(parts) => parts,
+        Err(error) => panic!("{:?} has no parts for {rendered:?}: {error:#}", processor.name()),
+    }
+}
+
+/// What a template does to a text before it prints it.
+type Strip = fn(&str) -> &str;
+
+/// Renders each message as `[role]content` and a line break.
+fn render(input: &TemplateInput, strip: Strip) -> String {
+    let field = |message: &Value, name: &str| match message.get(name).and_then(Value::as_str) {
+        Some(text) => text.to_owned(),
+        None => panic!("{message} has no text {name:?}"),
+    };
+    let line =
+        |message: &Value| format!("[{}]{}\n", field(message, "role"), strip(&field(message, "content")));
+    input.messages.iter().map(line).collect()
+}
+
+/// Calls `check` with a conversation of one message by each speaker that is not the model.
+fn each_speaker(text: &str, mut check: impl FnMut(PromptSource<'_>, Role)) {
+    let result = ToolResult::ok(&ToolCall::new("call_0", "tool", json!({})), text);
+    let preface = Preface::default();
+    for message in [Message::system(text), Message::user(text), Message::tool(vec![result])] {
+        let role = message.role;
+        check(PromptSource::new(&preface, &[message], Ending::Closed), role);
+    }
+}
+
+/// Calls `check` with a conversation that offers no tools, and with one that does.
+fn each_setting(check: impl Fn(PromptSource<'_>)) {
+    let tool = ToolSpec::new("add", "Adds two numbers", json!({"type": "object", "properties": {}}));
+    for preface in [Preface::default(), Preface::default().tool(tool)] {
+        let path = [Message::user("Hi")];
+        check(PromptSource::new(&preface, &path, Ending::Answer));
+    }
+}
+
+fn hostile_texts(special: &str) -> Vec<String> {
+    let middle = special.char_indices().nth(special.chars().count() / 2).map_or(0, |(middle, _)| middle);
+    let (left, right) = special.split_at(middle);
+    vec![
+        special.to_owned(),
+        format!("a{special}b"),
+        format!(" \n{special}\t "),
+        format!("{special}{special} {special}"),
+        format!("{left}{special}{right}"),
+        format!("\u{10FFFD}{special}\u{10FFFD}{left}\u{10FFFD}{right}"),
+        format!("{left}\u{F0000}{right}{special}\u{E000}"),
+        format!("{left}\\U0010fffd{right}{special}"),
+    ]
+}
+
+fn assert_literal(parts: &[PromptPart], special: &str, place: &str) {
+    let is_text = |part: &&PromptPart| matches!(part, PromptPart::Text(text) if text.contains(special));
+    assert_eq!(parts.iter().find(is_text), None, "{special:?} of {place:?} became a control token");
+    let is_literal = |part: &PromptPart| matches!(part, PromptPart::Literal(text) if text.contains(special));
+    assert!(parts.iter().any(is_literal), "{special:?} of {place:?} is no literal part: {parts:?}");
+}
+
+fn text_of(parts: &[PromptPart]) -> String {
+    let text = |part: &PromptPart| match part {
+        PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
+        other => panic!("{other:?} stands in a prompt of texts"),
+    };
+    parts.iter().map(text).collect()
+}
+
+/// Reads a reply in pieces.
+fn read<'a>(
+    processor: &dyn DataProcessor,
+    source: PromptSource<'_>,
+    pieces: impl IntoIterator<Item = &'a str>,
+) -> ReadReply {
+    ReadReply::new(processor.reply_parser("", source), pieces)
+}
+
+fn is_empty(part: &Part) -> bool {
+    match part {
+        Part::Text(text) | Part::Thinking(text) => text.is_empty(),
+        Part::Channel(said) => said.text.is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns where `text` can be cut, both ends included.
+fn borders(text: &str) -> impl Iterator<Item = usize> {
+    text.char_indices().map(|(border, _)| border).chain([text.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stand_ins::TaggedProcessor;
+
+    #[test]
+    fn the_test_processor_reads_replies_as_it_must() {
+        for reply in ["", "Hello there.", "calls are text"] {
+            super::deltas_join_to_the_message(&TaggedProcessor, reply);
+            super::any_chunking_reads_alike(&TaggedProcessor, reply);
+            super::nothing_is_lost(&TaggedProcessor, reply);
+            super::parsers_do_not_disturb_each_other(&TaggedProcessor, reply);
+        }
+        super::plain_text_streams_unchanged(&TaggedProcessor);
+        super::plain_prompts_stay_untouched(&TaggedProcessor);
+    }
+
+    #[test]
+    #[should_panic(expected = "became a control token")]
+    fn a_processor_that_does_not_protect_control_tokens_is_caught() {
+        super::control_tokens_in_texts_stay_text(&TaggedProcessor, "<end>");
+    }
+}

@@ -1,0 +1,99 @@
+//! Turns that are dropped together with their manager, as by the handler of a request whose client has gone.
+
+use std::sync::Arc;
+
+use alloquy_core::{
+    CacheReport, Chat, ChatModel, ConversationId, ConversationManager, ConversationStore, Delta, Manager,
+    Message, NodeStatus, Owner, Preface, Reply, ReplyStream, Request, Result, Run, TurnEvent,
+};
+use async_trait::async_trait;
+use futures::StreamExt;
+
+use super::must;
+
+/// How many turns are dropped unless said otherwise.
+const TURNS: usize = 20;
+
+/// What the model says, a word at a time.
+const WORDS: [&str; 6] = ["this ", "is ", "never ", "heard ", "to ", "the end"];
+
+/// Says its words, and waits for its reader between them.
+#[derive(Debug)]
+struct Speaker;
+
+#[async_trait]
+impl ChatModel for Speaker {
+    fn name(&self) -> &str {
+        "speaker"
+    }
+
+    async fn reply(&self, _: Request) -> Result<ReplyStream> {
+        Ok(Run::new(|mut emit| async move {
+            emit.send_all(WORDS.map(|word| Delta::Text(word.to_owned()))).await;
+            Ok(Reply::new(Message::assistant(WORDS.concat())))
+        }))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}
+
+fn manager(store: &Arc<dyn ConversationStore>, owner: &Owner) -> Manager {
+    let builder = Manager::over(Arc::new(Speaker)).store(Arc::clone(store)).owner(owner.clone());
+    must("a manager", builder.build())
+}
+
+/// Of 20 turns that are dropped after some words, each with the manager that it was taken with, 20 are kept: question and
+/// reply are on the path to the head.
+///
+/// For stores that end [`append_and_move`](ConversationStore::append_and_move) by themselves. Those that do not keep these
+/// replies as long as a manager lives that is used again.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn dropped_turns_are_kept<S: ConversationStore>(open: impl AsyncFn() -> S) {
+    let store: Arc<dyn ConversationStore> = Arc::new(open().await);
+    let kept = count_kept(&store, TURNS).await;
+    assert_eq!(kept, TURNS, "of {TURNS} dropped turns of {TURNS} managers, {kept} are kept");
+}
+
+/// Drops `turns` turns with their managers, and returns how many are kept as they should be.
+///
+/// # Panics
+/// When a call fails that is none of a dropped turn.
+pub async fn count_kept(store: &Arc<dyn ConversationStore>, turns: usize) -> usize {
+    let mut kept = 0;
+    for number in 0..turns {
+        let owner: Owner = must("an owner", format!("client {number}").parse());
+        // A turn may be a word or two ahead of whoever reads it.
+        let id = drop_turn(store, &owner, number % 4).await;
+        let chat = must("open", manager(store, &owner).open(&id).await);
+        kept += usize::from(is_kept(&chat).await);
+    }
+    kept
+}
+
+/// Drops a turn some words after its first one, and everything that it was taken with.
+async fn drop_turn(store: &Arc<dyn ConversationStore>, owner: &Owner, words: usize) -> ConversationId {
+    let manager = manager(store, owner);
+    let chat = must("create", manager.create(Preface::default()).await);
+    let mut turn = chat.send("Does anybody listen?");
+    let mut heard = 0;
+    while heard <= words {
+        let event = turn.next().await;
+        heard += usize::from(matches!(event, Some(TurnEvent::Delta(_))));
+        assert!(event.is_some(), "the turn is dropped before it ends");
+    }
+    chat.id().clone()
+}
+
+async fn is_kept(chat: &Chat) -> bool {
+    let history = must("history", chat.history().await);
+    let [question, reply] = history.as_slice() else { return false };
+    let said = reply.message.text();
+    question.message.text() == "Does anybody listen?"
+        && reply.status == NodeStatus::Interrupted
+        && !said.is_empty()
+        && WORDS.concat().starts_with(&said)
+}

@@ -1,0 +1,63 @@
+//! Whole conversations, many at a time.
+
+use std::collections::BTreeMap;
+
+use alloquy_core::{
+    Archive, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, Media, Message, Node,
+    Part, Preface, Query, Role,
+};
+
+use super::{kind, me, must, name};
+
+/// A conversation of a question that shows an image, and two answers, the first of which is the head.
+fn sample(title: &str) -> Archive {
+    let media = Media::new("image/png", title.as_bytes().to_vec());
+    let parts = vec![Part::Text(format!("what is {title} tea")), Part::Image(media)];
+    let question = Node::new(None, Message::new(Role::User, parts));
+    let answers = ["green", "black"].map(|text| Node::new(Some(question.id), Message::assistant(text)));
+    let mut record = ConversationRecord::new(name(title), Preface::system("Be brief."));
+    record.metadata.insert("title".to_owned(), title.into());
+    record.head = Some(answers[0].id);
+    must("an archive", Archive::new(record, [vec![question], answers.to_vec()].concat()))
+}
+
+/// Each comes in whole or is refused alone, whatever stands beside it, and is found like what was written call by call.
+pub async fn each_comes_in_or_is_refused(store: &dyn ConversationStore) {
+    let names = ["one", "two", "three", "four"];
+    let all: Vec<Archive> = names.iter().map(|name| sample(name)).collect();
+    let without_bytes = Archive { blobs: BTreeMap::new(), ..sample("bare") };
+    let many =
+        vec![all[0].clone(), all[1].clone(), all[0].clone(), without_bytes, all[2].clone(), all[3].clone()];
+    let outcomes = store.import_all(&me(), many).await;
+    let kinds: Vec<_> = outcomes.into_iter().map(kind).collect();
+    let refused = [None, None, Some(ErrorKind::Conflict), Some(ErrorKind::Invalid), None, None];
+    assert_eq!(kinds, refused, "what is taken or not whole is refused, the others come in");
+    for archive in &all {
+        let id = &archive.record.id;
+        assert_eq!(must("export", store.export(&me(), id).await), *archive, "it comes out as it came in");
+        let path = store.load_path(&me(), id, archive.nodes[1].id).await;
+        assert_eq!(must("load_path", path).len(), 2);
+    }
+    let count = must("count", store.count(&me(), &Query::default()).await);
+    assert_eq!(count, 4, "what was refused left nothing");
+    let query = must("a text", Query::default().text("what tea"));
+    assert_eq!(must("search", store.search(&me(), &query).await).hits.len(), 4, "all is found");
+    let next = Node::new(all[1].record.head, Message::user("and then"));
+    let (id, head) = (&all[1].record.id, all[1].record.head);
+    must("append", store.append(&me(), id, std::slice::from_ref(&next)).await);
+    must("set_head", store.set_head(&me(), id, head, Some(next.id)).await);
+    assert!(store.import_all(&me(), Vec::new()).await.is_empty());
+}
+
+/// An import that was killed is finished by the same one, and does not take what somebody else went on with.
+pub async fn what_was_begun_is_finished(store: &dyn ConversationStore) {
+    let archive = sample("begun");
+    let id = &archive.record.id;
+    must("create", store.create(&me(), &archive.new_record()).await);
+    must("append", store.append(&me(), id, &archive.nodes[..2]).await);
+    let outcomes = store.import_all(&me(), vec![archive.clone(), sample("other")]).await;
+    assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+    assert_eq!(must("export", store.export(&me(), id).await), archive);
+    let again: Vec<_> = store.import_all(&me(), vec![archive]).await.into_iter().map(kind).collect();
+    assert_eq!(again, [Some(ErrorKind::Conflict)], "it is there by now");
+}

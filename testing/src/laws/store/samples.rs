@@ -1,0 +1,94 @@
+//! Records and nodes that the laws write: chains, nodes of a given time, and everything that a message may hold.
+
+use std::time::{Duration, SystemTime};
+
+use alloquy_core::{
+    ChannelText, ConversationRecord, Malformed, Media, Message, MessagePart, Node, NodeId, NodeStatus, Part,
+    Preface, Role, ToolCall, ToolResult, ToolSpec,
+};
+use serde_json::{Map, Value, json};
+
+use super::{must, name};
+
+pub(super) fn chain(parent: Option<NodeId>, length: usize) -> Vec<Node> {
+    let mut parent = parent;
+    let mut nodes = Vec::with_capacity(length);
+    for number in 0..length {
+        let node = Node::new(parent, Message::user(format!("message {number}")));
+        parent = Some(node.id);
+        nodes.push(node);
+    }
+    nodes
+}
+
+pub(super) fn moment(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
+}
+
+/// A first message whose id says that it was made at `moment(seconds)`.
+pub(super) fn node_of(seconds: u64) -> Node {
+    let milliseconds = (1_700_000_000 + seconds) * 1000;
+    let (high, low) = (milliseconds >> 16, milliseconds & 0xFFFF);
+    let id = must("a node id", format!("{high:08x}-{low:04x}-7000-8000-000000000000").parse());
+    Node { id, ..Node::new(None, Message::user("then")) }
+}
+
+pub(super) fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        other => panic!("{other} is not an object"),
+    }
+}
+
+pub(super) fn rich_record() -> ConversationRecord {
+    let tool = ToolSpec::new("clock", "Tells the time", json!({"type": "object", "properties": {}}));
+    let preface = Preface::system("Sei knapp. 🦀\u{2028}\0")
+        .message(Message::new(Role::User, Vec::<Part>::new()))
+        .tool(ToolSpec { extra: object(json!({"strict": true, "a": null})), ..tool })
+        .extra("zeta", json!({"b": 1, "a": [2, {}]}))
+        .extra("alpha", false);
+    let mut record = ConversationRecord::new(name("rich / \u{e9} ../.."), preface);
+    record.sampling.temperature = Some(0.3);
+    record.sampling.logit_bias = [(7, -0.1), (40_000, 2.5)].into();
+    record.sampling.stop = vec!["\u{1F980}\n".to_owned()];
+    record.sampling.stop_tokens = vec![vec![0, u32::MAX]];
+    record.metadata = object(json!({"title": "Tee \"Grün\"\n", "z": 1, "a": {"y": [], "x": ""}}));
+    record
+}
+
+pub(super) fn rich_nodes() -> Vec<Node> {
+    let call = ToolCall::new("call_1", "weather", json!({"zone": "Oslo", "at": [1, 2.5, -3e-9, null]}));
+    let silent = Node::new(None, Message::new(Role::User, Vec::<Part>::new()));
+    let mut question = Node::new(None, Message::user("Why?\r\n\t\u{0}\u{7f}\u{feff} 日本語 👩‍👩‍👧 \"\\"));
+    question.message.name = Some("Zoë".to_owned());
+    question.message.extra = object(json!({"zebra": 1, "apple": {"d": [], "c": ""}, "": null}));
+    let parts = vec![
+        Part::Thinking(String::new()),
+        Part::Channel(ChannelText::new("joke", "A crab\nand a shell.")),
+        Part::Text(String::new()),
+        Part::ToolCall(call.clone()),
+        Part::Malformed(Malformed { raw: "<tool_call>{".to_owned(), reason: "ends early".to_owned() }),
+    ];
+    let mut answer = Node::new(Some(question.id), Message::new(Role::Assistant, parts));
+    answer.tokens = vec![0, 1, u32::MAX];
+    answer.status = NodeStatus::Interrupted;
+    answer.metadata = object(json!({"usage": {"prompt": 12, "completion": 3}, "label": "", "cost": 0.00072}));
+    let results = vec![ToolResult::ok(&call, json!({"celsius": -3})), ToolResult::error(&call, "no")];
+    let result = Node::new(Some(answer.id), Message::tool(results));
+    let picture = Media::new("image/png", b"picture".to_vec());
+    let media = vec![
+        MessagePart::from(Part::Image(picture.clone()))
+            .with_field("image_url", json!({"detail": "low"}))
+            .with_field("cache", Value::Null),
+        Part::Audio(picture.clone()).into(),
+        Part::Video(vec![picture]).into(),
+        Part::Video(vec![]).into(),
+    ];
+    let shown = Node::new(Some(result.id), Message::new(Role::User, media));
+    vec![silent, question, answer, result, shown]
+}
+
+/// A message that shows a picture of these bytes.
+pub(super) fn showing(bytes: &[u8]) -> Message {
+    Message::new(Role::User, vec![Part::Image(Media::new("image/png", bytes.to_vec()))])
+}

@@ -1,0 +1,194 @@
+//! Searches: what is found, in which order, by pages.
+
+use alloquy_core::{
+    ConversationId, ConversationRecord, ConversationStore, Cursor, ErrorKind, Filter, Message, Node, Part,
+    Preface, Query, RANKED, Ranked, Role, SearchHit, Sort, SortKey,
+};
+use serde_json::json;
+
+use super::samples::{node_of, object};
+use super::{created, kind, me, must, name};
+
+async fn say(store: &dyn ConversationStore, id: &ConversationId, text: &str) -> Node {
+    let node = Node::new(None, Message::user(text));
+    must("append", store.append(&me(), id, std::slice::from_ref(&node)).await);
+    node
+}
+
+fn about(text: &str) -> Query {
+    must("a text", Query::default().text(text))
+}
+
+async fn hits(store: &dyn ConversationStore, query: &Query) -> Vec<SearchHit> {
+    must("search", store.search(&me(), query).await).hits
+}
+
+/// Words, phrases and beginnings are found on every branch; the hit says where, who and what.
+pub async fn words_are_found_on_every_branch(store: &dyn ConversationStore) {
+    let id = created(store, "search").await;
+    let root = say(store, &id, "Which tea is green?").await;
+    let answer = Node::new(Some(root.id), Message::assistant("Sencha is a green tea, from Japan."));
+    let thought =
+        vec![Part::Thinking("matcha".to_owned()), Part::Text("Gyokuro; can't be hurried.".to_owned())];
+    let other = Node::new(Some(root.id), Message::new(Role::Assistant, thought));
+    must("append", store.append(&me(), &id, &[answer.clone(), other.clone()]).await);
+    must("set_head", store.set_head(&me(), &id, None, Some(other.id)).await);
+    let cases: [(&str, &[&Node]); 14] = [
+        ("green", &[&root, &answer]),
+        ("GREEN tea", &[&root, &answer]),
+        ("\"green tea\"", &[&answer]),
+        ("\"tea green\"", &[]),
+        ("\"tea is green\"", &[&root]),
+        ("gre", &[]),
+        ("gre*", &[&root, &answer]),
+        ("\"green tea\" jap*", &[&answer]),
+        ("green gyokuro", &[]),
+        ("can't", &[&other]),
+        ("hurried.", &[&other]),
+        ("matcha", &[]),
+        ("\"green", &[&root, &answer]),
+        ("coffee", &[]),
+    ];
+    for (text, expected) in cases {
+        let mut found: Vec<_> = hits(store, &about(text)).await.into_iter().map(|hit| hit.node).collect();
+        let mut wanted: Vec<_> = expected.iter().map(|node| node.id).collect();
+        found.sort();
+        wanted.sort();
+        assert_eq!(found, wanted, "{text:?}");
+        let count = must("count", store.count(&me(), &about(text)).await);
+        assert_eq!(
+            count,
+            usize::from(!expected.is_empty()),
+            "conversations are counted, not nodes: {text:?}"
+        );
+    }
+    let hit = &hits(store, &about("jap*")).await[0];
+    assert_eq!(
+        (hit.conversation.as_str(), hit.role),
+        ("search", Role::Assistant),
+        "a hit says where and who"
+    );
+    let marked: Vec<_> =
+        hit.snippet.highlights.iter().map(|place| &hit.snippet.text[place.clone()]).collect();
+    assert_eq!(marked, ["Japan"], "a snippet marks what was found");
+    assert!(hit.score > 0.0, "a hit has a score");
+}
+
+/// Case and accents do not count in any script, and scripts without spaces are searched too.
+pub async fn every_script_is_searched(store: &dyn ConversationStore) {
+    let id = created(store, "scripts").await;
+    let cases = [
+        ("Die Straße nach Zürich", &["STRASSE", "zurich", "zu\u{308}rich", "\"strasse nach\""][..]),
+        ("ΟΔΥΣΣΕΎΣ πολύτροπος", &["οδυσσευς", "πολυτροπ*"]),
+        ("Ёлка в лесу", &["елка", "ЛЕСУ"]),
+        ("İstanbul'da", &["istanbul"]),
+        ("東京都庁へ行きました。", &["東京", "京都", "都庁", "庁", "行き*", "\"東京都庁\""]),
+        ("我喜欢喝绿茶,不喜欢咖啡", &["绿茶", "喜欢", "咖啡", "茶"]),
+        ("コンピューターを買う", &["コンピューター", "ピュー", "買う"]),
+        ("한국어를 배워요", &["한국어", "배워"]),
+        ("ฉันชอบชาเขียว", &["ชาเขียว", "ชอบ"]),
+        ("שָׁלוֹם עולם", &["שלום"]),
+        ("مَرْحَبًا بالعالم", &["مرحبا"]),
+        ("हिन्दी में चाय", &["हिन्दी", "चाय"]),
+        ("Ｆｕｌｌｗｉｄｔｈ ①", &["fullwidth", "1"]),
+    ];
+    for (said, texts) in cases {
+        let node = say(store, &id, said).await;
+        for text in texts {
+            let found: Vec<_> = hits(store, &about(text)).await.into_iter().map(|hit| hit.node).collect();
+            assert_eq!(found, [node.id], "{text:?} is found in {said:?} and nowhere else");
+        }
+    }
+    for text in ["京東", "庁都", "茶绿", "हिन", "zur"] {
+        assert!(hits(store, &about(text)).await.is_empty(), "{text:?} is found nowhere");
+    }
+}
+
+/// A search keeps to the conversations that the query means.
+pub async fn a_search_obeys_the_query(store: &dyn ConversationStore) {
+    for (text, user) in [("one", "ann"), ("two", "bob"), ("three", "ann")] {
+        let mut record = ConversationRecord::new(name(text), Preface::default());
+        record.metadata = object(json!({"user": user}));
+        must("create", store.create(&me(), &record).await);
+        say(store, &record.id, "a cup of tea").await;
+    }
+    let query = about("tea").filter(Filter::equals("user", "ann"));
+    let mut found: Vec<String> =
+        hits(store, &query).await.into_iter().map(|hit| hit.conversation.into()).collect();
+    found.sort();
+    assert_eq!(found, ["one", "three"], "a search keeps to the metadata");
+    let page = must("list", store.list(&me(), &query).await);
+    assert_eq!(page.conversations.len(), 2, "and a list to the text");
+    must("delete", store.delete(&me(), &name("one")).await);
+    assert_eq!(hits(store, &query).await.len(), 1, "what was deleted is not found");
+    let later = about("tea").created(std::time::SystemTime::now() + std::time::Duration::from_secs(60)..);
+    assert!(hits(store, &later).await.is_empty(), "a search keeps to the times");
+}
+
+/// By relevance the better hit stands first, by creation the newer one.
+pub async fn hits_stand_by_relevance_or_newest_first(store: &dyn ConversationStore) {
+    let id = created(store, "order").await;
+    let mut nodes = Vec::new();
+    let texts =
+        ["tea, tea and tea", "tea", "some long-winded words about coffee that mention tea in passing"];
+    for (number, text) in texts.iter().enumerate() {
+        let node = Node { message: Message::user(*text), ..node_of(number as u64) };
+        must("append", store.append(&me(), &id, std::slice::from_ref(&node)).await);
+        nodes.push(node.id);
+    }
+    let found = hits(store, &about("tea")).await;
+    let ids: Vec<_> = found.iter().map(|hit| hit.node).collect();
+    assert_eq!(ids, nodes, "the better hit stands first");
+    assert!(found.windows(2).all(|pair| pair[0].score > pair[1].score), "by its score");
+    let newest = about("tea").sort(Sort::descending(SortKey::Created));
+    let ids: Vec<_> = hits(store, &newest).await.into_iter().map(|hit| hit.node).collect();
+    assert!(ids.iter().eq(nodes.iter().rev()), "by creation the newest stands first");
+}
+
+/// Pages one behind the other are all hits, also while more is said.
+pub async fn hits_have_pages(store: &dyn ConversationStore) {
+    let id = created(store, "pages").await;
+    for number in 0..7 {
+        say(store, &id, &format!("{} page", "word ".repeat(number % 3))).await;
+    }
+    for by in [SortKey::Relevance, SortKey::Created] {
+        let query = about("page").sort(Sort::descending(by.clone()));
+        let whole: Vec<_> = hits(store, &query).await.into_iter().map(|hit| hit.node).collect();
+        let (mut found, mut after): (Vec<_>, Option<Cursor>) = (Vec::new(), None);
+        loop {
+            let part = after.iter().fold(query.clone().limit(2), |query, cursor| query.after(cursor.clone()));
+            let page = must("search", store.search(&me(), &part).await);
+            found.extend(page.hits.iter().map(|hit| hit.node));
+            say(store, &id, "page page page").await;
+            let Some(next) = page.next else { break };
+            after = Some(must("a cursor as text", next.to_string().parse()));
+        }
+        assert_eq!(found, whole, "pages are all hits, whatever is said meanwhile: {by:?}");
+    }
+    let many: Vec<Node> = (0..RANKED).map(|_| Node::new(None, Message::user("page"))).collect();
+    must("append", store.append(&me(), &id, &many).await);
+    let page = must("search", store.search(&me(), &about("page")).await);
+    assert_eq!(
+        (page.hits.len(), page.ranked),
+        (RANKED, Ranked::Newest(RANKED)),
+        "an answer says what it left out"
+    );
+    let newest =
+        must("search", store.search(&me(), &about("page").sort(Sort::descending(SortKey::Created))).await);
+    assert!(newest.hits.len() > RANKED && newest.ranked == Ranked::All, "by creation there is no such limit");
+}
+
+/// A search needs a word, and has two orders.
+pub async fn a_search_needs_a_text(store: &dyn ConversationStore) {
+    let error = kind(store.search(&me(), &Query::default()).await);
+    assert_eq!(error, Some(ErrorKind::Invalid), "a search needs a text");
+    let oldest = about("tea").sort(Sort::ascending(SortKey::Created));
+    let by_id = about("tea").sort(Sort::descending(SortKey::Id));
+    for query in [oldest, by_id] {
+        let error = kind(store.search(&me(), &query).await);
+        assert_eq!(error, Some(ErrorKind::Invalid), "a search is sorted by relevance or newest first");
+    }
+    for empty in ["", " ", "...", "\"\"", "*", "\u{1F980}"] {
+        assert_eq!(kind(Query::default().text(empty)), Some(ErrorKind::Invalid), "{empty:?} has no word");
+    }
+}
