@@ -26,6 +26,7 @@ use serde_json::{Map, Value};
 use self::endings::Endings;
 use self::place::Place;
 use crate::failure::{Failure, outcomes};
+use crate::stored::milliseconds;
 use crate::tasks::Tasks;
 
 /// Keeps conversations in a PostgreSQL database, of version 13 or newer and with UTF-8 texts.
@@ -99,12 +100,22 @@ impl PostgresStore {
         if self.is_for_reading { Err(Failure::ForReading.into()) } else { Ok(()) }
     }
 
+    /// Makes a change that may be made twice: the second time it finds itself done.
     async fn write<T: Send + 'static>(
         &self,
         change: impl AsyncFn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
+        self.write_unless(change, again).await
+    }
+
+    /// Makes a change unless it is done already, where nobody knows whether it was.
+    async fn write_unless<T: Send + 'static>(
+        &self,
+        change: impl AsyncFn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
+        is_done: impl AsyncFn(&Transaction<'_>, &T) -> Result<bool, Failure> + Send + 'static,
+    ) -> Result<T> {
         self.must_write()?;
-        let done = self.tasks.run(async move |pool| unit::write(&pool, &change).await).await;
+        let done = self.tasks.run(async move |pool| unit::write(&pool, &change, &is_done).await).await;
         done.map_err(|error| self.placed(error))
     }
 
@@ -125,12 +136,38 @@ impl PostgresStore {
     }
 }
 
+/// Of a change that may be made twice: it is made again.
+async fn again<T>(_: &Transaction<'_>, _: &T) -> Result<bool, Failure> {
+    Ok(false)
+}
+
+/// The record of a conversation; `None` where there is no such conversation.
+async fn record_of(
+    unit: &Transaction<'_>,
+    owner: &Owner,
+    id: &ConversationId,
+) -> Result<Option<ConversationRecord>, Failure> {
+    match conversations::summary(unit, owner, id).await {
+        Ok(summary) => Ok(Some(summary.record)),
+        Err(Failure::NoConversation(_)) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
 #[async_trait]
 impl ConversationStore for PostgresStore {
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
         let (owner, record) = (owner.clone(), record.clone());
-        self.write(async move |unit: &Transaction<'_>| conversations::create(unit, &owner, &record).await)
-            .await
+        let (the_owner, created) = (owner.clone(), record.clone());
+        let change = async move |unit: &Transaction<'_>| conversations::create(unit, &owner, &record).await;
+        let is_done = async move |unit: &Transaction<'_>, (): &()| {
+            let found = record_of(unit, &the_owner, &created.id).await?;
+            Ok(found.is_some_and(|found| {
+                milliseconds(found.created) == milliseconds(created.created)
+                    && found.preface == created.preface
+            }))
+        };
+        self.write_unless(change, is_done).await
     }
 
     async fn append(&self, owner: &Owner, id: &ConversationId, nodes: &[Node]) -> Result<()> {
@@ -146,10 +183,13 @@ impl ConversationStore for PostgresStore {
         to: Option<NodeId>,
     ) -> Result<()> {
         let (owner, id) = (owner.clone(), id.clone());
-        self.write(async move |unit: &Transaction<'_>| {
-            conversations::set_head(unit, &owner, &id, from, to).await
-        })
-        .await
+        let (the_owner, name) = (owner.clone(), id.clone());
+        let change =
+            async move |unit: &Transaction<'_>| conversations::set_head(unit, &owner, &id, from, to).await;
+        let is_done = async move |unit: &Transaction<'_>, (): &()| {
+            Ok(record_of(unit, &the_owner, &name).await?.is_some_and(|record| record.head == to))
+        };
+        self.write_unless(change, is_done).await
     }
 
     async fn append_and_move(
@@ -168,7 +208,7 @@ impl ConversationStore for PostgresStore {
         };
         let done = self.tasks.complete(async move |pool| {
             let _ending = ending;
-            unit::write(&pool, &change).await
+            unit::write(&pool, &change, &again).await
         });
         done.await.map_err(|error| self.placed(error))
     }
@@ -181,10 +221,15 @@ impl ConversationStore for PostgresStore {
         metadata: &Map<String, Value>,
     ) -> Result<u64> {
         let (owner, id, metadata) = (owner.clone(), id.clone(), metadata.clone());
-        self.write(async move |unit: &Transaction<'_>| {
+        let (the_owner, name, wanted) = (owner.clone(), id.clone(), metadata.clone());
+        let change = async move |unit: &Transaction<'_>| {
             conversations::update_metadata(unit, &owner, &id, revision, &metadata).await
-        })
-        .await
+        };
+        let is_done = async move |unit: &Transaction<'_>, revision: &u64| {
+            let record = record_of(unit, &the_owner, &name).await?;
+            Ok(record.is_some_and(|record| record.revision == *revision && record.metadata == wanted))
+        };
+        self.write_unless(change, is_done).await
     }
 
     async fn prune(&self, owner: &Owner, id: &ConversationId, node: NodeId) -> Result<()> {
@@ -235,15 +280,28 @@ impl ConversationStore for PostgresStore {
 
     async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
         let (owner, id) = (owner.clone(), id.clone());
-        self.write(async move |unit: &Transaction<'_>| conversations::delete(unit, &owner, &id).await).await
+        let (the_owner, name) = (owner.clone(), id.clone());
+        let change = async move |unit: &Transaction<'_>| conversations::delete(unit, &owner, &id).await;
+        let is_done = async move |unit: &Transaction<'_>, (): &()| {
+            Ok(record_of(unit, &the_owner, &name).await?.is_none())
+        };
+        self.write_unless(change, is_done).await
     }
 
     async fn delete_matching(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
         let (owner, query) = (owner.clone(), query.clone());
-        self.write(async move |unit: &Transaction<'_>| {
-            conversations::delete_matching(unit, &owner, &query).await
-        })
-        .await
+        let the_owner = owner.clone();
+        let change =
+            async move |unit: &Transaction<'_>| conversations::delete_matching(unit, &owner, &query).await;
+        let is_done = async move |unit: &Transaction<'_>, deleted: &Vec<ConversationId>| {
+            for id in deleted {
+                if record_of(unit, &the_owner, id).await?.is_some() {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        self.write_unless(change, is_done).await
     }
 
     async fn put_blob(&self, owner: &Owner, bytes: &Arc<[u8]>) -> Result<Digest> {

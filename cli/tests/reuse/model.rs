@@ -68,6 +68,8 @@ impl ChatModel for Watched {
             let text = self.writer.reply(&self.setting, plan, &prepared.rendered, draws);
             self.spelling.spelled(&text, &self.setting.tokenizer, draws)
         };
+        // What is computed of a reply that was cancelled may still be on its way; it is there before this is answered.
+        self.round.cache_statistics().await?;
         let held = self.engine.held(&prompt);
         let respelled = self.engine.respelled(&prompt, held);
         self.engine.will_say(prompt.len(), tokens);

@@ -37,11 +37,16 @@ fn is_distrust(error: &Error) -> bool {
 }
 
 /// Runs a change in a transaction that is committed once, however often it is tried.
+///
+/// `is_done` says whether what a change came to is there. It is asked where a commit was not answered and the server says that the
+/// transaction is committed: it knows transactions by their numbers, and a server that crashes gives numbers again that had not
+/// reached its log, so it may be another one's. What is not done is tried again.
 pub(super) async fn write<T>(
     pool: &Pool,
     change: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
+    is_done: &impl AsyncFn(&Transaction<'_>, &T) -> Result<bool, Failure>,
 ) -> Result<T, Failure> {
-    again(async || change_once(pool, change).await).await
+    again(async || change_once(pool, change, is_done).await).await
 }
 
 /// Runs a question in a transaction that sees one state of the database.
@@ -49,18 +54,23 @@ pub(super) async fn read<T>(
     pool: &Pool,
     question: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    again(async || {
-        let mut client = connection(pool).await?;
-        let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
-        let transaction = builder.read_only(true).start().await?;
-        question(&transaction).await
-    })
-    .await
+    again(async || read_once(pool, question).await).await
+}
+
+async fn read_once<T>(
+    pool: &Pool,
+    question: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut client = connection(pool).await?;
+    let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+    let transaction = builder.read_only(true).start().await?;
+    question(&transaction).await
 }
 
 async fn change_once<T>(
     pool: &Pool,
     change: &impl AsyncFn(&Transaction<'_>) -> Result<T, Failure>,
+    is_done: &impl AsyncFn(&Transaction<'_>, &T) -> Result<bool, Failure>,
 ) -> Result<T, Failure> {
     let mut client = connection(pool).await?;
     let builder = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted);
@@ -70,25 +80,28 @@ async fn change_once<T>(
     let outcome = change(&transaction).await?;
     match transaction.commit().await {
         Ok(()) => Ok(outcome),
-        Err(error) if is_lost(&error) => settled(pool, &number, error).await.map(|()| outcome),
+        Err(error) if is_lost(&error) => {
+            drop(client);
+            let lost = settled(pool, &number, error).await?;
+            let asked = async |transaction: &Transaction<'_>| is_done(transaction, &outcome).await;
+            if read(pool, &asked).await? { Ok(outcome) } else { Err(Failure::Postgres(lost)) }
+        }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Asks what became of a transaction whose commit was not answered: `Ok` when it is committed, `lost` when it is not.
-async fn settled(pool: &Pool, number: &str, lost: Error) -> Result<(), Failure> {
-    let mut lost = Some(lost);
+/// Asks what became of a transaction whose commit was not answered: `Ok` when one of its number is committed, an error that may be
+/// tried again when it is not. Gives `lost` back.
+async fn settled(pool: &Pool, number: &str, lost: Error) -> Result<Error, Failure> {
     for wait in waits() {
         sleep(wait).await;
         match status(pool, number).await {
-            Ok(Some(status)) if status == "committed" => return Ok(()),
-            Ok(Some(status)) if status == "aborted" => {
-                return Err(lost.take().map_or(Failure::Ended, Failure::Postgres));
-            }
+            Ok(Some(status)) if status == "committed" => return Ok(lost),
+            Ok(Some(status)) if status == "aborted" => return Err(Failure::Postgres(lost)),
             _ => {}
         }
     }
-    Err(lost.map_or(Failure::Ended, Failure::Unanswered))
+    Err(Failure::Unanswered(lost))
 }
 
 async fn status(pool: &Pool, number: &str) -> Result<Option<String>, Failure> {
