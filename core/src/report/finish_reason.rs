@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum FinishReason {
     /// The model ended it with a stop token, or with a sequence of them.
     Stop,
-    /// A stop text ended it; [`Reply::stop_string`] says which.
+    /// A stop text ended it; [`Reply::stop_string`](crate::Reply) says which.
     StopString,
     /// `max_tokens` were sampled.
     #[serde(alias = "max_tokens")]
@@ -21,7 +21,7 @@ pub enum FinishReason {
     /// The caller stopped it.
     #[serde(alias = "stopped")]
     Cancelled,
-    /// The model failed midway, and what it said until then is kept; [`Reply::error`] says how.
+    /// The model failed midway, and what it said until then is kept; [`Reply::error`](crate::Reply) says how.
     Error,
 }
 
