@@ -18,19 +18,15 @@ use crate::stored::{checksum, damaged, milliseconds};
 pub(super) const INSERT: &str = "INSERT INTO nodes (position, conversation, id, parent, body, checksum)
     SELECT 1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)), ?1, ?2, ?3, ?4, ?5 FROM progress";
 
-/// As [`INSERT`], unless the node is there, was pruned, or its parent is not there.
-const INSERT_BELOW: &str = "INSERT INTO nodes (position, conversation, id, parent, body, checksum)
-    SELECT 1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)), ?1, ?2, p.position, ?4, ?5
-    FROM progress CROSS JOIN nodes p
-    WHERE p.conversation = ?1 AND p.id = ?3 AND p.pruned = 0
-    AND NOT EXISTS (SELECT 1 FROM tombstones WHERE conversation = ?1 AND node = ?2)
-    ON CONFLICT (conversation, id) DO NOTHING";
+/// What a node meets where it is to be inserted: itself, its tombstone, its parent, and the position above all others.
+const LOOK: &str = "SELECT
+    EXISTS (SELECT 1 FROM nodes WHERE conversation = ?1 AND id = ?2)
+        OR EXISTS (SELECT 1 FROM tombstones WHERE conversation = ?1 AND node = ?2),
+    (SELECT position FROM nodes WHERE conversation = ?1 AND id = ?3 AND pruned = 0),
+    1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)) FROM progress";
 
-/// As [`INSERT_BELOW`], for a node that has no parent.
-const INSERT_FIRST: &str = "INSERT INTO nodes (position, conversation, id, body, checksum)
-    SELECT 1 + max(words, (SELECT coalesce(max(position), 0) FROM nodes)), ?1, ?2, ?3, ?4 FROM progress
-    WHERE NOT EXISTS (SELECT 1 FROM tombstones WHERE conversation = ?1 AND node = ?2)
-    ON CONFLICT (conversation, id) DO NOTHING";
+const INSERT_AT: &str = "INSERT INTO nodes (position, conversation, id, parent, body, checksum)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 /// Counts nodes that were inserted.
 pub(super) const COUNT: &str =
@@ -71,20 +67,20 @@ pub(super) fn append_to(transaction: &Transaction<'_>, key: i64, nodes: &[Node])
 
 /// Inserts a node and says whether it is new.
 ///
-/// One statement does it and looks at everything that could be in the way; only where it inserts nothing, others find out
-/// why.
+/// One statement looks at everything that could be in the way; only where something is, others find out what.
 fn insert(transaction: &Transaction<'_>, key: i64, node: &Node) -> Result<bool, Failure> {
     let id = node.id.to_string();
+    let parent = node.parent.map(|parent| parent.to_string());
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let (is_known, parent, position): (bool, Option<i64>, i64) =
+        transaction.prepare_cached(LOOK)?.query_row(params![key, id, parent], read)?;
+    if is_known || parent.is_none() && node.parent.is_some() {
+        return why_not(transaction, key, node);
+    }
     let body = encode(node)?;
-    let checksum = checksum(&body);
-    let inserted = match node.parent {
-        Some(parent) => {
-            let row = params![key, id, parent.to_string(), body, checksum];
-            transaction.prepare_cached(INSERT_BELOW)?.execute(row)?
-        }
-        None => transaction.prepare_cached(INSERT_FIRST)?.execute(params![key, id, body, checksum])?,
-    };
-    if inserted == 0 { why_not(transaction, key, node) } else { Ok(true) }
+    let row = params![position, key, id, parent, body, checksum(&body)];
+    transaction.prepare_cached(INSERT_AT)?.execute(row)?;
+    Ok(true)
 }
 
 /// Why a node could not be inserted: `false` where it is there already.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::migrate;
@@ -103,8 +104,11 @@ pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
 /// * `synchronous` FULL: with NORMAL, a WAL loses the last commits when the power fails, and these were
 ///   acknowledged; it is for those who asked for it. `fullfsync` does the same where `fsync` alone does not reach the
 ///   disk (macOS).
+/// * `ENABLE_QPSG`: without it SQLite looks at the values of parameters when it plans a statement that joins tables, and compiles
+///   it anew for each call, which takes longer than the call.
 /// * `page_size`: a turn writes half a dozen pages, whatever their size. It counts for databases that are empty.
 fn set_pragmas(connection: &Connection, durability: Durability) -> Result<(), Failure> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "page_size", PAGE)?;
     // Answers with the mode: a database in memory has no log, and a file system without shared memory keeps the
     // rollback journal, which is as durable.
