@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    ChatModel, DecodeRequest, Decoder, Degradation, ErrorKind, FinishReason, Generator, Grammar,
-    GrammarSupport, Guidance, GuidedDecoding, Message, ModelInfo, Preface, Reply, Request, Result, Round,
-    SamplingOptions, TokenStream, Tokenizer,
+    Channel, ChatModel, DataProcessor, DecodeRequest, Decoder, Degradation, ErrorKind, FinishReason,
+    Generator, Grammar, GrammarSupport, Guidance, GuidedDecoding, Message, ModelInfo, Preface, PromptPart,
+    PromptSource, Reply, ReplyParser, Request, Result, Round, SamplingOptions, TemplateInput, TokenStream,
+    Tokenizer,
 };
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
@@ -43,10 +44,49 @@ impl Decoder for Careless {
     }
 }
 
-fn ask(support: GrammarSupport, said: &str, grammar: Grammar, sampling: SamplingOptions) -> Result<Reply> {
+/// The plain processor, of a model that thinks.
+#[derive(Debug)]
+struct Thinker([Channel; 1]);
+
+impl DataProcessor for Thinker {
+    fn name(&self) -> &str {
+        "thinker"
+    }
+
+    fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
+        TaggedProcessor.template_input(source)
+    }
+
+    fn prompt_parts(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
+        TaggedProcessor.prompt_parts(rendered, source)
+    }
+
+    fn reply_parser(&self, rendered: &str, source: PromptSource<'_>) -> Box<dyn ReplyParser> {
+        TaggedProcessor.reply_parser(rendered, source)
+    }
+
+    fn stop_strings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn channels(&self) -> &[Channel] {
+        &self.0
+    }
+}
+
+fn careless(support: GrammarSupport, said: &str) -> Arc<Careless> {
     let engine = ScriptedEngine::new([("<user>Go!<end><assistant>", said)]);
-    let decoder = Careless { generator: Generator::spawn(Arc::new(engine), 1)?, support };
-    let builder = Round::decoding(Arc::new(decoder)).template(TaggedTemplate).processor(TaggedProcessor);
+    Arc::new(Careless { generator: Generator::spawn(Arc::new(engine), 1).unwrap(), support })
+}
+
+fn ask(support: GrammarSupport, said: &str, grammar: Grammar, sampling: SamplingOptions) -> Result<Reply> {
+    let channel = Channel {
+        name: Channel::THINKING.to_owned(),
+        start: "<think>\n".to_owned(),
+        end: "\n</think>\n\n".to_owned(),
+    };
+    let builder =
+        Round::decoding(careless(support, said)).template(TaggedTemplate).processor(Thinker([channel]));
     let round = builder.constraints(Llguidance::default()).build()?;
     let request = Request::new(Preface::default(), vec![Message::user("Go!")]);
     let request = request.guidance(Guidance::default().grammar(grammar)).sampling(sampling);
@@ -71,6 +111,38 @@ fn a_reply_that_breaks_its_form_says_where() {
         assert_eq!(reply.message.text(), said, "what was said is kept");
         assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens }], "{said}");
     }
+}
+
+#[test]
+fn thinking_is_no_part_of_the_form() {
+    for said in
+        ["<think>\nno?\n</think>\n\ntrue", "<think>a < b</think>false", " <think></thin </think> \n true"]
+    {
+        let reply = ask(GrammarSupport::Unverified, said, boolean(), SamplingOptions::default()).unwrap();
+        assert_eq!(reply.degradations, [], "{said}");
+    }
+    let said = "<think>\ntrue\n</think>\n\ntruth";
+    let reply = ask(GrammarSupport::Unverified, said, boolean(), SamplingOptions::default()).unwrap();
+    assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens: 3 }]);
+}
+
+#[test]
+fn what_begins_as_thinking_does_may_be_the_answer() {
+    let tag = || Grammar::Regex("<t[a-z]+>".to_owned());
+    let reply = ask(GrammarSupport::Unverified, "<thing>", tag(), SamplingOptions::default()).unwrap();
+    assert_eq!(reply.degradations, []);
+    let reply = ask(GrammarSupport::Unverified, "<th", tag(), SamplingOptions::default()).unwrap();
+    assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens: 3 }], "it ends too early");
+    let reply = ask(GrammarSupport::Unverified, "<thin!", tag(), SamplingOptions::default()).unwrap();
+    assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens: 5 }]);
+}
+
+#[test]
+fn options_of_an_engine_are_refused_beside_a_decoder() {
+    let builder = Round::decoding(careless(GrammarSupport::None, "")).template(TaggedTemplate);
+    let error = builder.processor(TaggedProcessor).sessions(2).build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().starts_with("sessions is an option of an engine's thread"), "{error}");
 }
 
 #[test]

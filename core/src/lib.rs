@@ -59,6 +59,7 @@ mod store;
 mod stream;
 mod task_group;
 mod template;
+mod thinking;
 mod timing;
 mod tokenizer;
 mod tool;

@@ -73,7 +73,6 @@ pub struct RoundBuilder {
     continues: Continues,
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
-    options: GeneratorOptions,
     constraints: Option<Box<dyn Constraints>>,
 }
 
@@ -81,14 +80,24 @@ pub struct RoundBuilder {
 #[derive(Debug)]
 enum Continues {
     /// A thread that is started for it.
-    Engine(Arc<dyn Engine>),
+    Engine(Arc<dyn Engine>, GeneratorOptions),
     Decoder(Arc<dyn Decoder>),
+    /// An option of such a thread was set beside a decoder, which brings its own.
+    Misplaced(&'static str),
 }
 
 impl RoundBuilder {
     fn on(continues: Continues) -> Self {
-        let options = GeneratorOptions::default();
-        Self { continues, template: None, processor: None, options, constraints: None }
+        Self { continues, template: None, processor: None, constraints: None }
+    }
+
+    /// Sets an option of the engine's thread.
+    fn option(mut self, name: &'static str, set: impl FnOnce(&mut GeneratorOptions)) -> Self {
+        match &mut self.continues {
+            Continues::Engine(_, options) => set(options),
+            Continues::Decoder(_) | Continues::Misplaced(_) => self.continues = Continues::Misplaced(name),
+        }
+        self
     }
 
     /// Sets the chat template.
@@ -104,41 +113,46 @@ impl RoundBuilder {
     }
 
     /// Keeps at most this many KV caches, and lets as many replies be written at the same time.
-    pub fn sessions(mut self, sessions: usize) -> Self {
-        self.options.budget.sessions = sessions;
-        self.options.generations = sessions;
-        self
+    pub fn sessions(self, sessions: usize) -> Self {
+        self.option("sessions", |options| {
+            options.budget.sessions = sessions;
+            options.generations = sessions;
+        })
     }
 
     /// Lets so many replies be written at the same time, while others wait; 4 unless set.
-    pub fn generations(mut self, generations: usize) -> Self {
-        self.options.generations = generations;
-        self
+    pub fn generations(self, generations: usize) -> Self {
+        self.option("generations", |options| options.generations = generations)
     }
 
     /// Keeps KV caches within a budget; [`CacheBudget::default`] unless set.
-    pub fn cache(mut self, budget: CacheBudget) -> Self {
-        self.options.budget = budget;
-        self
+    pub fn cache(self, budget: CacheBudget) -> Self {
+        self.option("cache", |options| options.budget = budget)
     }
 
     /// Guesses replies ahead; [`Reply::speculation`](crate::Reply) says how well.
-    pub fn lookup(mut self, lookup: PromptLookup) -> Self {
-        self.options.lookup = Some(lookup);
-        self
+    pub fn lookup(self, lookup: PromptLookup) -> Self {
+        self.option("lookup", |options| options.lookup = Some(lookup))
     }
 
     /// Starts the engine's thread.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the template or the processor is missing.
+    /// [`ErrorKind::Invalid`] when the template or the processor is missing, and for an option of an engine's thread beside a
+    /// decoder.
     pub fn build(self) -> Result<Round> {
         let missing = |what: &str| Error::new(ErrorKind::Invalid, format!("a round needs a {what}"));
         let template = self.template.ok_or_else(|| missing("template"))?;
         let processor = self.processor.ok_or_else(|| missing("processor"))?;
         let decoder = match self.continues {
-            Continues::Engine(engine) => Arc::new(Generator::spawn(engine, self.options)?),
+            Continues::Engine(engine, options) => Arc::new(Generator::spawn(engine, options)?),
             Continues::Decoder(decoder) => decoder,
+            Continues::Misplaced(name) => {
+                let message = format!(
+                    "{name} is an option of an engine's thread: the decoder brings its own, leave it out"
+                );
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
         };
         Ok(Round {
             decoder,
@@ -195,11 +209,10 @@ fn positions_before(media: &[PlacedMedia], units: usize) -> usize {
 impl Round {
     /// Starts building a round on `engine`, which gets a thread of its own.
     pub fn builder(engine: Arc<dyn Engine>) -> RoundBuilder {
-        RoundBuilder::on(Continues::Engine(engine))
+        RoundBuilder::on(Continues::Engine(engine, GeneratorOptions::default()))
     }
 
-    /// Starts building a round on a decoder. What the builder says of sessions, caches and guesses is for engines: a decoder
-    /// brings its own.
+    /// Starts building a round on a decoder, which brings its own sessions and caches.
     pub fn decoding(decoder: Arc<dyn Decoder>) -> RoundBuilder {
         RoundBuilder::on(Continues::Decoder(decoder))
     }
@@ -467,7 +480,7 @@ fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> Prompt
 }
 
 fn ended() -> Error {
-    Error::new(ErrorKind::Backend, "the generator's thread has ended")
+    Error::new(ErrorKind::Backend, "the decoder's stream ended before its reply did")
 }
 
 #[derive(Clone, Debug)]

@@ -4,56 +4,14 @@
 
 mod bombs;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use alloquy_core::{ErrorKind, Media, MediaProcessor, ModelInfo};
 use alloquy_media::{MediaLimits, MediaOptions, MediaProcessors};
-
-/// The system's allocator, and how much it has given away.
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-fn count(more: usize, less: usize) {
-    let before = NOW.fetch_add(more, Ordering::Relaxed);
-    MOST.fetch_max(before + more, Ordering::Relaxed);
-    NOW.fetch_sub(less, Ordering::Relaxed);
-}
-
-// SAFETY: each call is handed on to the system's allocator as it came, and numbers are added up beside it.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        // SAFETY: the caller keeps the contract of this function, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Both may be there for a moment, while what is in them is copied.
-        count(size, layout.size());
-        // SAFETY: as above.
-        unsafe { System.realloc(place, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        count(0, layout.size());
-        // SAFETY: as above.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
+use alloquy_testing::CountingAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 /// What a decoder may take beside the image, and the little that the model is fed and that errors take.
 const ROOM: usize = (64 << 20) + (1 << 20);
@@ -77,12 +35,10 @@ fn no_image_takes_more_than_is_documented() {
         let media = Media::new(bomb.media_type, (bomb.make)());
         let length = media.bytes().unwrap().len();
         assert!(length <= 64 << 20, "{}: {length} bytes", bomb.name);
-        let before = NOW.load(Ordering::Relaxed);
-        MOST.store(before, Ordering::Relaxed);
         let began = Instant::now();
-        let outline = processors.outline(&media).map(drop);
-        let tensors = processors.tensors(&media).map(drop);
-        let (took, most) = (began.elapsed(), MOST.load(Ordering::Relaxed) - before);
+        let ((outline, tensors), most) = ALLOCATOR
+            .most_during(|| (processors.outline(&media).map(drop), processors.tensors(&media).map(drop)));
+        let took = began.elapsed();
         count += 1;
         read += usize::from(tensors.is_ok());
         let result = match &tensors {

@@ -105,7 +105,7 @@ impl PostgresStore {
         &self,
         change: impl AsyncFn(&Transaction<'_>) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
-        self.write_unless(change, again).await
+        self.write_unless(change, never).await
     }
 
     /// Makes a change unless it is done already, where nobody knows whether it was.
@@ -136,8 +136,8 @@ impl PostgresStore {
     }
 }
 
-/// Of a change that may be made twice: it is made again.
-async fn again<T>(_: &Transaction<'_>, _: &T) -> Result<bool, Failure> {
+/// Says of a change that may be made twice that it is not done, so that it is made again.
+async fn never<T>(_: &Transaction<'_>, _: &T) -> Result<bool, Failure> {
     Ok(false)
 }
 
@@ -158,7 +158,8 @@ async fn record_of(
 impl ConversationStore for PostgresStore {
     async fn create(&self, owner: &Owner, record: &ConversationRecord) -> Result<()> {
         let (owner, record) = (owner.clone(), record.clone());
-        let (the_owner, created) = (owner.clone(), record.clone());
+        let the_owner = owner.clone();
+        let created = record.clone();
         let change = async move |unit: &Transaction<'_>| conversations::create(unit, &owner, &record).await;
         let is_done = async move |unit: &Transaction<'_>, (): &()| {
             let found = record_of(unit, &the_owner, &created.id).await?;
@@ -183,7 +184,8 @@ impl ConversationStore for PostgresStore {
         to: Option<NodeId>,
     ) -> Result<()> {
         let (owner, id) = (owner.clone(), id.clone());
-        let (the_owner, name) = (owner.clone(), id.clone());
+        let the_owner = owner.clone();
+        let name = id.clone();
         let change =
             async move |unit: &Transaction<'_>| conversations::set_head(unit, &owner, &id, from, to).await;
         let is_done = async move |unit: &Transaction<'_>, (): &()| {
@@ -208,7 +210,7 @@ impl ConversationStore for PostgresStore {
         };
         let done = self.tasks.complete(async move |pool| {
             let _ending = ending;
-            unit::write(&pool, &change, &again).await
+            unit::write(&pool, &change, &never).await
         });
         done.await.map_err(|error| self.placed(error))
     }
@@ -221,7 +223,9 @@ impl ConversationStore for PostgresStore {
         metadata: &Map<String, Value>,
     ) -> Result<u64> {
         let (owner, id, metadata) = (owner.clone(), id.clone(), metadata.clone());
-        let (the_owner, name, wanted) = (owner.clone(), id.clone(), metadata.clone());
+        let the_owner = owner.clone();
+        let name = id.clone();
+        let wanted = metadata.clone();
         let change = async move |unit: &Transaction<'_>| {
             conversations::update_metadata(unit, &owner, &id, revision, &metadata).await
         };
@@ -280,7 +284,8 @@ impl ConversationStore for PostgresStore {
 
     async fn delete(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
         let (owner, id) = (owner.clone(), id.clone());
-        let (the_owner, name) = (owner.clone(), id.clone());
+        let the_owner = owner.clone();
+        let name = id.clone();
         let change = async move |unit: &Transaction<'_>| conversations::delete(unit, &owner, &id).await;
         let is_done = async move |unit: &Transaction<'_>, (): &()| {
             Ok(record_of(unit, &the_owner, &name).await?.is_none())

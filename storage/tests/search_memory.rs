@@ -3,51 +3,15 @@
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used)] // a test may panic
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use alloquy_core::{
     ConversationRecord, ConversationStore, MemoryStore, Message, Node, Owner, Preface, Query,
 };
 use alloquy_storage::SqliteStore;
+use alloquy_testing::CountingAllocator;
 use pollster::block_on;
 
-/// The system's allocator, and how much it has given away.
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
-
-fn count(more: usize, less: usize) {
-    let before = NOW.fetch_add(more, Ordering::Relaxed);
-    MOST.fetch_max(before + more, Ordering::Relaxed);
-    NOW.fetch_sub(less, Ordering::Relaxed);
-}
-
-// SAFETY: each call is handed on to the system's allocator as it came, and numbers are added up beside it.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size(), 0);
-        // SAFETY: the caller keeps the contract of this function, which is the same.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size, layout.size());
-        // SAFETY: as above.
-        unsafe { System.realloc(place, layout, size) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        count(0, layout.size());
-        // SAFETY: as above.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 /// How long each of so many messages is.
 const LENGTH: usize = 2 << 20;
@@ -66,11 +30,9 @@ async fn write(store: &dyn ConversationStore) {
 /// Returns the most memory that a search took at a time.
 fn searched(store: &dyn ConversationStore) -> usize {
     let query = Query::default().text("tea needle").unwrap();
-    let before = NOW.load(Ordering::Relaxed);
-    MOST.store(before, Ordering::Relaxed);
-    let hits = block_on(store.search(&Owner::local(), &query)).unwrap().hits;
-    assert_eq!(hits.len(), MESSAGES);
-    MOST.load(Ordering::Relaxed) - before
+    let (found, most) = ALLOCATOR.most_during(|| block_on(store.search(&Owner::local(), &query)));
+    assert_eq!(found.unwrap().hits.len(), MESSAGES);
+    most
 }
 
 #[test]

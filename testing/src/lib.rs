@@ -30,11 +30,12 @@
 //! * [`TaggedTemplate`], [`TaggedProcessor`]: the plainest template and processor; [`ReadReply`] and [`join_deltas`]: replies as
 //!   they were read.
 //! * [`FaultStore`]: a store that fails when it is told to. [`Draws`]: numbers that are the same in every run.
+//!   [`CountingAllocator`]: how much memory something takes.
 
 pub mod laws;
 mod stand_ins;
 
 pub use stand_ins::{
-    ByteTokenizer, Draws, EchoModel, FaultStore, NoiseEngine, ReadReply, ScriptedEngine, ScriptedMedia,
-    ScriptedModel, ScriptedReply, StoreCall, TaggedProcessor, TaggedTemplate, join_deltas,
+    ByteTokenizer, CountingAllocator, Draws, EchoModel, FaultStore, NoiseEngine, ReadReply, ScriptedEngine,
+    ScriptedMedia, ScriptedModel, ScriptedReply, StoreCall, TaggedProcessor, TaggedTemplate, join_deltas,
 };

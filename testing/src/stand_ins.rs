@@ -1,6 +1,7 @@
 //! Stand-ins for tests: models and engines that follow a script, a byte tokenizer, a store that fails, and what goes with them.
 
 mod byte_tokenizer;
+mod counting_allocator;
 mod draws;
 mod echo_model;
 mod fault_store;
@@ -13,6 +14,7 @@ mod scripted_model;
 mod tagged;
 
 pub use byte_tokenizer::ByteTokenizer;
+pub use counting_allocator::CountingAllocator;
 pub use draws::Draws;
 pub use echo_model::EchoModel;
 pub use fault_store::{FaultStore, StoreCall};

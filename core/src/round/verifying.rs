@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::constraint::{Constraint, Progress};
-use crate::decoder::{Decoder, GrammarSupport, GuidedDecoding, ThinkingRule};
+use crate::decoder::{Decoder, GrammarSupport, GuidedDecoding};
+use crate::thinking::{Stage, Thoughts};
 use crate::tokenizer::{Piece, TokenId};
 use crate::{Error, ErrorKind, Result};
 
@@ -12,24 +13,14 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct Verifier {
     decoder: Arc<dyn Decoder>,
     matcher: Box<dyn Constraint>,
-    thinking: Option<ThinkingRule>,
+    thoughts: Option<Thoughts>,
     stage: Stage,
-    /// The bytes of the reply so far that belong to its opening or its thinking.
-    text: Vec<u8>,
+    /// Thinking has ended, and only white space came since.
+    is_between: bool,
     /// The tokens of an opening that may be thinking or the answer.
     opening: Vec<TokenId>,
     /// How many tokens of the answer match.
     matched: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// Thinking may begin, or the answer.
-    Opening,
-    Thinking,
-    /// Thinking has ended: white space may come before the answer.
-    Between,
-    Answer,
 }
 
 impl Verifier {
@@ -39,17 +30,12 @@ impl Verifier {
         if decoder.grammar_support() == GrammarSupport::Exact {
             return None;
         }
-        let stage = match &guided.thinking {
-            None => Stage::Answer,
-            Some(rule) if rule.is_open => Stage::Thinking,
-            Some(_) => Stage::Opening,
-        };
         Some(Self {
             decoder: Arc::clone(decoder),
             matcher: matcher.fork(),
-            thinking: guided.thinking.clone(),
-            stage,
-            text: Vec::new(),
+            thoughts: guided.thinking.as_ref().map(Thoughts::new),
+            stage: guided.thinking.as_ref().map(Stage::first).unwrap_or_default(),
+            is_between: false,
             opening: Vec::new(),
             matched: 0,
         })
@@ -68,8 +54,7 @@ impl Verifier {
         match self.stage {
             Stage::Opening => self.open(token),
             Stage::Thinking => self.think(token),
-            Stage::Between => self.begin(token),
-            Stage::Answer => self.accept(token),
+            Stage::Answer => self.answer(token),
         }
     }
 
@@ -78,9 +63,7 @@ impl Verifier {
     /// # Errors
     /// When the grammar does not allow an end here.
     pub(super) fn end(&mut self) -> Result<()> {
-        for token in std::mem::take(&mut self.opening) {
-            self.accept(token)?;
-        }
+        self.accept_opening()?;
         match self.matcher.progress()? {
             Progress::MayEnd | Progress::Complete => Ok(()),
             Progress::Open => Err(Error::new(ErrorKind::Invalid, "the reply ends within its grammar")),
@@ -93,58 +76,50 @@ impl Verifier {
 
     fn open(&mut self, token: TokenId) -> Result<()> {
         let said = self.bytes(token);
-        self.text.extend(said);
         self.opening.push(token);
-        let start = self.thinking.as_ref().map(|rule| rule.start.trim().as_bytes()).unwrap_or_default();
-        let text = self.text.trim_ascii_start();
-        if text.starts_with(start) {
-            self.stage = Stage::Thinking;
-            self.text.clear();
-            self.opening.clear();
-            return Ok(());
+        self.stage = self.thoughts.as_mut().map(|thoughts| thoughts.opens(&said)).unwrap_or_default();
+        match self.stage {
+            Stage::Opening => Ok(()),
+            Stage::Thinking => {
+                self.opening.clear();
+                Ok(())
+            }
+            Stage::Answer => self.accept_opening(),
         }
-        if start.starts_with(text) {
-            return Ok(());
-        }
-        self.stage = Stage::Answer;
-        for token in std::mem::take(&mut self.opening) {
-            self.accept(token)?;
-        }
-        Ok(())
     }
 
     fn think(&mut self, token: TokenId) -> Result<()> {
         let said = self.bytes(token);
-        self.text.extend(said);
-        let end = self.thinking.as_ref().map(|rule| rule.end.trim().as_bytes()).unwrap_or_default();
-        let found = self.text.windows(end.len().max(1)).position(|window| window == end);
-        let Some(at) = found else {
-            // What may be a part of the end is kept.
-            let surplus = self.text.len().saturating_sub(end.len());
-            self.text.drain(..surplus);
+        let Some(after) = self.thoughts.as_mut().and_then(|thoughts| thoughts.push(&said)) else {
             return Ok(());
         };
-        let rest = self.text.split_off(at + end.len());
-        self.stage = Stage::Between;
-        if rest.iter().all(u8::is_ascii_whitespace) {
+        self.stage = Stage::Answer;
+        self.is_between = after.iter().all(u8::is_ascii_whitespace);
+        if self.is_between {
             return Ok(());
         }
         // The token ends thinking and begins the answer: what it says of that is matched as tokens of its own.
-        let rest = String::from_utf8_lossy(rest.trim_ascii_start()).into_owned();
-        let tokens = self.decoder.tokenizer().encode(&[Piece::Literal(&rest)])?;
-        self.stage = Stage::Answer;
-        for token in tokens {
+        let begun = String::from_utf8_lossy(after.trim_ascii_start());
+        for token in self.decoder.tokenizer().encode(&[Piece::Literal(&begun)])? {
             self.accept(token)?;
         }
         Ok(())
     }
 
-    fn begin(&mut self, token: TokenId) -> Result<()> {
-        if self.bytes(token).iter().all(u8::is_ascii_whitespace) {
+    fn answer(&mut self, token: TokenId) -> Result<()> {
+        if self.is_between && self.bytes(token).iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
-        self.stage = Stage::Answer;
+        self.is_between = false;
         self.accept(token)
+    }
+
+    /// What might have begun thinking is the answer.
+    fn accept_opening(&mut self) -> Result<()> {
+        for token in std::mem::take(&mut self.opening) {
+            self.accept(token)?;
+        }
+        Ok(())
     }
 
     fn accept(&mut self, token: TokenId) -> Result<()> {

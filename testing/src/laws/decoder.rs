@@ -20,8 +20,8 @@ use alloquy_core::{
     DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, Error, ErrorKind, Prompt,
     SampledLogprobs, SamplingOptions, TokenId,
 };
-use futures::StreamExt;
 use futures::future::join_all;
+use futures::{StreamExt, TryStreamExt};
 
 /// So many tokens are generated at most where a law needs some.
 const TOKENS: usize = 12;
@@ -93,7 +93,7 @@ pub async fn the_limit_is_kept(decoder: &dyn Decoder, prompt: &Prompt) {
     );
     for limit in 0..3 {
         let cut = answer(decoder, request(prompt, limit)).await;
-        assert_eq!(cut.end, DecodeEnd::MaxTokens, "of {limit} tokens the end is {:?}", cut.end);
+        assert_eq!(cut.end, Some(DecodeEnd::MaxTokens), "of {limit} tokens the end is {:?}", cut.end);
         assert_eq!(
             Some(cut.ids.as_slice()),
             all.ids.get(..limit),
@@ -211,7 +211,7 @@ struct Answer {
     seed: Option<u64>,
     ids: Vec<TokenId>,
     logprobs: Vec<SampledLogprobs>,
-    end: DecodeEnd,
+    end: Option<DecodeEnd>,
 }
 
 fn greedy() -> SamplingOptions {
@@ -254,36 +254,30 @@ async fn answer(decoder: &dyn Decoder, request: DecodeRequest) -> Answer {
 }
 
 async fn try_answer(decoder: &dyn Decoder, request: DecodeRequest) -> Result<Answer, Error> {
-    let mut answer = Answer { seed: None, ids: Vec::new(), logprobs: Vec::new(), end: DecodeEnd::MaxTokens };
-    let mut has_ended = false;
-    let mut stream = decoder.decode(request);
-    while let Some(event) = stream.next().await {
-        match event?.kind {
+    let mut answer = Answer { seed: None, ids: Vec::new(), logprobs: Vec::new(), end: None };
+    for event in try_events(decoder, request).await? {
+        match event.kind {
             DecodeEventKind::Started { seed } => answer.seed = seed,
             DecodeEventKind::Token { id, logprobs } => {
                 answer.ids.push(id);
                 answer.logprobs.extend(logprobs);
             }
-            DecodeEventKind::Finished(end) => {
-                answer.end = end;
-                has_ended = true;
-            }
+            DecodeEventKind::Finished(end) => answer.end = Some(end),
             _ => {}
         }
     }
-    assert!(has_ended, "a stream ends without saying why");
+    assert!(answer.end.is_some(), "a stream ends without saying why");
     Ok(answer)
 }
 
 #[allow(clippy::panic)] // a law that is broken
 async fn events(decoder: &dyn Decoder, request: DecodeRequest) -> Vec<DecodeEvent> {
-    let mut events = Vec::new();
-    let mut stream = decoder.decode(request);
-    while let Some(event) = stream.next().await {
-        match event {
-            Ok(event) => events.push(event),
-            Err(error) => panic!("a prompt is not continued: {error:#}"),
-        }
+    match try_events(decoder, request).await {
+        Ok(events) => events,
+        Err(error) => panic!("a prompt is not continued: {error:#}"),
     }
-    events
+}
+
+async fn try_events(decoder: &dyn Decoder, request: DecodeRequest) -> Result<Vec<DecodeEvent>, Error> {
+    decoder.decode(request).try_collect().await
 }
