@@ -44,7 +44,7 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "dataknobs",
         cases: "dataknobs",
-        package: "alloquy",
+        package: "alloquy-cli",
         test: "dataknobs",
         features: &[],
         settings: &[],
@@ -62,7 +62,7 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "litert",
         cases: "litert",
-        package: "alloquy",
+        package: "alloquy-cli",
         test: "litert",
         features: &[],
         settings: &[],
@@ -89,7 +89,7 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "reuse",
         cases: "templates",
-        package: "alloquy",
+        package: "alloquy-cli",
         test: "reuse",
         features: &[],
         settings: &[("ALLOQUY_REUSE_TURNS", "50")],

@@ -63,7 +63,7 @@ fn siblings_do_not_import_each_other() {
 
 #[test]
 fn what_is_for_tests_is_imported_by_tests_alone_and_without_a_version() {
-    for importer in ["alloquy-core", "alloquy-storage", "alloquy", "alloquy-templates"] {
+    for importer in ["alloquy-core", "alloquy-storage", "alloquy-cli", "alloquy-templates"] {
         assert_forbidden(importer, "alloquy-testing", "normal");
         assert_eq!(after(importer, "alloquy-testing", "dev"), Vec::<String>::new(), "{importer}");
     }
@@ -77,7 +77,7 @@ fn what_is_for_tests_is_imported_by_tests_alone_and_without_a_version() {
 
 #[test]
 fn core_and_the_locator_import_no_member() {
-    for imported in ["alloquy-templates", "alloquy-storage", "alloquy-onnx", "alloquy"] {
+    for imported in ["alloquy-templates", "alloquy-storage", "alloquy-onnx", "alloquy-cli"] {
         assert_forbidden("alloquy-core", imported, "normal");
     }
     assert_forbidden("alloquy-onnx-runtime", "alloquy-core", "normal");
@@ -86,14 +86,14 @@ fn core_and_the_locator_import_no_member() {
 
 #[test]
 fn the_locator_is_for_its_backend_and_for_chores() {
-    for importer in ["alloquy", "alloquy-storage", "alloquy-processors"] {
+    for importer in ["alloquy-cli", "alloquy-storage", "alloquy-processors"] {
         assert_forbidden(importer, "alloquy-onnx-runtime", "normal");
     }
 }
 
 #[test]
 fn chores_import_no_other_member() {
-    for imported in ["alloquy-core", "alloquy-onnx", "alloquy"] {
+    for imported in ["alloquy-core", "alloquy-onnx", "alloquy-cli"] {
         assert_forbidden("xtask", imported, "normal");
     }
 }
@@ -102,11 +102,11 @@ fn chores_import_no_other_member() {
 fn heavy_crates_stay_where_they_belong() {
     for (importer, imported) in [
         ("alloquy-processors", "minijinja"),
-        ("alloquy", "minijinja-contrib"),
+        ("alloquy-cli", "minijinja-contrib"),
         ("alloquy-processors", "tokenizers"),
         ("alloquy-onnx", "tokenizers"),
         ("alloquy-model-files", "ort"),
-        ("alloquy", "ort"),
+        ("alloquy-cli", "ort"),
         ("alloquy-templates", "image"),
         ("alloquy-processors", "image"),
         ("alloquy-core", "ndarray"),
@@ -114,7 +114,7 @@ fn heavy_crates_stay_where_they_belong() {
         ("alloquy-templates", "rusqlite"),
         ("alloquy-onnx", "tokio"),
         ("alloquy-core", "rmcp"),
-        ("alloquy", "rmcp"),
+        ("alloquy-cli", "rmcp"),
         ("alloquy-onnx", "reqwest"),
         ("alloquy-processors", "object_store"),
     ] {

@@ -75,7 +75,7 @@ impl Peers {
             true => None,
             false => Some(made(&python, "gguf_model.py", folder.join("qwen3-0.6b-q4_0-texts.gguf"))?),
         };
-        command::run(&mut command::cargo(&["build", "--release", "--package", "alloquy"]))?;
+        command::run(&mut command::cargo(&["build", "--release", "--package", "alloquy-cli"]))?;
         let library = library(&python)?;
         let mut measured = Measured::new();
         let models = Models { python, library, onnx, gguf };

@@ -64,7 +64,7 @@ pub(super) fn tests(tests: &mut Tests) -> Result<Verdict> {
 
 /// The tests of the command line that need servers of tools: what is tested without features has none.
 pub(super) fn servers(tests: &mut Tests) -> Result<Verdict> {
-    let arguments = ["test", "--package", "alloquy", "--features", "mcp", "--test", "tools"];
+    let arguments = ["test", "--package", "alloquy-cli", "--features", "mcp", "--test", "tools"];
     let (printed, ended) = command::tee(&mut command::cargo(&arguments))?;
     summed(tests, &printed);
     ended?;
