@@ -1,5 +1,7 @@
 //! What continues a prompt: ids of tokens in, a stream of generated ids out. Knows no text and no template.
 
+mod statistics;
+
 use std::fmt::Debug;
 use std::time::Instant;
 
@@ -8,16 +10,16 @@ use futures::stream::BoxStream;
 
 use crate::constraint::{Constraint, Grammar};
 use crate::engine::ModelInfo;
-use crate::generator::Speculation;
 use crate::media::Digest;
 use crate::media_processor::MediaProcessor;
 use crate::prompt::{Prompt, Unit};
-use crate::report::CacheReport;
+use crate::report::{CacheReport, Speculation};
 use crate::sampling::{Logprob, SampledLogprobs, SamplingOptions};
-use crate::slots::CacheStatistics;
 use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};
 use crate::tokenizer::{TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
+
+pub use statistics::CacheStatistics;
 
 /// Continues prompts: the seam between a language model and whatever computes it.
 ///

@@ -7,10 +7,11 @@ use std::task::{Context, Poll};
 use async_trait::async_trait;
 use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
-use serde::{Deserialize, Serialize};
 
 use crate::cancel::Cancel;
-use crate::decoder::{DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport, TokenStream};
+use crate::decoder::{
+    CacheStatistics, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport, TokenStream,
+};
 use crate::engine::{Engine, ModelInfo};
 use crate::guide::Guide;
 use crate::media::Digest;
@@ -18,7 +19,7 @@ use crate::media_processor::MediaProcessor;
 use crate::prompt::{Prompt, Unit};
 use crate::sampling::{Logprob, Sampler};
 use crate::scoring::Scoring;
-use crate::slots::{CacheBudget, CacheStatistics};
+use crate::slots::CacheBudget;
 use crate::snapshot::{Reading, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};
 use crate::tokenizer::{TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
@@ -56,15 +57,6 @@ pub use lookup::PromptLookup;
 pub struct Generator {
     engine: Arc<dyn Engine>,
     work: queue::Sender<Work>,
-}
-
-/// How well tokens were guessed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Speculation {
-    /// How many were guessed and computed.
-    pub guessed: usize,
-    /// How many of them the model drew.
-    pub kept: usize,
 }
 
 /// How an engine's thread works.

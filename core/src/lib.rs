@@ -79,14 +79,14 @@ pub use chat_model::{ChatModel, Reply, ReplyStream, Request};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use decoder::{
-    DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport, GuidedDecoding,
-    ThinkingRule, TokenStream,
+    CacheStatistics, DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport,
+    GuidedDecoding, ThinkingRule, TokenStream,
 };
 pub use drawing::Drawing;
 pub use engine::{Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
 pub use excerpt::excerpt;
-pub use generator::{Generator, GeneratorOptions, PromptLookup, Speculation};
+pub use generator::{Generator, GeneratorOptions, PromptLookup};
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};
 pub use loading::{LoadPhase, LoadTiming};
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
@@ -101,17 +101,18 @@ pub use path::{MessagePath, MessagesMut};
 pub use preface::{Preface, ToolSpec};
 pub use prices::{Day, Price, PriceTable};
 pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
-pub use prompt::{Prompt, Unit, common_prefix};
+pub use prompt::{PlacedMedia, PreparedPrompt, Prompt, Unit, common_prefix};
 pub use query::{
     Cursor, Direction, Filter, MetadataKey, Period, Query, RANKED, Scalar, SearchScope, Sort, SortKey, Test,
 };
-pub use report::{CacheReport, Degradation, FinishReason, MissReason, Usage};
+pub use report::{
+    CacheReport, Degradation, FinishReason, MissReason, ReplyTiming, Score, Speculation, Usage,
+};
 pub use role_markers::RoleMarkers;
-pub use round::{PlacedMedia, PreparedPrompt, Round, RoundBuilder};
+pub use round::{Round, RoundBuilder};
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};
-pub use scoring::Score;
 pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
-pub use slots::{CacheBudget, CacheStatistics};
+pub use slots::CacheBudget;
 pub use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
 pub use spending::{Spending, TokenCount};
 pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
@@ -123,7 +124,6 @@ pub use store::{
 pub use stream::{Emit, Run};
 pub use task_group::{Task, TaskGroup};
 pub use template::{Ending, PromptTemplate, TemplateInput};
-pub use timing::ReplyTiming;
 pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 #[cfg(feature = "schemars")]
 pub use tool::TypedTool;

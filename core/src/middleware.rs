@@ -7,9 +7,8 @@ use async_trait::async_trait;
 
 use crate::chat_model::{ChatModel, ReplyStream, Request};
 use crate::panics::caught;
-use crate::report::CacheReport;
-use crate::round::PreparedPrompt;
-use crate::scoring::Score;
+use crate::prompt::PreparedPrompt;
+use crate::report::{CacheReport, Score};
 use crate::{ErrorKind, Result};
 
 mod cut_history;

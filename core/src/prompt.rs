@@ -1,9 +1,13 @@
 //! A prompt as a model takes it: tokens and media, in order.
 
+mod prepared;
+
 use crate::Result;
 use crate::media::Media;
 use crate::processor::PromptPart;
 use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer};
+
+pub use prepared::{PlacedMedia, PreparedPrompt};
 
 /// One unit of a prompt.
 ///

@@ -2,10 +2,16 @@
 
 mod cache_report;
 mod finish_reason;
+mod score;
+mod speculation;
+mod timing;
 mod usage;
 mod warning;
 
 pub use cache_report::{CacheReport, MissReason};
 pub use finish_reason::FinishReason;
+pub use score::Score;
+pub use speculation::Speculation;
+pub use timing::ReplyTiming;
 pub use usage::Usage;
 pub use warning::Degradation;

@@ -9,17 +9,16 @@ use futures::StreamExt;
 use crate::arguments::{ProcessorArguments, SWITCHES};
 use crate::chat_model::{ChatModel, ReplyStream, Request};
 use crate::constraint::Constraints;
-use crate::decoder::{DecodeEventKind, DecodeRequest, Decoder};
+use crate::decoder::{CacheStatistics, DecodeEventKind, DecodeRequest, Decoder};
 use crate::engine::{Engine, ModelInfo};
 use crate::generator::{Generator, GeneratorOptions, PromptLookup};
 use crate::media::Digest;
 use crate::processor::{DataProcessor, PromptPart, PromptSource};
-use crate::prompt::Prompt;
-use crate::report::{CacheReport, Degradation, FinishReason};
+use crate::prompt::{PreparedPrompt, Prompt};
+use crate::report::{CacheReport, Degradation, FinishReason, Score};
 use crate::role_markers::RoleMarkers;
 use crate::sampling::SamplingOptions;
-use crate::scoring::Score;
-use crate::slots::{CacheBudget, CacheStatistics};
+use crate::slots::CacheBudget;
 use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
@@ -36,7 +35,6 @@ mod verifying;
 
 use form::{Form, Prepared};
 use media::Outlines;
-pub use media::PlacedMedia;
 use reading::{Reading, ThinkingTokens, read};
 use verifying::Verifier;
 
@@ -165,47 +163,6 @@ impl RoundBuilder {
     }
 }
 
-/// A prompt at each of its stages, as [`Round::prepare`] makes it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PreparedPrompt {
-    /// What the template printed, as the processor marked it.
-    pub rendered: String,
-    /// The parts that the processor cut it into, with the texts that stand around media.
-    pub parts: Vec<PromptPart>,
-    /// The units that a session is fed: earlier replies as they were sampled.
-    pub prompt: Prompt,
-    /// The media among the units, in their order.
-    pub media: Vec<PlacedMedia>,
-    pub(crate) known: KnownReplies,
-    /// The digest of the template.
-    pub template: Digest,
-    /// Which of the template's several rendered, such as `tool_use`; `None` where there is one.
-    pub template_name: Option<String>,
-    /// What the arguments ask for and the prompt does not have, the control tokens that they let through, and the template's
-    /// own role markers in texts.
-    pub degradations: Vec<Degradation>,
-    /// How many positions the model's context has.
-    pub context: usize,
-}
-
-impl PreparedPrompt {
-    /// Returns how many positions of the context the prompt takes: a token one, media what they have.
-    pub fn positions(&self) -> usize {
-        self.positions_before(self.prompt.units.len())
-    }
-
-    /// Returns how many positions its first `units` take.
-    pub fn positions_before(&self, units: usize) -> usize {
-        positions_before(&self.media, units)
-    }
-}
-
-/// How many positions the first `units` of a prompt with these media take.
-fn positions_before(media: &[PlacedMedia], units: usize) -> usize {
-    let before = media.iter().take_while(|media| media.unit < units);
-    before.fold(units, |all, media| (all + media.positions).saturating_sub(1))
-}
-
 impl Round {
     /// Starts building a round on `engine`, which gets a thread of its own.
     pub fn builder(engine: Arc<dyn Engine>) -> RoundBuilder {
@@ -252,6 +209,11 @@ impl Round {
     /// Those of the template, the processor, the tokenizer and the engine's media processor;
     /// [`ErrorKind::Unsupported`] for media that the model does not take.
     pub fn prepare(&self, request: &Request) -> Result<PreparedPrompt> {
+        self.prepared(request).map(|(prepared, _)| prepared)
+    }
+
+    /// Makes the prompt of a request, with what is known of the earlier replies in it.
+    fn prepared(&self, request: &Request) -> Result<(PreparedPrompt, KnownReplies)> {
         let arguments = request.joined_arguments();
         let source = source(request, &arguments);
         media::check(&*self.decoder, source)?;
@@ -263,17 +225,17 @@ impl Round {
         let parts = self.outlines.expand(decoder, parts, &mut degradations)?;
         let mut prompt = self.outlines.lower(decoder, &parts)?;
         let known = Self::spliced(&mut prompt, request, decoder)?;
-        Ok(PreparedPrompt {
+        let prepared = PreparedPrompt {
             media: self.outlines.placed(decoder, &prompt)?,
             prompt,
-            known,
             parts,
             template: self.template.digest(),
             template_name: self.template.name_for(&input).map(str::to_owned),
             degradations,
             context: self.model().context_length,
             rendered,
-        })
+        };
+        Ok((prepared, known))
     }
 
     /// Puts the ids that replies were sampled as into their places: those of the path, or those that are given besides.
@@ -404,7 +366,7 @@ impl ChatModel for Round {
     async fn reply(&self, request: Request) -> Result<ReplyStream> {
         let asked = Instant::now();
         let options = self.options(&request);
-        let mut prepared = self.prepare(&request)?;
+        let (mut prepared, known) = self.prepared(&request)?;
         let limit = self.limit(&prepared, options.max_tokens)?;
         options.validate()?;
         let guided = self.guided(&request, &mut prepared)?;
@@ -425,7 +387,7 @@ impl ChatModel for Round {
                 .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
             context: prepared.context,
             media: prepared.media,
-            known: prepared.known,
+            known,
             sampled: 0,
             tokens: Vec::new(),
             ends: Vec::new(),
@@ -452,7 +414,7 @@ impl ChatModel for Round {
     }
 
     async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
-        let PreparedPrompt { prompt, known, .. } = self.prepare(&request)?;
+        let (PreparedPrompt { prompt, .. }, known) = self.prepared(&request)?;
         if prompt.units.is_empty() {
             return Ok(None);
         }

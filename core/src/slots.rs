@@ -1,5 +1,6 @@
 //! Which session serves a prompt. The only place that decides what is reused.
 
+use crate::decoder::CacheStatistics;
 use crate::engine::{Engine, Session};
 use crate::prompt::{Unit, common_prefix};
 use crate::report::{CacheReport, MissReason};
@@ -50,31 +51,6 @@ impl From<usize> for CacheBudget {
     fn from(sessions: usize) -> Self {
         Self { sessions, ..Self::default() }
     }
-}
-
-/// What an engine keeps, and what became of the prompts since it was started.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CacheStatistics {
-    /// How many sessions there are, those in use included.
-    pub sessions: usize,
-    /// How many bytes they take together, as far as they say so.
-    pub bytes: usize,
-    /// How many prompts found nothing that they could go on from.
-    pub opened: usize,
-    /// How many went on in a session, cut back where it held more.
-    pub continued: usize,
-    /// How many went on in a copy, because what it was copied from is worth keeping.
-    pub forked: usize,
-    /// How many bytes sessions have copied to go on ([`Session::copied`](crate::Session::copied)), as far as they say so;
-    /// without those whose call failed.
-    pub copied: usize,
-    /// How many sessions were dropped because others needed the room.
-    pub evicted: usize,
-    /// Units of all prompts that were held already.
-    pub reused: usize,
-    /// Units of all prompts that had to be computed.
-    pub forwarded: usize,
 }
 
 /// Open sessions with what each of them holds.

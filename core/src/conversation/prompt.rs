@@ -2,7 +2,7 @@
 
 use super::{Conversation, Messages, joined};
 use crate::Result;
-use crate::round::PreparedPrompt;
+use crate::prompt::PreparedPrompt;
 use crate::template::Ending;
 
 /// The prompt of the next turn, and what of it is new.

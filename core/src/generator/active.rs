@@ -5,14 +5,14 @@ use crate::decoder::{DecodeEnd, DecodeEventKind};
 use crate::engine::Engine;
 use crate::guide::Draw;
 use crate::prompt::Unit;
-use crate::report::CacheReport;
+use crate::report::{CacheReport, Speculation};
 use crate::sampling::LogSoftmax;
 use crate::scoring::positions;
 use crate::slots::Slot;
 use crate::tokenizer::TokenId;
 use crate::{ErrorKind, Result};
 
-use super::{Job, PromptLookup, Speculation};
+use super::{Job, PromptLookup};
 
 /// How many tokens of a reply get their room beforehand: few are longer, and the memory counts from then on.
 const RESERVED: usize = 256;

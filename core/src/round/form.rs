@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{PreparedPrompt, Round, RoundBuilder, source};
+use super::{Round, RoundBuilder, source};
 use crate::chat_model::Request;
 use crate::constraint::{ConstraintCompiler, Constraints};
 use crate::decoder::{Decoder, GrammarSupport, GuidedDecoding, ThinkingRule};
 use crate::message::Message;
 use crate::processor::{Channel, PromptSource};
-use crate::prompt::Prompt;
+use crate::prompt::{PreparedPrompt, Prompt};
 use crate::template::Ending;
 use crate::tokenizer::{Detokenizer, TokenId};
 use crate::vocabulary::Vocabulary;

@@ -8,23 +8,10 @@ use crate::media::Media;
 use crate::media::MediaKind;
 use crate::media_processor::{MediaOutline, MediaPiece, MediaProcessor};
 use crate::processor::{PromptPart, PromptSource};
-use crate::prompt::{Prompt, Unit};
+use crate::prompt::{PlacedMedia, Prompt, Unit};
 use crate::report::Degradation;
 use crate::tokenizer::SpecialToken;
 use crate::{Error, ErrorKind, Result};
-
-/// A piece of media in a prompt, as [`PreparedPrompt::media`](super::PreparedPrompt) has it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlacedMedia {
-    /// Which unit of the prompt it is.
-    pub unit: usize,
-    /// What it is.
-    pub kind: MediaKind,
-    /// Its identity.
-    pub media: Media,
-    /// How many positions of the context it takes.
-    pub positions: usize,
-}
 
 /// How many outlines are remembered.
 const REMEMBERED: usize = 256;

@@ -4,16 +4,16 @@ use std::time::Instant;
 
 use futures::StreamExt;
 
+use super::ended;
 use super::form::Form;
 use super::verifying::Verifier;
-use super::{PlacedMedia, ended, positions_before};
 use crate::chat_model::Reply;
 use crate::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, TokenStream};
-use crate::generator::Speculation;
 use crate::media::Digest;
 use crate::message::Message;
 use crate::processor::{Delta, ReplyParser};
-use crate::report::{CacheReport, Degradation, FinishReason, Usage};
+use crate::prompt::PlacedMedia;
+use crate::report::{CacheReport, Degradation, FinishReason, Speculation, Usage};
 use crate::sampling::SampledLogprobs;
 use crate::splice::KnownReplies;
 use crate::stop::{StopSignal, StopStrings, StopTokens};
@@ -235,10 +235,10 @@ impl Reading {
 
     fn usage(&self) -> Usage {
         let report = self.cache.unwrap_or_default();
-        let prompt = positions_before(&self.media, report.prompt);
+        let prompt = PlacedMedia::positions_before(&self.media, report.prompt);
         Usage {
             prompt,
-            reused: positions_before(&self.media, report.reused),
+            reused: PlacedMedia::positions_before(&self.media, report.reused),
             generated: self.sampled,
             thinking: self.thinking.count,
             remaining: Some(self.context.saturating_sub(prompt + self.sampled)),

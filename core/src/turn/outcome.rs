@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::chat_model::Reply;
 use crate::message::{Message, ToolCall, ToolResult};
 use crate::processor::Delta;
+use crate::report::ReplyTiming;
 use crate::store::HeadMove;
-use crate::timing::ReplyTiming;
 use crate::tree::{Node, NodeId};
 
 /// Something that happens during a turn.

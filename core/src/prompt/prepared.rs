@@ -1,0 +1,62 @@
+//! A prompt at each of its stages, from what a template printed to units.
+
+use crate::media::{Digest, Media, MediaKind};
+use crate::processor::PromptPart;
+use crate::report::Degradation;
+
+use super::Prompt;
+
+/// A piece of media in a prompt, as [`PreparedPrompt::media`](super::PreparedPrompt) has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedMedia {
+    /// Which unit of the prompt it is.
+    pub unit: usize,
+    /// What it is.
+    pub kind: MediaKind,
+    /// Its identity.
+    pub media: Media,
+    /// How many positions of the context it takes.
+    pub positions: usize,
+}
+
+impl PlacedMedia {
+    /// Returns how many positions the first `units` of a prompt with these media take: a token one, media what they have.
+    pub fn positions_before(media: &[Self], units: usize) -> usize {
+        let before = media.iter().take_while(|media| media.unit < units);
+        before.fold(units, |all, media| (all + media.positions).saturating_sub(1))
+    }
+}
+
+/// A prompt at each of its stages, as [`Round::prepare`](crate::Round::prepare) makes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PreparedPrompt {
+    /// What the template printed, as the processor marked it.
+    pub rendered: String,
+    /// The parts that the processor cut it into, with the texts that stand around media.
+    pub parts: Vec<PromptPart>,
+    /// The units that a session is fed: earlier replies as they were sampled.
+    pub prompt: Prompt,
+    /// The media among the units, in their order.
+    pub media: Vec<PlacedMedia>,
+    /// The digest of the template.
+    pub template: Digest,
+    /// Which of the template's several rendered, such as `tool_use`; `None` where there is one.
+    pub template_name: Option<String>,
+    /// What the arguments ask for and the prompt does not have, the control tokens that they let through, and the template's
+    /// own role markers in texts.
+    pub degradations: Vec<Degradation>,
+    /// How many positions the model's context has.
+    pub context: usize,
+}
+
+impl PreparedPrompt {
+    /// Returns how many positions of the context the prompt takes: a token one, media what they have.
+    pub fn positions(&self) -> usize {
+        self.positions_before(self.prompt.units.len())
+    }
+
+    /// Returns how many positions its first `units` take.
+    pub fn positions_before(&self, units: usize) -> usize {
+        PlacedMedia::positions_before(&self.media, units)
+    }
+}

@@ -1,0 +1,32 @@
+//! How likely a text is as a continuation.
+
+use crate::sampling::Logprob;
+
+/// How likely a text is.
+///
+/// ```
+/// use alloquy_core::{Logprob, Score};
+///
+/// let tokens = vec![Logprob { token: 1, logprob: -0.5 }, Logprob { token: 2, logprob: -1.5 }];
+/// let score = Score { text: "so be it".to_owned(), tokens };
+/// assert_eq!((score.total(), score.mean()), (-2.0, Some(-1.0)));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Score {
+    /// The text.
+    pub text: String,
+    /// Its tokens, each with its log-probability behind all that stands before it.
+    pub tokens: Vec<Logprob>,
+}
+
+impl Score {
+    /// Returns the natural logarithm of the text's probability.
+    pub fn total(&self) -> f64 {
+        self.tokens.iter().map(|token| f64::from(token.logprob)).sum()
+    }
+
+    /// Returns the mean over the tokens, which does not favour short texts; `None` for a text without any.
+    pub fn mean(&self) -> Option<f64> {
+        (!self.tokens.is_empty()).then(|| self.total() / self.tokens.len() as f64)
+    }
+}
