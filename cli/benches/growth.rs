@@ -198,7 +198,7 @@ async fn measure(policy: &str, kept: &str, messages: usize, folder: &Path) -> Re
         return Ok(());
     }
     let round = round(engine)?;
-    let manager = with_policy(policy, Manager::over(Arc::new(round.clone())).store(kept), &round)?.build()?;
+    let manager = with_policy(policy, Manager::builder(round.clone()).store(kept), &round)?.build()?;
     let chat = manager.open(&"long".parse()?).await?;
     let (before, mut number) = (processor(), messages);
     chat.send(question(number)).finish().await?;
@@ -223,8 +223,7 @@ async fn soak(turns: usize) -> Result<()> {
     let folder = tempfile::tempdir().unwrap();
     let kept = store("sqlite", folder.path()).await?;
     let sampling = SamplingOptions { max_tokens: Some(24), ..SamplingOptions::default() };
-    let manager =
-        Manager::over(Arc::new(round.clone())).store(kept).sampling(sampling).middleware(shift).build()?;
+    let manager = Manager::builder(round.clone()).store(kept).sampling(sampling).middleware(shift).build()?;
     let chat = manager.create(Preface::default()).await?;
     println!("| turns | memory | at most | caches | in caches |\n|---:|---:|---:|---:|---:|");
     for number in 1..=turns {

@@ -2,7 +2,7 @@
 
 mod model;
 
-use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, SamplingOptions, Turn, TurnReply};
+use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, Round, SamplingOptions, Turn, TurnReply};
 
 fn main() -> Result<()> {
     let engine = model::engine()?;
@@ -14,8 +14,8 @@ fn main() -> Result<()> {
         max_tokens: Some(12),
         ..SamplingOptions::default()
     };
-    let manager =
-        Manager::builder(engine).template(template).processor(processor).sampling(varied).build()?;
+    let model = Round::builder(engine).template(template).processor(processor).build()?;
+    let manager = Manager::builder(model).sampling(varied).build()?;
     pollster::block_on(async {
         let chat = manager.create(Preface::system("You are a patient gardener.")).await?;
         branch(&chat).await?;

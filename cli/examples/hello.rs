@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Engine, Manager, Preface, Result};
+use alloquy_core::{Engine, Manager, Preface, Result, Round};
 use alloquy_onnx::OnnxEngine;
 
 fn main() -> Result<()> {
@@ -10,7 +10,8 @@ fn main() -> Result<()> {
     let engine = Arc::new(OnnxEngine::of_files(alloquy_pocket::files()).load()?);
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let manager = Manager::builder(engine).template(template).processor(processor).build()?;
+    let model = Round::builder(engine).template(template).processor(processor).build()?;
+    let manager = Manager::new(model);
     pollster::block_on(async {
         let chat = manager.create(Preface::system("Be brief.")).await?;
         let reply = chat.send("What is the capital of Portugal?").finish().await?;

@@ -66,9 +66,10 @@ struct Family {
 impl Model {
     /// Begins a manager of this model.
     pub(crate) fn manager(&self, kept: Kept) -> Result<ManagerBuilder> {
-        let round = Arc::new(self.round.clone());
-        let builder =
-            Manager::over(round).store(kept.store).owner(kept.owner).sampling(self.sampling.clone());
+        let builder = Manager::builder(self.round.clone())
+            .store(kept.store)
+            .owner(kept.owner)
+            .sampling(self.sampling.clone());
         self.overflow.added_to(builder, &self.round)
     }
 

@@ -257,7 +257,7 @@ mod tests {
 
     fn printed(script: impl IntoIterator<Item = &'static str>) -> (String, Result<(), Failure>) {
         let notes = Notes::new(&Output { quiet: true, ..Output::default() });
-        let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+        let manager = Manager::new(EchoModel);
         let out = Shared::default();
         let ended = pollster::block_on(async {
             let current = Current::open(&manager, None, Preface::default(), notes).await?;

@@ -1,7 +1,5 @@
 //! A stored conversation for commands that ask no model.
 
-use std::sync::Arc;
-
 use alloquy_core::{
     CacheReport, Chat, ChatModel, ConversationId, ConversationManager as _, Error, ErrorKind, Manager,
     ReplyStream, Request, Result,
@@ -51,7 +49,7 @@ impl Stored {
 
     async fn of(&self, kept: Kept, other: Option<&ConversationId>) -> Result<(Chat, Option<Chat>)> {
         let id = self.which.find_or_last(&kept).await?;
-        let manager = Manager::over(Arc::new(Nobody)).store(kept.store).owner(kept.owner).build()?;
+        let manager = Manager::builder(Nobody).store(kept.store).owner(kept.owner).build()?;
         let other = match other {
             Some(other) => Some(manager.open(other).await?),
             None => None,

@@ -72,7 +72,7 @@ fn a_picture_is_computed_once_and_another_one_from_its_place_on() {
         else {
             return;
         };
-        let manager = Manager::over(Arc::new(round.clone())).build().unwrap();
+        let manager = Manager::new(round.clone());
         block_on(async {
             let chat = manager.create(Preface::default()).await.unwrap();
             let first = say(&chat, shown(&cat, "What is this?")).await;
@@ -179,7 +179,7 @@ fn to_a_film_of_aki_models_say_what_the_reference_says() {
         assert_eq!(prepared.positions(), before.len() + positions + after.len());
 
         let name = round.model().name.clone();
-        let manager = Manager::over(Arc::new(round)).build().unwrap();
+        let manager = Manager::new(round);
         let said = block_on(async {
             let chat = manager.create(Preface::default()).await.unwrap();
             let ask = Ask::from(conversation.message()).sampling(sampling);
@@ -192,7 +192,7 @@ fn to_a_film_of_aki_models_say_what_the_reference_says() {
 #[test]
 fn a_film_is_computed_once_and_another_frame_from_its_place_on() {
     each_conversation(|round, conversation| {
-        let manager = Manager::over(Arc::new(round.clone())).build().unwrap();
+        let manager = Manager::new(round.clone());
         block_on(async {
             let chat = manager.create(Preface::default()).await.unwrap();
             let first = say(&chat, conversation.message()).await.cache.unwrap();

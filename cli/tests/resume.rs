@@ -53,7 +53,7 @@ impl Process {
             ..SamplingOptions::default()
         };
         let store = alloquy_storage::open(store).await.unwrap();
-        let builder = Manager::over(Arc::new(round.clone())).store(store).sampling(sampling);
+        let builder = Manager::builder(round.clone()).store(store).sampling(sampling);
         Self { round, manager: builder.build().unwrap() }
     }
 

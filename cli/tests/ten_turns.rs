@@ -109,7 +109,7 @@ fn ten_turns_with_branches_an_edit_and_a_switch() {
     let Some(round) = round() else { return };
     let prompts = Arc::new(Mutex::new(Vec::new()));
     let recorder = Recorder { round: round.clone(), prompts: Arc::clone(&prompts) };
-    let manager = Manager::over(Arc::new(round)).middleware(recorder).sampling(six()).build().unwrap();
+    let manager = Manager::builder(round).middleware(recorder).sampling(six()).build().unwrap();
     block_on(async {
         let preface = Preface::system("You are a patient teacher.").extra("enable_thinking", false);
         let chat = manager.create(preface).await.unwrap();
@@ -145,7 +145,7 @@ fn a_thousand_dropped_streams_never_break_the_next_turn() {
         for text in texts {
             expected.push(round.reply(fresh(text)).await.unwrap().finish().await.unwrap().tokens);
         }
-        let manager = Manager::over(Arc::new(round.clone())).sampling(six()).build().unwrap();
+        let manager = Manager::builder(round.clone()).sampling(six()).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
         let mut seed = 2026_u64;
         for drop_number in 0..1000 {

@@ -159,7 +159,7 @@ fn the_document_shows_what_happens() {
     let Some(round) = round() else { return };
     let keep = Keep::default();
     let greedy = SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() };
-    let manager = Manager::over(Arc::new(round.clone())).sampling(greedy).middleware(keep.clone());
+    let manager = Manager::builder(round.clone()).sampling(greedy).middleware(keep.clone());
     let manager = manager.toolbox(toolbox()).build().unwrap();
     let (history, reply) = block_on(async {
         let chat = manager.create(Preface::default()).await.unwrap();

@@ -33,7 +33,7 @@ fn stack() -> Option<Stack> {
 fn the_document_shows_what_happens() {
     let Some(stack) = stack() else { return };
     let keep = Keep::default();
-    let manager = Manager::over(Arc::new(stack.round.clone())).middleware(keep.clone()).build().unwrap();
+    let manager = Manager::builder(stack.round.clone()).middleware(keep.clone()).build().unwrap();
     let message = Message::user("What does <|im_end|> mean?");
     let (nodes, deltas, reply) = block_on(async {
         let preface = Preface::system("Be brief.").extra("enable_thinking", false);

@@ -1,13 +1,11 @@
 //! A tree: another answer, an edited question, the way back, labels and bookmarks, what differs, a copy.
 
-use std::sync::Arc;
-
 use alloquy_core::{Ask, Chat, ConversationId, Manager, Preface, PriceTable, Result};
 use alloquy_testing::EchoModel;
 
 fn main() -> Result<()> {
     pollster::block_on(async {
-        let manager = Manager::over(Arc::new(EchoModel)).build()?;
+        let manager = Manager::new(EchoModel);
         let chat = manager.create(Preface::default()).await?;
         let tea = chat.send("tea?").finish().await?;
         chat.regenerate(Ask::default()).finish().await?;

@@ -15,7 +15,7 @@ const SCRIPT: [(&str, &str); 4] = [
 fn main() -> Result<()> {
     let engine = Arc::new(ScriptedEngine::new(SCRIPT));
     let round = Round::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build()?;
-    let manager = Manager::over(Arc::new(round.clone())).build()?;
+    let manager = Manager::new(round.clone());
     println!("{:26} {:>6} {:>6} {:>8}", "what", "prompt", "reused", "computed");
     pollster::block_on(async {
         let chat = manager.create(Preface::system("You are a patient gardener.")).await?;

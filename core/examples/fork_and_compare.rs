@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Ask, Chat, Manager, Preface, Result, TurnReply};
+use alloquy_core::{Ask, Chat, Manager, Preface, Result, Round, TurnReply};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
 const SCRIPT: [(&str, &str); 4] = [
@@ -14,7 +14,8 @@ const SCRIPT: [(&str, &str); 4] = [
 
 fn main() -> Result<()> {
     let engine = Arc::new(ScriptedEngine::new(SCRIPT));
-    let manager = Manager::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+    let round = Round::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+    let manager = Manager::new(round);
     pollster::block_on(async {
         let chat = manager.create(Preface::system("You are a patient gardener.")).await?;
         println!("{:22} {:>6} {:>6} {:>8}", "turn", "prompt", "reused", "computed");

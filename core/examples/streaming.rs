@@ -1,14 +1,12 @@
 //! A reply as it is written, stopped half-way, and what is kept of it.
 
-use std::sync::Arc;
-
 use alloquy_core::{Delta, Manager, Preface, Result, TurnEvent};
 use alloquy_testing::EchoModel;
 use futures::StreamExt;
 
 fn main() -> Result<()> {
     pollster::block_on(async {
-        let manager = Manager::over(Arc::new(EchoModel)).build()?;
+        let manager = Manager::new(EchoModel);
         let chat = manager.create(Preface::default()).await?;
         let mut turn = chat.send("count with me: one two three four five six seven eight");
         while let Some(event) = turn.next().await {

@@ -1,9 +1,7 @@
 //! A model that asks for a tool: call, result and answer become nodes of the tree.
 
-use std::sync::Arc;
-
 use alloquy_core::{Error, ErrorKind, Manager, Preface, Result, Tool, ToolSpec};
-use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_testing::ScriptedModel;
 use serde_json::{Value, json};
 
 #[derive(Debug)]
@@ -27,14 +25,12 @@ impl Tool for Sum {
 }
 
 fn main() -> Result<()> {
-    let engine = ScriptedEngine::new([
+    let model = ScriptedModel::new([
         ("<user>What is 19 + 23?<end><assistant>", "call:sum {\"numbers\":[19,23]}"),
         ("<tool>42<end><assistant>", "It is 42."),
     ]);
     pollster::block_on(async {
-        let manager =
-            Manager::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).tool(Sum);
-        let chat = manager.build()?.create(Preface::default()).await?;
+        let chat = Manager::builder(model).tool(Sum).build()?.create(Preface::default()).await?;
         let reply = chat.send("What is 19 + 23?").finish().await?;
         println!("{} ({} model calls)", reply.text(), reply.rounds);
         for node in chat.history().await? {

@@ -1,6 +1,7 @@
 //! Anything that answers: a model in this process, or a server. One request, one stream, one reply.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -242,5 +243,29 @@ pub trait ChatModel: Send + Sync + Debug {
         let _ = (request, targets);
         let message = format!("model {:?} does not say how likely texts are", self.name());
         Err(Error::new(ErrorKind::Unsupported, message))
+    }
+}
+
+/// A model that is shared.
+#[async_trait]
+impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        (**self).reply(request).await
+    }
+
+    fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
+        (**self).prompt(request)
+    }
+
+    async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
+        (**self).warm(request).await
+    }
+
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+        (**self).score(request, targets).await
     }
 }

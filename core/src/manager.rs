@@ -5,23 +5,18 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
+use crate::Result;
 use crate::chat::{Chat, must_be_free};
 use crate::chat_model::ChatModel;
-use crate::constraint::Constraints;
-use crate::engine::Engine;
 use crate::middleware::Middleware;
 use crate::preface::Preface;
-use crate::processor::DataProcessor;
 use crate::query::Query;
-use crate::round::{Round, RoundBuilder};
 use crate::sampling::SamplingOptions;
 use crate::store::{
     ConversationId, ConversationPage, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner,
 };
-use crate::template::PromptTemplate;
 use crate::tool::{Tool, Toolbox};
 use crate::turn::{PartialReplies, Parts};
-use crate::{Error, ErrorKind, Result};
 
 /// How often a model may ask for tools in one turn unless told otherwise.
 const TOOL_ROUNDS: usize = 8;
@@ -29,14 +24,12 @@ const TOOL_ROUNDS: usize = 8;
 /// Makes and finds conversations.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+/// use alloquy_testing::ScriptedModel;
 /// use alloquy_core::{Manager, Preface};
 ///
 /// # pollster::block_on(async {
-/// let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]);
-/// let manager =
-///     Manager::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+/// let model = ScriptedModel::new([("<user>Hi<end><assistant>", "Hello!")]);
+/// let manager = Manager::new(model);
 /// let chat = manager.create(Preface::system("Be kind.")).await?;
 /// let reply = chat.send("Hi").finish().await?;
 /// assert_eq!(reply.text(), "Hello!");
@@ -96,14 +89,14 @@ pub trait ConversationManager: Send + Sync + std::fmt::Debug {
     /// Creates a conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when its id is taken, [`ErrorKind::Invalid`] for bad sampling options and for metadata of
-    /// the name [`ANNOTATIONS`](crate::ANNOTATIONS).
+    /// [`ErrorKind::Conflict`](crate::ErrorKind) when its id is taken, [`ErrorKind::Invalid`](crate::ErrorKind) for bad
+    /// sampling options and for metadata of the name [`ANNOTATIONS`](crate::ANNOTATIONS).
     async fn create(&self, new: NewConversation) -> Result<Chat>;
 
     /// Opens a conversation; others call this to resume one.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when there is none.
+    /// [`ErrorKind::NotFound`](crate::ErrorKind) when there is none.
     async fn open(&self, id: &ConversationId) -> Result<Chat>;
 
     /// Opens a conversation, or creates it when there is none; only then is the preface used.
@@ -121,19 +114,19 @@ pub trait ConversationManager: Send + Sync + std::fmt::Debug {
     /// Deletes a conversation.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when there is none.
+    /// [`ErrorKind::NotFound`](crate::ErrorKind) when there is none.
     async fn delete(&self, id: &ConversationId) -> Result<()>;
 }
 
 impl Manager {
-    /// Starts building a manager over a local engine; it needs a template and a processor.
-    pub fn builder(engine: Arc<dyn Engine>) -> ManagerBuilder {
-        ManagerBuilder::new(Source::Engine(Round::builder(engine)))
+    /// Makes a manager of conversations in memory, of [`Owner::local`], without tools.
+    pub fn new(model: impl ChatModel + 'static) -> Self {
+        Self::builder(model).made()
     }
 
-    /// Starts building a manager over any model, such as a [`Round`] that is shared or a server.
-    pub fn over(model: Arc<dyn ChatModel>) -> ManagerBuilder {
-        ManagerBuilder::new(Source::Model(model))
+    /// Starts building a manager over a model: one in this process, a server, or one that is shared, as an [`Arc`].
+    pub fn builder(model: impl ChatModel + 'static) -> ManagerBuilder {
+        ManagerBuilder::new(Arc::new(model))
     }
 
     /// Creates a conversation; a [`Preface`] is enough.
@@ -163,12 +156,11 @@ impl Manager {
     /// host makes for each request, at no cost worth counting. What dropped turns have left is waited for by both.
     ///
     /// ```
-    /// use std::sync::Arc;
     /// use alloquy_testing::EchoModel;
     /// use alloquy_core::{Manager, Preface};
     ///
     /// # pollster::block_on(async {
-    /// let manager = Manager::over(Arc::new(EchoModel)).build()?;
+    /// let manager = Manager::new(EchoModel);
     /// let (ann, bob) = (manager.for_owner("ann".parse()?), manager.for_owner("bob".parse()?));
     /// ann.create(Preface::default()).await?;
     /// assert_eq!(bob.store().count(bob.owner(), &Default::default()).await?, 0);
@@ -238,7 +230,7 @@ impl ConversationManager for Manager {
 #[derive(Debug)]
 #[must_use]
 pub struct ManagerBuilder {
-    source: Source,
+    model: Arc<dyn ChatModel>,
     middleware: Vec<Arc<dyn Middleware>>,
     toolbox: Toolbox,
     store: Option<Arc<dyn ConversationStore>>,
@@ -248,18 +240,10 @@ pub struct ManagerBuilder {
     partial_replies: PartialReplies,
 }
 
-#[derive(Debug)]
-enum Source {
-    Engine(RoundBuilder),
-    Model(Arc<dyn ChatModel>),
-    /// A part of a round was set beside a model that is whole already.
-    Misplaced(&'static str),
-}
-
 impl ManagerBuilder {
-    fn new(source: Source) -> Self {
+    fn new(model: Arc<dyn ChatModel>) -> Self {
         Self {
-            source,
+            model,
             middleware: Vec::new(),
             toolbox: Toolbox::default(),
             store: None,
@@ -268,29 +252,6 @@ impl ManagerBuilder {
             tool_rounds: TOOL_ROUNDS,
             partial_replies: PartialReplies::default(),
         }
-    }
-
-    fn round(mut self, part: &'static str, change: impl FnOnce(RoundBuilder) -> RoundBuilder) -> Self {
-        self.source = match self.source {
-            Source::Engine(round) => Source::Engine(change(round)),
-            Source::Model(_) | Source::Misplaced(_) => Source::Misplaced(part),
-        };
-        self
-    }
-
-    /// Sets the chat template of the engine.
-    pub fn template(self, template: impl PromptTemplate + 'static) -> Self {
-        self.round("template", |round| round.template(template))
-    }
-
-    /// Sets the processor of the engine.
-    pub fn processor(self, processor: impl DataProcessor + 'static) -> Self {
-        self.round("processor", |round| round.processor(processor))
-    }
-
-    /// Sets what keeps replies of the engine in a form.
-    pub fn constraints(self, constraints: impl Constraints + 'static) -> Self {
-        self.round("way to constrain replies", |round| round.constraints(constraints))
     }
 
     /// Keeps conversations in `store`; in memory unless set.
@@ -346,23 +307,18 @@ impl ManagerBuilder {
     /// Builds the manager.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a template or processor that is missing, or set beside a model that has its own,
-    /// and for bad sampling options, [`ErrorKind::Tool`]
-    /// for tools whose names clash.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind) for bad sampling options, [`ErrorKind::Tool`](crate::ErrorKind) for tools
+    /// whose names clash.
     pub fn build(self) -> Result<Manager> {
         self.sampling.validate()?;
         self.toolbox.now()?;
-        let model: Arc<dyn ChatModel> = match self.source {
-            Source::Engine(round) => Arc::new(round.build()?),
-            Source::Model(model) => model,
-            Source::Misplaced(part) => {
-                let message = format!("a {part} was set, but the model given to `over` has its own");
-                return Err(Error::new(ErrorKind::Invalid, message));
-            }
-        };
+        Ok(self.made())
+    }
+
+    fn made(self) -> Manager {
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::default()));
         let parts = Parts {
-            model,
+            model: self.model,
             middleware: self.middleware,
             toolbox: self.toolbox,
             store: Arc::new(Guarded(store)),
@@ -373,6 +329,6 @@ impl ManagerBuilder {
             unfinished: Arc::default(),
             trails: Arc::default(),
         };
-        Ok(Manager { parts: Arc::new(parts) })
+        Manager { parts: Arc::new(parts) }
     }
 }

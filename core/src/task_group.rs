@@ -26,7 +26,7 @@ use crate::stream::Run;
 /// use futures::StreamExt;
 ///
 /// # pollster::block_on(async {
-/// let manager = Manager::over(Arc::new(EchoModel)).build()?;
+/// let manager = Manager::new(EchoModel);
 /// let (one, other) = (manager.create(Preface::default()).await?, manager.create(Preface::default()).await?);
 /// let group = TaskGroup::new();
 /// let mut turns = [&one, &other].map(|chat| chat.send(Ask::from("one two three").group(&group)));

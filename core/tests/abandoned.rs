@@ -14,7 +14,7 @@ use pollster::block_on;
 const SAID: &str = "one two three four";
 
 async fn over(policy: PartialReplies) -> (Manager, Chat) {
-    let manager = Manager::over(Arc::new(EchoModel)).partial_replies(policy).build().unwrap();
+    let manager = Manager::builder(EchoModel).partial_replies(policy).build().unwrap();
     let chat = manager.create(Preface::default()).await.unwrap();
     (manager, chat)
 }
@@ -121,7 +121,7 @@ impl ChatModel for Failing {
 fn what_a_model_said_before_it_failed_is_kept() {
     block_on(async {
         let chat = |words, policy| async move {
-            let manager = Manager::over(Arc::new(Failing(words))).partial_replies(policy).build().unwrap();
+            let manager = Manager::builder(Failing(words)).partial_replies(policy).build().unwrap();
             manager.create(Preface::default()).await.unwrap()
         };
         let kept = chat(2, PartialReplies::Keep).await;
@@ -163,7 +163,7 @@ fn whichever_save_fails_what_is_shown_is_what_is_stored() {
         for successes in 0..6 {
             block_on(async {
                 let store = Arc::new(FaultStore::new(MemoryStore::default()));
-                let manager = Manager::over(Arc::new(EchoModel)).store(store.clone()).build().unwrap();
+                let manager = Manager::builder(EchoModel).store(store.clone()).build().unwrap();
                 let chat = manager.create(Preface::default()).await.unwrap();
                 store.fail(call, successes);
                 let first = chat.send("One").finish().await;

@@ -71,7 +71,7 @@ async fn ask(chat: &Chat, question: &str) {
 fn the_turn_behind_a_cancelled_one_is_as_without_it() {
     let cancels = std::env::var("ALLOQUY_CANCELS").map_or(100, |count| count.parse().unwrap());
     let model: Arc<dyn ChatModel> = round();
-    let manager = Manager::over(model).sampling(sampling()).build().unwrap();
+    let manager = Manager::builder(model).sampling(sampling()).build().unwrap();
     let mut draws = Draws::default();
     block_on(async {
         for _ in 0..usize::div_ceil(cancels, CANCELS) {
@@ -161,8 +161,8 @@ fn a_long_prompt_that_is_stopped_ends_with_the_chunk_it_is_in() {
     let engine = ScriptedEngine::new([("<assistant>", "Hello!")]).context_length(5000);
     let engine = Arc::new(Deaf { engine, progress: Arc::clone(&progress) });
     let chunk = engine.prefill_chunk();
-    let manager =
-        Manager::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build().unwrap();
+    let round = Round::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build().unwrap();
+    let manager = Manager::new(round);
     block_on(async {
         let chat = manager.create(Preface::default()).await.unwrap();
         let question = "x".repeat(4096);

@@ -235,7 +235,7 @@ fn the_same_model_summarises_what_it_said_and_the_conversation_keeps_everything(
     let round = round.build().unwrap();
     let policy = SummaryPolicy::new(120).reply(12).summary(20);
     let summary = HistorySummary::new(round.clone(), Arc::new(round.clone()), policy).unwrap();
-    let manager = Manager::over(Arc::new(round)).middleware(summary).build().unwrap();
+    let manager = Manager::builder(round).middleware(summary).build().unwrap();
     block_on(async {
         let chat = manager.create(Preface::system("Be kind.")).await.unwrap();
         let mut summarised = 0;

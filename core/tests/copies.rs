@@ -13,7 +13,7 @@ use pollster::block_on;
 use proptest::prelude::*;
 
 fn manager() -> Manager {
-    Manager::over(Arc::new(EchoModel)).build().unwrap()
+    Manager::new(EchoModel)
 }
 
 fn at(text: &str) -> Address {
@@ -29,7 +29,7 @@ async fn chat() -> Chat {
 
 /// A copy of the whole conversation in a store of its own.
 async fn copied(chat: &Chat) -> Chat {
-    let (store, manager) = (Arc::new(MemoryStore::default()), Manager::over(Arc::new(EchoModel)));
+    let (store, manager) = (Arc::new(MemoryStore::default()), Manager::builder(EchoModel));
     let manager = manager.store(store.clone()).build().unwrap();
     let record = ConversationRecord { head: None, revision: 0, ..chat.record().await.unwrap() };
     store.create(manager.owner(), &record).await.unwrap();
@@ -122,7 +122,7 @@ fn what_is_no_copy_is_refused_before_anything_is_changed() {
         nodes[0].message = Message::user("never said");
         store.create(&owner, &record).await.unwrap();
         store.append(&owner, &record.id, &nodes).await.unwrap();
-        let liar = Manager::over(Arc::new(EchoModel)).store(Arc::new(store)).build().unwrap();
+        let liar = Manager::builder(EchoModel).store(Arc::new(store)).build().unwrap();
         let liar = alloquy_core::ConversationManager::open(&liar, &record.id).await.unwrap();
         let before: Tree = left.tree().await.unwrap();
         let error = left.merge(&liar).await.unwrap_err();

@@ -1,8 +1,6 @@
 //! Trees as text: branches, notes, templates, any depth.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use std::sync::Arc;
-
 use alloquy_core::{Digest, Drawing, Manager, Message, Node, NodeId, NodeStatus, Preface, Tree};
 use alloquy_testing::EchoModel;
 use pollster::block_on;
@@ -54,7 +52,7 @@ fn another_template_than_above_is_told_of() {
 #[test]
 fn labels_and_bookmarks_stand_behind_a_message() {
     block_on(async {
-        let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+        let manager = Manager::new(EchoModel);
         let chat = manager.create(Preface::default()).await.unwrap();
         let tea = chat.send("Tea?").finish().await.unwrap();
         chat.label(tea.answers(), Some("drinks\u{1b}[2J")).await.unwrap();

@@ -122,7 +122,7 @@ impl Tool for Nests {
 }
 
 fn over(room: usize, tools: Vec<Gives>, store: Arc<dyn ConversationStore>) -> Manager {
-    let manager = Manager::over(Arc::new(Clerk { room })).store(store);
+    let manager = Manager::builder(Clerk { room }).store(store);
     tools.into_iter().fold(manager, ManagerBuilder::tool).build().unwrap()
 }
 
@@ -144,8 +144,7 @@ const WHOLE: [Role; 4] = [Role::User, Role::Assistant, Role::Tool, Role::Assista
 fn a_result_that_nests_too_deep_is_an_error_that_the_model_reads() {
     for (levels, is_kept) in [(1, true), (RESULT_DEPTH, true), (RESULT_DEPTH + 1, false), (100_000, false)] {
         block_on(async {
-            let manager =
-                Manager::over(Arc::new(Clerk { room: 10_000 })).tool(Nests(levels)).build().unwrap();
+            let manager = Manager::builder(Clerk { room: 10_000 }).tool(Nests(levels)).build().unwrap();
             let chat = manager.create(Preface::default()).await.unwrap();
             let reply = chat.send("use nests").finish().await.unwrap();
             assert_eq!(reply.end, TurnEnd::Answered);
@@ -326,7 +325,7 @@ fn a_question_for_which_a_policy_makes_room_is_asked_and_kept() {
     block_on(async {
         let units = |request: &Request| -> Result<usize> { Ok(length(request)) };
         let policy = HistoryDrop::new(units, DropPolicy::new(100)).unwrap();
-        let manager = Manager::over(Arc::new(Clerk { room: 100 })).middleware(policy).build().unwrap();
+        let manager = Manager::builder(Clerk { room: 100 }).middleware(policy).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
         for turn in 1..8 {
             chat.send("a question of forty characters, about so").finish().await.unwrap();
@@ -351,7 +350,7 @@ impl Trial {
     async fn new(policy: PartialReplies) -> Self {
         let store = Arc::new(FaultStore::new(MemoryStore::default()).slow());
         let tool = Gives::new("long", "x".repeat(900));
-        let manager = Manager::over(Arc::new(Clerk { room: 800 })).store(store.clone()).tool(tool.clone());
+        let manager = Manager::builder(Clerk { room: 800 }).store(store.clone()).tool(tool.clone());
         let manager = manager.partial_replies(policy).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
         chat.send("Hi").finish().await.unwrap();

@@ -92,8 +92,7 @@ fn rendered(name: &str, messages: usize, turns: usize) -> (Vec<usize>, usize) {
     block_on(async {
         let (store, template) = (store(messages).await, Counting::default());
         let round = round(template.clone(), 4096);
-        let builder =
-            Manager::over(Arc::new(round.clone())).store(Arc::clone(&store) as Arc<dyn ConversationStore>);
+        let builder = Manager::builder(round.clone()).store(Arc::clone(&store) as Arc<dyn ConversationStore>);
         let manager = policy(name, &round)(builder).build().unwrap();
         let chat = manager.open(&"long".parse().unwrap()).await.unwrap();
         let mut counts = Vec::new();
@@ -133,7 +132,7 @@ fn a_reply_tells_another_process_where_its_prompt_began() {
         let process = || {
             let (template, kept) = (Counting::default(), Arc::clone(&store) as Arc<dyn ConversationStore>);
             let round = round(template.clone(), 4096);
-            let manager = policy(name, &round)(Manager::over(Arc::new(round.clone())).store(kept));
+            let manager = policy(name, &round)(Manager::builder(round.clone()).store(kept));
             let manager = manager.build().unwrap();
             block_on(async {
                 let chat = manager.open(&"long".parse().unwrap()).await.unwrap();
@@ -156,7 +155,7 @@ fn what_another_policy_remembers_is_of_no_consequence() {
         let kept = Arc::clone(&store) as Arc<dyn ConversationStore>;
         let round = round(Counting::default(), 4096);
         let shift = HistoryShift::new(round.clone(), ShiftPolicy::new(window).reply(20)).unwrap();
-        let manager = Manager::over(Arc::new(round)).store(kept).middleware(shift).build().unwrap();
+        let manager = Manager::builder(round).store(kept).middleware(shift).build().unwrap();
         block_on(async {
             let chat = manager.open(&"long".parse().unwrap()).await.unwrap();
             let before = chat.request().await.unwrap();
@@ -177,7 +176,7 @@ fn what_another_policy_remembers_is_of_no_consequence() {
 fn a_conversation_that_is_shifted_keeps_one_cache() {
     for name in ["drop", "shift"] {
         let round = round(Counting::default(), WINDOW);
-        let manager = policy(name, &round)(Manager::over(Arc::new(round.clone()))).build().unwrap();
+        let manager = policy(name, &round)(Manager::builder(round.clone())).build().unwrap();
         block_on(async {
             let chat = manager.create(Preface::system("Be kind.")).await.unwrap();
             for number in 0..200 {

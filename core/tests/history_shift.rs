@@ -76,7 +76,7 @@ fn a_conversation_goes_on_past_its_window_and_says_so() {
     let round = round(&[("<assistant>", "Yes."), ("seven<end><assistant>", "I forgot what one was.")]);
     let shift = HistoryShift::new(round.clone(), policy()).unwrap();
     let seen = HistoryShift::new(round.clone(), policy()).unwrap();
-    let manager = Manager::over(Arc::new(round.clone())).middleware(shift).build().unwrap();
+    let manager = Manager::builder(round.clone()).middleware(shift).build().unwrap();
     let mut drawing = String::new();
     block_on(async {
         let chat = manager.create(Preface::system("Be kind.")).await.unwrap();
@@ -169,7 +169,7 @@ fn instructions_and_examples_stay_and_an_exchange_is_not_torn() {
 fn a_call_out_of_sight_keeps_its_id_to_itself() {
     let round = round(&[("Now?<end><assistant>", "call:clock {}")]);
     let shift = HistoryShift::new(round.clone(), policy()).unwrap();
-    let manager = Manager::over(Arc::new(round)).middleware(shift).build().unwrap();
+    let manager = Manager::builder(round).middleware(shift).build().unwrap();
     block_on(async {
         let clock: ToolSpec = serde_json::from_value(json!({"name": "clock"})).unwrap();
         let chat = manager.create(Preface { tools: vec![clock], ..Preface::default() }).await.unwrap();
@@ -192,8 +192,7 @@ fn pieces_of_arguments_have_the_id_of_their_call() {
         Message::assistant("y".repeat(60)),
         Message::user("Again"),
     ];
-    let manager =
-        Manager::over(Arc::new(Calling)).middleware(HistoryShift::new(characters, policy()).unwrap());
+    let manager = Manager::builder(Calling).middleware(HistoryShift::new(characters, policy()).unwrap());
     block_on(async {
         let hosts = Preface::default().tool(ToolSpec::new("clock", "The host's own", json!({})));
         let chat = manager.build().unwrap().create(hosts).await.unwrap();
@@ -215,7 +214,7 @@ fn pieces_of_arguments_have_the_id_of_their_call() {
 fn what_is_computed_ahead_is_what_the_next_answer_begins_with() {
     let round = round(&[("<assistant>", "Yes.")]);
     let shift = || HistoryShift::new(round.clone(), policy()).unwrap();
-    let manager = Manager::over(Arc::new(round.clone())).middleware(shift()).build().unwrap();
+    let manager = Manager::builder(round.clone()).middleware(shift()).build().unwrap();
     let mut held = Conversation::new(Arc::new(round.clone()), Preface::default()).with_middleware(shift());
     block_on(async {
         let chat = manager.create(Preface::default()).await.unwrap();

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use alloquy_core::{
     Address, ConversationId, Cursor, Day, Digest, Error, ErrorKind, Manager, Message, NodeId, Owner,
@@ -64,7 +63,7 @@ fn tools(long: &str, refused: &mut Refused) {
     refused.note("arguments", block_on(tool().call(&json!({"name": long}))));
     refused.note("two tools", Toolbox::default().tool(tool()).tool(tool()).now());
     block_on(async {
-        let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+        let manager = Manager::new(EchoModel);
         let chat = manager.create(Preface::default().tool(ToolSpec::new(long, "", json!({})))).await.unwrap();
         refused.note("a place", chat.resolve(long).await);
         let node = chat.send("Hi").finish().await.unwrap().node;

@@ -50,7 +50,7 @@ async fn host(manager: Arc<dyn ConversationManager>) -> Result<String> {
 
 #[test]
 fn a_host_that_knows_the_trait_alone_takes_another_manager() {
-    let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+    let manager = Manager::new(EchoModel);
     let careful = Arc::new(Careful { manager, opened: Mutex::default() });
     assert_eq!(block_on(host(careful.clone())).unwrap(), "Hello");
     assert_eq!(careful.opened.lock().unwrap().len(), 1);

@@ -192,7 +192,7 @@ fn a_policy_drops_the_picture_that_no_longer_fits() {
         let round = Arc::new(over(engine().context_length(130)));
         let model = round.clone();
         let drop = HistoryDrop::new(Round::clone(&round), DropPolicy::new(130)).unwrap();
-        let manager = Manager::over(model).middleware(drop).build().unwrap();
+        let manager = Manager::builder(model).middleware(drop).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
         let first = chat.send(Ask::from(vec![shown(picture(&[7; 80]), "What?")])).finish().await;
         assert_eq!(first.unwrap().reply.degradations, []);
@@ -205,7 +205,7 @@ fn a_policy_drops_the_picture_that_no_longer_fits() {
 #[test]
 fn earlier_replies_stand_as_they_were_sampled_behind_media() {
     block_on(async {
-        let manager = Manager::over(Arc::new(over(engine()))).build().unwrap();
+        let manager = Manager::new(over(engine()));
         let chat = manager.create(Preface::default()).await.unwrap();
         let said = Ask::from(vec![shown(picture(&[1, 2]), "What?")]);
         let first = chat.send(said).finish().await.unwrap();

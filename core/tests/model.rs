@@ -263,7 +263,7 @@ async fn note(step: Step, text: &str, chat: &Chat, model: &mut Model) {
 
 async fn two_chats() -> [Chat; 2] {
     let store = Arc::new(MemoryStore::default());
-    let manager = || Manager::over(Arc::new(EchoModel)).store(store.clone()).build().unwrap();
+    let manager = || Manager::builder(EchoModel).store(store.clone()).build().unwrap();
     let first = manager().create(Preface::default()).await.unwrap();
     let second = manager().open(first.id()).await.unwrap();
     [first, second]
@@ -381,7 +381,7 @@ async fn history(manager: &Manager, numbers: &mut Numbers) {
 #[test]
 fn no_history_orphans_a_result_or_leaves_a_call_behind() {
     let count = std::env::var("ALLOQUY_HISTORIES").map_or(5_000, |count| count.parse().unwrap());
-    let manager = Manager::over(Arc::new(EchoModel)).tool(Fickle).build().unwrap();
+    let manager = Manager::builder(EchoModel).tool(Fickle).build().unwrap();
     let mut numbers = Numbers(7);
     block_on(async {
         for _ in 0..count {

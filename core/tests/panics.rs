@@ -14,7 +14,7 @@ use alloquy_core::{
     Request, Result, Role, Run, ShiftPolicy, Timer, Tool, ToolCall, ToolSource, ToolSpec, Toolbox, TurnEvent,
     Verdict,
 };
-use alloquy_testing::{EchoModel, FaultStore, ScriptedEngine, StoreCall, TaggedProcessor, TaggedTemplate};
+use alloquy_testing::{EchoModel, FaultStore, ScriptedModel, StoreCall};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use pollster::block_on;
@@ -99,8 +99,7 @@ async fn failure(chat: &Chat) -> (ErrorKind, String) {
 fn a_middleware_that_panics_fails_its_turn() {
     for place in [At::Begin, At::AfterAwait, At::FirstWord] {
         block_on(async {
-            let chat =
-                chat(Manager::over(Arc::new(EchoModel)).middleware(Faulty(place, Bomb::armed()))).await;
+            let chat = chat(Manager::builder(EchoModel).middleware(Faulty(place, Bomb::armed()))).await;
             let (kind, sentence) = failure(&chat).await;
             assert_eq!(kind, ErrorKind::Backend, "{place:?}");
             assert!(sentence.ends_with(" panicked: boom 42"), "{place:?}: {sentence}");
@@ -109,8 +108,7 @@ fn a_middleware_that_panics_fails_its_turn() {
     }
     for place in [At::LaterWord, At::End] {
         block_on(async {
-            let chat =
-                chat(Manager::over(Arc::new(EchoModel)).middleware(Faulty(place, Bomb::armed()))).await;
+            let chat = chat(Manager::builder(EchoModel).middleware(Faulty(place, Bomb::armed()))).await;
             let reply = chat.send("one two three").finish().await.unwrap();
             assert!(reply.text().starts_with("one"), "{place:?}: what was said is kept");
             assert!(reply.reply.error.unwrap().ends_with(" panicked: boom 42"), "{place:?}");
@@ -124,8 +122,7 @@ fn a_middleware_that_panics_fails_its_turn() {
 fn what_is_computed_ahead_or_scored_fails_when_a_middleware_panics() {
     block_on(async {
         for is_warm in [true, false] {
-            let builder = Manager::builder(Arc::new(ScriptedEngine::new([("<assistant>", "on")])));
-            let builder = builder.template(TaggedTemplate).processor(TaggedProcessor);
+            let builder = Manager::builder(ScriptedModel::new([("<assistant>", "on")]));
             let chat = chat(builder.middleware(Faulty(At::Begin, Bomb::armed()))).await;
             chat.add("Hi").await.unwrap();
             let error = match is_warm {
@@ -164,8 +161,8 @@ fn a_context_policy_that_panics_fails_its_turn() {
         let dropping = HistoryDrop::new(counting(Bomb::armed()), DropPolicy::new(1000)).unwrap();
         let shifting = HistoryShift::new(counting(Bomb::armed()), ShiftPolicy::new(1000)).unwrap();
         for chat in [
-            chat(Manager::over(Arc::new(EchoModel)).middleware(dropping)).await,
-            chat(Manager::over(Arc::new(EchoModel)).middleware(shifting)).await,
+            chat(Manager::builder(EchoModel).middleware(dropping)).await,
+            chat(Manager::builder(EchoModel).middleware(shifting)).await,
         ] {
             assert!(failure(&chat).await.1.ends_with("panicked: boom 42"));
         }
@@ -209,11 +206,11 @@ impl ChatModel for Careless {
 fn a_model_that_panics_fails_its_turn_and_what_it_said_is_kept() {
     block_on(async {
         for words in [0, 1] {
-            let chat = chat(Manager::over(Arc::new(Careless { words, bomb: Bomb::armed() }))).await;
+            let chat = chat(Manager::builder(Careless { words, bomb: Bomb::armed() })).await;
             let (kind, sentence) = failure(&chat).await;
             assert!(kind == ErrorKind::Backend && sentence.ends_with("panicked: boom 42"), "{sentence}");
         }
-        let chat = chat(Manager::over(Arc::new(Careless { words: 2, bomb: Bomb::armed() }))).await;
+        let chat = chat(Manager::builder(Careless { words: 2, bomb: Bomb::armed() })).await;
         let reply = chat.send("one two three").finish().await.unwrap();
         assert_eq!(reply.text(), "one ");
         assert!(reply.reply.error.unwrap().ends_with("panicked: boom 42"));
@@ -267,9 +264,7 @@ fn with_tools() -> ManagerBuilder {
         ("<user>one two three<end><assistant>", "call:risky {}"),
         ("<tool>done<end><assistant>", "Done."),
     ];
-    Manager::builder(Arc::new(ScriptedEngine::new(script)))
-        .template(TaggedTemplate)
-        .processor(TaggedProcessor)
+    Manager::builder(ScriptedModel::new(script))
 }
 
 #[test]
@@ -418,11 +413,11 @@ fn a_store_that_panics_fails_whatever_was_asked_of_it_and_goes_on() {
     for call in calls {
         block_on(async {
             let store = Arc::new(FaultStore::new(MemoryStore::default()));
-            let manager = Manager::over(Arc::new(EchoModel)).store(store.clone()).build().unwrap();
+            let manager = Manager::builder(EchoModel).store(store.clone()).build().unwrap();
             let chat = manager.create(Preface::default()).await.unwrap();
             let first = chat.send("Hi").finish().await.unwrap();
             // Another manager: the first one remembers the path, and would not read it.
-            let manager = Manager::over(Arc::new(EchoModel)).store(store.clone()).build().unwrap();
+            let manager = Manager::builder(EchoModel).store(store.clone()).build().unwrap();
             let chat = alloquy_core::ConversationManager::open(&manager, chat.id()).await.unwrap();
             store.panic(call, 0);
             let outcomes = [
@@ -451,7 +446,7 @@ fn a_store_that_panics_fails_whatever_was_asked_of_it_and_goes_on() {
 fn a_store_that_panics_while_a_dropped_reply_is_kept_does_not_unwind() {
     block_on(async {
         let store = Arc::new(FaultStore::new(MemoryStore::default()));
-        let manager = Manager::over(Arc::new(EchoModel)).store(store.clone()).build().unwrap();
+        let manager = Manager::builder(EchoModel).store(store.clone()).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
         let mut turn = chat.send("one two three");
         while !matches!(turn.next().await, Some(TurnEvent::Delta(_))) {}

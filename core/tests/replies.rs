@@ -110,7 +110,7 @@ fn a_reply_that_fails_before_its_first_token_is_an_error() {
 #[test]
 fn a_turn_that_fails_midway_is_a_node_that_says_so() {
     block_on(async {
-        let manager = Manager::over(Arc::new(failing(PROMPT + 4))).build().unwrap();
+        let manager = Manager::new(failing(PROMPT + 4));
         let chat = manager.create(Preface::default()).await.unwrap();
         let turn = chat.send("Hi").finish().await.unwrap();
         let node = chat.history().await.unwrap().pop().unwrap();
@@ -205,7 +205,7 @@ fn logprobs_are_those_of_the_model_whatever_the_sampler_does() {
 fn a_conversation_has_settings_of_its_own_between_the_calls_and_the_managers() {
     block_on(async {
         let limit = |tokens| SamplingOptions { max_tokens: Some(tokens), ..SamplingOptions::default() };
-        let manager = Manager::over(Arc::new(round())).sampling(limit(2)).build().unwrap();
+        let manager = Manager::builder(round()).sampling(limit(2)).build().unwrap();
         let said = async |chat: &alloquy_core::Chat, ask: Ask| chat.send(ask).finish().await.unwrap().text();
         let plain = manager.create(Preface::default()).await.unwrap();
         assert_eq!(said(&plain, Ask::from("Hi")).await, "He");

@@ -49,7 +49,7 @@ fn each_token_has_its_log_probability_behind_all_before_it() {
 
 /// Two turns, with or without targets scored between them: what the second one says and reuses.
 async fn second_turn(targets: &[String]) -> (String, Option<alloquy_core::CacheReport>) {
-    let manager = Manager::over(Arc::new(round(&ScriptedEngine::new(SCRIPT)))).build().unwrap();
+    let manager = Manager::new(round(&ScriptedEngine::new(SCRIPT)));
     let chat = manager.create(Preface::system("Be kind.")).await.unwrap();
     chat.send("Hi").finish().await.unwrap();
     let before = (chat.tree().await.unwrap(), chat.head().await.unwrap());

@@ -1,7 +1,6 @@
 //! What replies cost: exact, or unknown.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use alloquy_core::{
@@ -101,7 +100,7 @@ fn a_bad_table_says_what_is_wrong() {
 
 #[test]
 fn a_model_that_does_not_count_is_not_free() {
-    let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+    let manager = Manager::new(EchoModel);
     let spent = pollster::block_on(async {
         let chat = manager.create(Preface::default()).await.unwrap();
         chat.send("Hello").finish().await.unwrap();

@@ -50,7 +50,7 @@ fn cancelling_wakes_whoever_waits_on_any_thread() {
     let group = TaskGroup::new();
     let threads: Vec<_> = (0..8)
         .map(|number: usize| {
-            let manager = Manager::over(Arc::new(model.clone())).build().unwrap();
+            let manager = Manager::new(model.clone());
             let group = group.clone();
             thread::spawn(move || {
                 block_on(async {
@@ -75,7 +75,7 @@ fn cancelling_wakes_whoever_waits_on_any_thread() {
 
 #[test]
 fn one_is_ended_alone_and_one_that_is_dropped_has_ended() {
-    let manager = Manager::over(Arc::new(Waiting::default())).build().unwrap();
+    let manager = Manager::new(Waiting::default());
     let group = TaskGroup::new();
     block_on(async {
         let chat = manager.create(Preface::default()).await.unwrap();
@@ -98,7 +98,7 @@ fn one_is_ended_alone_and_one_that_is_dropped_has_ended() {
 
 #[test]
 fn a_group_that_was_cancelled_stays_so() {
-    let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+    let manager = Manager::new(EchoModel);
     let group = TaskGroup::new();
     group.cancel();
     block_on(async {

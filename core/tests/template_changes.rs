@@ -61,7 +61,7 @@ impl Held {
 
 fn manager(store: &Arc<MemoryStore>, model: Arc<dyn ChatModel>) -> Manager {
     let store: Arc<dyn ConversationStore> = store.clone();
-    Manager::over(model).store(store).tool(Clock).build().unwrap()
+    Manager::builder(model).store(store).tool(Clock).build().unwrap()
 }
 
 fn changed() -> Degradation {

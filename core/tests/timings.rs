@@ -65,7 +65,7 @@ impl Tool for Clock {
 fn a_turn_says_it_of_each_call_and_its_nodes_do_not() {
     let round = round(&[("Now?<end><assistant>", "call:clock {}"), ("noon<end><assistant>", "Noon.")]);
     block_on(async {
-        let manager = Manager::over(Arc::new(round)).tool(Clock).build().unwrap();
+        let manager = Manager::builder(round).tool(Clock).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
         let turn: TurnReply = chat.send("Now?").finish().await.unwrap();
         assert_eq!((turn.rounds, turn.timings.len()), (2, 2));

@@ -179,7 +179,7 @@ fn a_conversation_computes_none_of_its_replies_again() {
 
 #[test]
 fn a_stored_chat_computes_none_of_its_replies_again() {
-    let manager = Manager::over(Arc::new(round())).build().unwrap();
+    let manager = Manager::new(round());
     block_on(async {
         let chat = manager.create(Preface::default()).await.unwrap();
         let first = chat.send("fruit").finish().await.unwrap().reply;
@@ -230,7 +230,7 @@ fn what_is_computed_again_is_named() {
 
 #[test]
 fn a_reply_that_was_dropped_has_no_ids_which_is_named() {
-    let manager = Manager::over(Arc::new(round())).build().unwrap();
+    let manager = Manager::new(round());
     block_on(async {
         let chat = manager.create(Preface::default()).await.unwrap();
         let mut turn = chat.send("fruit");

@@ -87,7 +87,7 @@ fn joined() -> ProcessorArguments {
 fn a_turn_is_told_by_the_call_then_the_conversation_then_the_preface() {
     let listening = Listening::default();
     let [call, conversation, preface] = levels();
-    let manager = Manager::over(Arc::new(listening.round())).build().unwrap();
+    let manager = Manager::new(listening.round());
     block_on(async {
         let chat = manager.create(Preface::default().arguments(preface.clone())).await.unwrap();
         chat.send("Hi").finish().await.unwrap();
@@ -122,7 +122,7 @@ fn what_the_processor_tells_stands_with_the_reply_and_its_node() {
     let prepared = round.prepare(&Request::new(Preface::default(), vec!["Hi".into()])).unwrap();
     assert_eq!((prepared.degradations, prepared.template_name), (vec![left_out.clone()], None));
     block_on(async {
-        let manager = Manager::over(Arc::new(round)).build().unwrap();
+        let manager = Manager::new(round);
         let chat = manager.create(Preface::default()).await.unwrap();
         let reply = chat.send("Hi").finish().await.unwrap();
         assert_eq!(reply.reply.degradations, [left_out]);

@@ -11,7 +11,7 @@ use alloquy_core::{
     Approval, Ask, Chat, Error, ErrorKind, FinishReason, Manager, ManagerBuilder, Message, Node, Part,
     Preface, Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnEvent, Verdict,
 };
-use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_testing::ScriptedModel;
 use futures::{FutureExt, StreamExt};
 use pollster::block_on;
 use proptest::prelude::*;
@@ -103,10 +103,7 @@ impl Approval for NothingIsDeleted {
 
 fn builder() -> ManagerBuilder {
     let toolbox = Toolbox::default().tool(Weather).tool(Delete).approval(NothingIsDeleted);
-    Manager::builder(Arc::new(ScriptedEngine::new(SCRIPT)))
-        .template(TaggedTemplate)
-        .processor(TaggedProcessor)
-        .toolbox(toolbox)
+    Manager::builder(ScriptedModel::new(SCRIPT)).toolbox(toolbox)
 }
 
 fn preface() -> Preface {
@@ -159,8 +156,8 @@ fn of_three_calls_one_answers_one_fails_and_one_is_refused() {
 #[test]
 fn calls_beyond_the_last_round_are_pending_and_completing_runs_them() {
     block_on(async {
-        let engine = ScriptedEngine::new([("<assistant>", "call:weather {\"city\":\"Oslo\"}")]);
-        let manager = Manager::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
+        let model = ScriptedModel::new([("<assistant>", "call:weather {\"city\":\"Oslo\"}")]);
+        let manager = Manager::builder(model);
         let chat = chat(manager.tool(Weather).tool_rounds(2)).await;
         let reply = chat.send("go").finish().await.unwrap();
         assert_eq!((reply.end, reply.rounds), (TurnEnd::ToolRounds, 3));

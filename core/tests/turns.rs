@@ -10,25 +10,24 @@ use alloquy_core::{
     HeadMove, Manager, ManagerBuilder, Media, MemoryStore, Message, Middleware, NewConversation, Next,
     NodeStatus, Owner, Part, Preface, Query, ReplyStream, Request, Result, Role, TurnEvent,
 };
-use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_testing::{EchoModel, ScriptedModel};
 use futures::StreamExt;
 use pollster::block_on;
 
 use support::{Clock, spec};
 
-const SCRIPT: [(&str, &str); 6] = [
+const SCRIPT: [(&str, &str); 7] = [
     ("<user>Hi<end><assistant>", "Hello!"),
     ("<user>Hello there<end><assistant>", "General!"),
     ("<user>And now?<end><assistant>", "Now we talk."),
     ("<user>What time is it?<end><assistant>", "call:clock {\"zone\":\"UTC\"}"),
     ("<tool>noon<end><assistant>", "It is noon."),
     ("<user>Ask the host<end><assistant>", "call:host {}"),
+    ("one of: clock<end><assistant>", ""),
 ];
 
 fn builder() -> ManagerBuilder {
-    Manager::builder(Arc::new(ScriptedEngine::new(SCRIPT)))
-        .template(TaggedTemplate)
-        .processor(TaggedProcessor)
+    Manager::builder(ScriptedModel::new(SCRIPT))
 }
 
 async fn chat() -> Chat {
@@ -51,23 +50,6 @@ async fn drawn(chat: &Chat) -> String {
         format!("{}{address} {}: {what}{mark}\n", "  ".repeat(depth), node.message.role)
     };
     tree.walk().map(line).collect()
-}
-
-#[test]
-fn a_turn_makes_two_nodes_and_moves_the_head() {
-    block_on(async {
-        let chat = chat().await;
-        let reply = chat.send("Hi").finish().await.unwrap();
-        assert_eq!((reply.text().as_str(), reply.head), ("Hello!", HeadMove::Moved));
-        let history = chat.history().await.unwrap();
-        assert_eq!(
-            history.iter().map(|node| node.id).collect::<Vec<_>>(),
-            [reply.answers().unwrap(), reply.node]
-        );
-        let answer = history.last().unwrap();
-        assert_eq!(answer.tokens, "Hello!".bytes().map(u32::from).collect::<Vec<_>>());
-        insta::assert_json_snapshot!(answer.metadata);
-    });
 }
 
 #[test]
@@ -144,7 +126,7 @@ fn a_call_of_the_hosts_own_tool_ends_the_turn_and_an_unknown_one_is_answered() {
 #[test]
 fn a_stopped_turn_keeps_what_was_said() {
     block_on(async {
-        let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+        let manager = Manager::new(EchoModel);
         let chat = manager.create(Preface::default()).await.unwrap();
         let mut turn = chat.send("one two three four");
         let mut deltas = 0;
@@ -231,7 +213,7 @@ impl Middleware for Shout {
 #[test]
 fn middleware_changes_what_the_model_sees_and_not_what_is_stored() {
     block_on(async {
-        let manager = Manager::over(Arc::new(EchoModel)).middleware(Shout).build().unwrap();
+        let manager = Manager::builder(EchoModel).middleware(Shout).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
         assert_eq!(chat.send("quiet").finish().await.unwrap().text(), "QUIET");
         assert_eq!(chat.history().await.unwrap().first().unwrap().message.text(), "quiet");
@@ -283,18 +265,6 @@ fn there_must_be_something_to_answer() {
 }
 
 #[test]
-fn added_messages_wait_for_an_answer_and_warming_computes_them() {
-    block_on(async {
-        let chat = chat().await;
-        chat.add("Hi").await.unwrap();
-        let warm = chat.warm().await.unwrap().unwrap();
-        let reply = chat.complete(Ask::default()).finish().await.unwrap();
-        let cache = reply.reply.cache.unwrap();
-        assert_eq!((reply.text().as_str(), cache.reused, cache.forwarded), ("Hello!", warm.prompt, 1));
-    });
-}
-
-#[test]
 fn the_bytes_of_added_media_are_stored() {
     block_on(async {
         let store: Arc<dyn ConversationStore> = Arc::new(MemoryStore::default());
@@ -325,7 +295,7 @@ fn a_model_is_shown_the_bytes_of_media_that_a_store_keeps_apart() {
     block_on(async {
         let (store, shown): (Arc<dyn ConversationStore>, _) =
             (Arc::new(MemoryStore::default()), Shown::default());
-        let manager = Manager::over(Arc::new(EchoModel)).middleware(shown.clone()).store(Arc::clone(&store));
+        let manager = Manager::builder(EchoModel).middleware(shown.clone()).store(Arc::clone(&store));
         let chat = manager.build().unwrap().create(Preface::default()).await.unwrap();
         let [dot, lost] = [*b"dot", *b"los"].map(|bytes| Media::new("image/png", bytes));
         store.put_media(&Owner::local(), &dot).await.unwrap();
@@ -341,13 +311,7 @@ fn a_model_is_shown_the_bytes_of_media_that_a_store_keeps_apart() {
 }
 
 #[test]
-fn a_manager_says_what_it_lacks_or_has_too_much() {
-    let engine = || Arc::new(ScriptedEngine::new(SCRIPT));
-    let errors = [
-        Manager::builder(engine()).build().unwrap_err(),
-        Manager::builder(engine()).template(TaggedTemplate).build().unwrap_err(),
-        Manager::over(Arc::new(EchoModel)).template(TaggedTemplate).build().unwrap_err(),
-        Manager::over(Arc::new(EchoModel)).tool(Clock).tool(Clock).build().unwrap_err(),
-    ];
-    insta::assert_debug_snapshot!(errors.map(|error| error.to_string()));
+fn a_manager_says_what_it_has_too_much() {
+    let error = Manager::builder(EchoModel).tool(Clock).tool(Clock).build().unwrap_err();
+    assert_eq!(error.to_string(), r#"tool name "clock" is empty or taken"#);
 }

@@ -13,7 +13,7 @@ use pollster::block_on;
 use serde_json::{Value, json};
 
 async fn chat() -> Chat {
-    let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+    let manager = Manager::new(EchoModel);
     manager.create(Preface::default()).await.unwrap()
 }
 
@@ -85,7 +85,7 @@ fn adding_beside_a_moved_head_keeps_the_message_and_says_so() {
 #[test]
 fn notes_are_kept_apart_from_nodes_and_from_the_hosts_metadata() {
     block_on(async {
-        let manager = Manager::over(Arc::new(EchoModel)).build().unwrap();
+        let manager = Manager::new(EchoModel);
         let chat = manager.create(NewConversation::default().metadata("title", "Tea")).await.unwrap();
         let reply =
             chat.send(Ask::from("One").label("first").metadata("mood", "calm")).finish().await.unwrap();
@@ -244,11 +244,8 @@ fn turn_data_reaches_middleware_and_tools_and_is_not_stored() {
     block_on(async {
         let witness = Witness::default();
         let tools = Toolbox::default().tool(Whoami);
-        let manager = Manager::over(Arc::new(EchoModel))
-            .middleware(witness.clone())
-            .toolbox(tools.clone())
-            .build()
-            .unwrap();
+        let manager =
+            Manager::builder(EchoModel).middleware(witness.clone()).toolbox(tools.clone()).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
         let call = ToolCall::new("1", "whoami", json!({}));
         let asks = Message::new(Role::Assistant, vec![alloquy_core::Part::ToolCall(call.clone())]);
@@ -268,7 +265,7 @@ fn turn_data_reaches_middleware_and_tools_and_is_not_stored() {
 fn a_system_prompt_holds_for_one_turn_and_the_reply_remembers_it() {
     block_on(async {
         let witness = Witness::default();
-        let manager = Manager::over(Arc::new(EchoModel)).middleware(witness.clone()).build().unwrap();
+        let manager = Manager::builder(EchoModel).middleware(witness.clone()).build().unwrap();
         let chat = manager.create(Preface::system("Be brief.")).await.unwrap();
         let reply = chat.send(Ask::from("One").system_prompt("Rhyme.")).finish().await.unwrap();
         chat.send("Two").finish().await.unwrap();

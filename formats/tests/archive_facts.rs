@@ -29,7 +29,7 @@ fn written(archive: &Archive) -> Value {
 fn stored(archive: &Archive) -> (Chat, Arc<MemoryStore>) {
     let store = Arc::new(MemoryStore::default());
     block_on(store.import(&Owner::local(), archive)).unwrap();
-    let manager = Manager::over(Arc::new(EchoModel)).store(Arc::clone(&store) as _).build().unwrap();
+    let manager = Manager::builder(EchoModel).store(Arc::clone(&store) as _).build().unwrap();
     (block_on(manager.open(&archive.record.id)).unwrap(), store)
 }
 

@@ -1,7 +1,5 @@
 //! A conversation that is put down and taken up again, as another process would; and one that is dropped mid-word.
 
-use std::sync::Arc;
-
 use alloquy_core::{
     ConversationId, ConversationManager, ErrorKind, Manager, NewConversation, NodeStatus, Preface, Result,
     TurnEvent,
@@ -19,7 +17,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn manager(url: &str) -> Result<Manager> {
-    Manager::over(Arc::new(EchoModel)).store(alloquy_storage::open(url).await?).build()
+    Manager::builder(EchoModel).store(alloquy_storage::open(url).await?).build()
 }
 
 async fn begin(url: &str) -> Result<ConversationId> {

@@ -2,7 +2,6 @@
 //!
 //! `cargo run --example two_servers -- postgres://USER@HOST/DATABASE` takes another store than a SQLite database.
 
-use std::sync::Arc;
 use std::thread;
 
 use alloquy_core::{Ask, Chat, ConversationId, ConversationManager, HeadMove, Manager, Preface, Result};
@@ -36,7 +35,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 
 /// A server has a store and a manager of its own.
 async fn open(url: &str, id: &ConversationId) -> Result<Chat> {
-    let manager = Manager::over(Arc::new(EchoModel)).store(alloquy_storage::open(url).await?).build()?;
+    let manager = Manager::builder(EchoModel).store(alloquy_storage::open(url).await?).build()?;
     manager.open_or_create(id, Preface::default()).await
 }
 

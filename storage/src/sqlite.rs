@@ -355,7 +355,7 @@ impl ConversationStore for SqliteStore {
 #[cfg(test)]
 mod tests {
     use alloquy_core::{Manager, Preface, Tool, ToolSpec, TurnEnd};
-    use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+    use alloquy_testing::ScriptedModel;
     use rusqlite::limits::Limit;
     use serde_json::json;
 
@@ -389,9 +389,7 @@ mod tests {
         pollster::block_on(async {
             let name = "SQLite database of a test".to_owned();
             let store = SqliteStore::start(name, Durability::default(), connect).await.unwrap();
-            let manager = Manager::builder(Arc::new(ScriptedEngine::new(script)))
-                .template(TaggedTemplate)
-                .processor(TaggedProcessor)
+            let manager = Manager::builder(ScriptedModel::new(script))
                 .tool(Large)
                 .store(Arc::new(store))
                 .build()

@@ -13,7 +13,7 @@
 //! # pollster::block_on(async {
 //! // A program, without a model.
 //! let model = ScriptedModel::new([("<user>Hi<end><assistant>", "Hello!")]);
-//! let manager = Manager::over(Arc::new(model)).build()?;
+//! let manager = Manager::new(model);
 //! let chat = manager.create(Preface::default()).await?;
 //! assert_eq!(chat.send("Hi").finish().await?.text(), "Hello!");
 //!

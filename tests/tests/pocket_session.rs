@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, Tool, ToolSpec, Turn, TurnReply};
+use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, Round, Tool, ToolSpec, Turn, TurnReply};
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
 use pollster::block_on;
@@ -32,7 +32,8 @@ fn manager() -> Manager {
     let engine = Arc::new(OnnxEngine::of_files(alloquy_pocket::files()).load().unwrap());
     let template = JinjaTemplate::of(engine.model()).unwrap();
     let processor = alloquy_processors::detect(engine.model()).processor;
-    Manager::builder(engine).template(template).processor(processor).tool(Clock).build().unwrap()
+    let model = Round::builder(engine).template(template).processor(processor).build().unwrap();
+    Manager::builder(model).tool(Clock).build().unwrap()
 }
 
 /// Writes down what is asked, what is said, and what it cost.

@@ -72,7 +72,7 @@ fn manager() -> Option<Manager> {
     let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(processor);
     let round = round.constraints(Llguidance::default()).build().unwrap();
     let toolbox = Toolbox::default().tool(Weather).tool(Notes).approval(NoNotes);
-    Some(Manager::over(Arc::new(round)).toolbox(toolbox).build().unwrap())
+    Some(Manager::builder(round).toolbox(toolbox).build().unwrap())
 }
 
 /// What became of a call: the result that the model read.

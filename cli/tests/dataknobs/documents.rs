@@ -1,7 +1,6 @@
 //! States and databases of earlier releases: what is made of them.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use alloquy_core::{Archive, ConversationManager, ConversationStoreExt, Manager};
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive, Repair};
@@ -58,7 +57,7 @@ fn lost(archive: &Archive, serialized: &Value) -> Option<String> {
 
 /// Each node is found by its address through a chat, and so is the path to the head.
 fn unreachable(archive: &Archive) -> Option<String> {
-    let manager = Manager::over(Arc::new(Provider::new(&Value::Null))).build().unwrap();
+    let manager = Manager::new(Provider::new(&Value::Null));
     let state = state::of(archive);
     block_on(async {
         manager.store().import(manager.owner(), archive).await.unwrap();

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::ops::Bound;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use alloquy_core::{
@@ -39,7 +38,7 @@ const PAGE: usize = 3;
 
 impl Table {
     fn new(states: &[Value]) -> Self {
-        let manager = Manager::over(Arc::new(Provider::new(&Value::Null))).build().unwrap();
+        let manager = Manager::new(Provider::new(&Value::Null));
         let states = Value::from(states.to_vec()).to_string();
         for read in archive::read(ArchiveFormat::Dataknobs, &states, &ArchiveLimits::default()).unwrap() {
             block_on(manager.store().import(manager.owner(), &read.unwrap().archive)).unwrap();

@@ -38,8 +38,7 @@ impl Session {
     pub(crate) fn new(setup: &Value) -> Self {
         let provider = Arc::new(Provider::new(&setup["llm"]));
         let store = Arc::new(MemoryStore::default());
-        let manager =
-            Manager::over(Arc::clone(&provider) as _).store(Arc::clone(&store) as _).build().unwrap();
+        let manager = Manager::builder(Arc::clone(&provider)).store(Arc::clone(&store) as _).build().unwrap();
         let id = setup["conversation_id"].as_str().and_then(|id| id.parse().ok());
         let seed = setup["metadata"].as_object().cloned().unwrap_or_default();
         let id = id.unwrap_or_else(ConversationId::new);
@@ -300,7 +299,7 @@ impl Session {
             return self.chat().cloned();
         };
         let model = Renamed { name: model.to_owned(), model: Arc::clone(&self.provider) };
-        let manager = Manager::over(Arc::new(model)).store(Arc::clone(&self.store) as _).build().unwrap();
+        let manager = Manager::builder(model).store(Arc::clone(&self.store) as _).build().unwrap();
         block_on(manager.open(self.chat()?.id())).map_err(said)
     }
 

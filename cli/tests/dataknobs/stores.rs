@@ -33,7 +33,7 @@ pub(crate) fn run(case: &Value) -> Outcome {
 fn fails_whole(ops: &[Value]) -> Result<()> {
     let store = Arc::new(FaultStore::new(MemoryStore::default()));
     let provider = Arc::new(Provider::new(&Value::Null));
-    let manager = Manager::over(provider).store(Arc::clone(&store) as _).build().map_err(said)?;
+    let manager = Manager::builder(provider).store(Arc::clone(&store) as _).build().map_err(said)?;
     let chat = block_on(manager.create(NewConversation::from(Preface::default()))).map_err(said)?;
     for op in ops {
         let before = block_on(store.export(&Owner::local(), chat.id())).map_err(said)?;
@@ -81,7 +81,7 @@ fn keeps_both(left: &Value) -> Result<()> {
     block_on(store.import(&owner, &archive)).map_err(said)?;
     let manager = || {
         let provider = Arc::new(Provider::new(&Value::Null));
-        Manager::over(provider).store(Arc::clone(&store) as _).build().map_err(said)
+        Manager::builder(provider).store(Arc::clone(&store) as _).build().map_err(said)
     };
     let (one, other) = (manager()?, manager()?);
     let new = NewConversation::from(Preface::default()).id(archive.record.id.clone());

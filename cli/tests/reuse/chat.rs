@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, CacheBudget, Chat, ChatModel, DataProcessor, Engine, Manager, NodeId, Preface, Role, Round, Turn,
+    Ask, CacheBudget, Chat, DataProcessor, Engine, Manager, NodeId, Preface, Role, Round, Turn,
 };
 use alloquy_templates::SystemRole;
 use futures::StreamExt;
@@ -31,7 +31,7 @@ pub(crate) async fn hold(setting: Setting, seed: u64, turns: usize) -> Figures {
         .unwrap();
     let writer = Writer::new(&setting, &preface);
     let model = Arc::new(Watched::new(round, engine, setting, writer, Draws::new(&[seed, 1])));
-    let mut manager = Manager::over(Arc::clone(&model) as Arc<dyn ChatModel>);
+    let mut manager = Manager::builder(Arc::clone(&model));
     if model.calls() {
         manager = manager.tool(Weather);
     }

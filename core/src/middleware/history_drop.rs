@@ -78,7 +78,7 @@ impl DropPolicy {
 /// let engine = ScriptedEngine::new([("<assistant>", "Hello!")]).context_length(60);
 /// let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build()?;
 /// let policy = HistoryDrop::new(round.clone(), DropPolicy::new(60).reply(10))?;
-/// let manager = Manager::over(Arc::new(round)).middleware(policy).build()?;
+/// let manager = Manager::builder(round).middleware(policy).build()?;
 /// let chat = manager.create(Preface::system("Be kind.")).await?;
 /// chat.send("The first question").finish().await?;
 /// let reply = chat.send("The second question").finish().await?.reply;

@@ -112,7 +112,7 @@ impl ShiftPolicy {
 /// let engine = ScriptedEngine::new([("<assistant>", "Hello!")]).context_length(60);
 /// let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build()?;
 /// let shift = HistoryShift::new(round.clone(), ShiftPolicy::new(60).reply(10))?;
-/// let manager = Manager::over(Arc::new(round)).middleware(shift).build()?;
+/// let manager = Manager::builder(round).middleware(shift).build()?;
 /// let chat = manager.create(Preface::system("Be kind.")).await?;
 /// chat.send("The first question").finish().await?;
 /// let reply = chat.send("The second question").finish().await?.reply;

@@ -69,7 +69,7 @@ pub struct SummarisedRequest {
 /// let writer = round(ScriptedEngine::new([("<assistant>", "A greeting.")]))?;
 /// let policy = SummaryPolicy::new(90).reply(10).summary(12).fill(1.0);
 /// let summary = HistorySummary::new(model.clone(), Arc::new(writer), policy)?;
-/// let manager = Manager::over(Arc::new(model)).middleware(summary).build()?;
+/// let manager = Manager::builder(model).middleware(summary).build()?;
 /// let chat = manager.create(Preface::system("Be kind.")).await?;
 /// chat.send("The first question, which takes some room").finish().await?;
 /// let reply = chat.send("The second question").finish().await?.reply;

@@ -37,7 +37,7 @@ fn urls(places: &Places) -> Vec<String> {
 
 fn manager(store: Arc<dyn ConversationStore>, number: usize) -> Manager {
     let owner: Owner = format!("client {number}").parse().unwrap();
-    Manager::over(Arc::new(EchoModel)).store(store).owner(owner).build().unwrap()
+    Manager::builder(EchoModel).store(store).owner(owner).build().unwrap()
 }
 
 /// Serves a request whose client goes after some words: everything that was made for it is dropped.

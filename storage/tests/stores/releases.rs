@@ -155,7 +155,7 @@ fn read(form: ArchiveFormat, text: &str) -> Archive {
 async fn continues(store: &Arc<dyn ConversationStore>, expected: &Value) {
     let replies = ["It floats still.", "It is at the quay."].map(ScriptedReply::text);
     let model = ScriptedModel::replying(replies).named("later");
-    let manager = Manager::over(Arc::new(model)).store(Arc::clone(store)).build().unwrap();
+    let manager = Manager::builder(model).store(Arc::clone(store)).build().unwrap();
     let chat = manager.open(&id("harbour")).await.unwrap();
     let before = chat.head().await.unwrap();
     let said = chat.send("Does it float still?").finish().await.unwrap();

@@ -41,7 +41,7 @@ fn id(name: &str) -> ConversationId {
 
 fn manager(store: &Arc<dyn ConversationStore>, owner: Owner) -> Manager {
     let model = ScriptedModel::replying(script()).named(MODEL);
-    Manager::over(Arc::new(model)).store(Arc::clone(store)).owner(owner).tool(Tide).build().unwrap()
+    Manager::builder(model).store(Arc::clone(store)).owner(owner).tool(Tide).build().unwrap()
 }
 
 fn manager_of_ann(store: &Arc<dyn ConversationStore>) -> Manager {

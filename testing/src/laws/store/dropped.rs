@@ -40,7 +40,7 @@ impl ChatModel for Speaker {
 }
 
 fn manager(store: &Arc<dyn ConversationStore>, owner: &Owner) -> Manager {
-    let builder = Manager::over(Arc::new(Speaker)).store(Arc::clone(store)).owner(owner.clone());
+    let builder = Manager::builder(Speaker).store(Arc::clone(store)).owner(owner.clone());
     must("a manager", builder.build())
 }
 
