@@ -24,9 +24,10 @@ use std::time::Duration;
 use alloquy_core::{
     Cancel, ConversationManager, ConversationRecord, ConversationStore, DropPolicy, Engine, Error,
     HistoryDrop, HistoryShift, HistorySummary, Manager, ManagerBuilder, MemoryStore, Message, ModelInfo,
-    Node, NodeId, Owner, Piece, Preface, Query, Result, Round, SamplingOptions, Session, ShiftPolicy,
-    SummaryPolicy, TokenId, Tokenizer, Unit,
+    Node, NodeId, Owner, Piece, Preface, Query, Result, SamplingOptions, Session, ShiftPolicy, SummaryPolicy,
+    TokenId, Tokenizer, Unit,
 };
+use alloquy_inference::LanguageModel;
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
@@ -130,14 +131,14 @@ impl Session for StillSession {
     }
 }
 
-fn round(engine: Still) -> Result<Round> {
+fn round(engine: Still) -> Result<LanguageModel> {
     let engine = Arc::new(engine);
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    Round::builder(engine).template(template).processor(processor).build()
+    LanguageModel::builder(engine).template(template).processor(processor).build()
 }
 
-fn with_policy(name: &str, builder: ManagerBuilder, round: &Round) -> Result<ManagerBuilder> {
+fn with_policy(name: &str, builder: ManagerBuilder, round: &LanguageModel) -> Result<ManagerBuilder> {
     let length = round.clone();
     Ok(match name {
         "drop" => builder.middleware(HistoryDrop::new(length, DropPolicy::new(WINDOW))?),
@@ -218,7 +219,7 @@ async fn soak(turns: usize) -> Result<()> {
     let engine = Arc::new(OnnxEngine::of_files(alloquy_pocket::files()).load()?);
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let round = Round::builder(engine).template(template).processor(processor).build()?;
+    let round = LanguageModel::builder(engine).template(template).processor(processor).build()?;
     let shift = HistoryShift::new(round.clone(), ShiftPolicy::new(round.model().context_length))?;
     let folder = tempfile::tempdir().unwrap();
     let kept = store("sqlite", folder.path()).await?;

@@ -2,7 +2,8 @@
 
 mod model;
 
-use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, Round, SamplingOptions, Turn, TurnReply};
+use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, SamplingOptions, Turn, TurnReply};
+use alloquy_inference::LanguageModel;
 
 fn main() -> Result<()> {
     let engine = model::engine()?;
@@ -14,7 +15,7 @@ fn main() -> Result<()> {
         max_tokens: Some(12),
         ..SamplingOptions::default()
     };
-    let model = Round::builder(engine).template(template).processor(processor).build()?;
+    let model = LanguageModel::builder(engine).template(template).processor(processor).build()?;
     let manager = Manager::builder(model).sampling(varied).build()?;
     pollster::block_on(async {
         let chat = manager.create(Preface::system("You are a patient gardener.")).await?;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Engine, Manager, Preface, Result, Round};
+use alloquy_core::{Engine, Manager, Preface, Result};
+use alloquy_inference::LanguageModel;
 use alloquy_onnx::OnnxEngine;
 
 fn main() -> Result<()> {
@@ -10,7 +11,7 @@ fn main() -> Result<()> {
     let engine = Arc::new(OnnxEngine::of_files(alloquy_pocket::files()).load()?);
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let model = Round::builder(engine).template(template).processor(processor).build()?;
+    let model = LanguageModel::builder(engine).template(template).processor(processor).build()?;
     let manager = Manager::new(model);
     pollster::block_on(async {
         let chat = manager.create(Preface::system("Be brief.")).await?;

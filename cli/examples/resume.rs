@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use alloquy_core::{
     ChatModel, ConversationId, Ending, Engine, Error, ErrorKind, Message, Owner, Preface, Reply, Request,
-    Result, Round, SamplingOptions,
+    Result, SamplingOptions,
 };
+use alloquy_inference::LanguageModel;
 use alloquy_storage::SnapshotFolder;
 
 /// How long the conversation is that is resumed.
@@ -72,7 +73,7 @@ async fn measure(tokens: usize) -> Result<()> {
 
 /// Computes a conversation and writes down what was computed.
 async fn write(
-    round: &Round,
+    round: &LanguageModel,
     tokens: usize,
     keep: impl FnOnce(&alloquy_core::Snapshot) -> Result<()>,
 ) -> Result<Vec<Message>> {
@@ -89,15 +90,15 @@ async fn write(
     Ok(path)
 }
 
-fn round() -> Result<Round> {
+fn round() -> Result<LanguageModel> {
     let engine = model::engine()?;
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    Round::builder(engine).template(template).processor(processor).build()
+    LanguageModel::builder(engine).template(template).processor(processor).build()
 }
 
 /// Questions and answers that take so many tokens together, or as many as the context has room for.
-fn conversation(round: &Round, tokens: usize) -> Result<Vec<Message>> {
+fn conversation(round: &LanguageModel, tokens: usize) -> Result<Vec<Message>> {
     let tokens = tokens.min(round.model().context_length.saturating_sub(2 * ROOM));
     let mut path = Vec::new();
     loop {
@@ -110,7 +111,7 @@ fn conversation(round: &Round, tokens: usize) -> Result<Vec<Message>> {
 }
 
 /// Asks something else, and says how long the first token took.
-async fn first_token(round: &Round, path: &[Message], question: &str) -> Result<Duration> {
+async fn first_token(round: &LanguageModel, path: &[Message], question: &str) -> Result<Duration> {
     let started = Instant::now();
     let path = path.iter().cloned().chain([Message::user(question)]).collect();
     let one = SamplingOptions { max_tokens: Some(1), ..SamplingOptions::default() };
@@ -119,7 +120,7 @@ async fn first_token(round: &Round, path: &[Message], question: &str) -> Result<
 }
 
 /// Asks once more, and says how long the first token took and what the answer begins with.
-async fn answer(round: &Round, path: &[Message], started: Instant) -> Result<(Duration, Reply)> {
+async fn answer(round: &LanguageModel, path: &[Message], started: Instant) -> Result<(Duration, Reply)> {
     let path = path.iter().cloned().chain([Message::user("And then?")]).collect();
     let greedy = |tokens| SamplingOptions {
         temperature: Some(0.0),

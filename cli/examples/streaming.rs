@@ -2,7 +2,8 @@
 
 mod model;
 
-use alloquy_core::{Delta, Engine, Error, ErrorKind, Manager, Preface, Result, Round, TurnEvent};
+use alloquy_core::{Delta, Engine, Error, ErrorKind, Manager, Preface, Result, TurnEvent};
+use alloquy_inference::LanguageModel;
 use futures::StreamExt;
 use std::io::{Write, stdout};
 
@@ -13,7 +14,7 @@ fn main() -> Result<()> {
     let engine = model::engine()?;
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let model = Round::builder(engine).template(template).processor(processor).build()?;
+    let model = LanguageModel::builder(engine).template(template).processor(processor).build()?;
     let manager = Manager::new(model);
     pollster::block_on(tell(&manager))
 }

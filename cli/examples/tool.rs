@@ -5,8 +5,9 @@ mod model;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alloquy_core::{
-    Engine, Error, ErrorKind, Manager, Preface, Result, Round, SamplingOptions, Tool, ToolSpec, TurnEvent,
+    Engine, Error, ErrorKind, Manager, Preface, Result, SamplingOptions, Tool, ToolSpec, TurnEvent,
 };
+use alloquy_inference::LanguageModel;
 use alloquy_templates::JinjaTemplate;
 use futures::StreamExt;
 use serde_json::{Map, Value, json};
@@ -47,7 +48,7 @@ fn main() -> Result<()> {
     };
     let processor = alloquy_processors::detect(engine.model()).processor;
     let short = SamplingOptions { max_tokens: Some(256), ..SamplingOptions::default() };
-    let model = Round::builder(engine).template(template).processor(processor).build()?;
+    let model = LanguageModel::builder(engine).template(template).processor(processor).build()?;
     let manager = Manager::builder(model).sampling(short);
     pollster::block_on(ask(&manager.tool(Clock).build()?))
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use alloquy_core::{
-    Error, ErrorKind, Media, MediaKind, Message, MessagePart, Part, Preface, Request, Result, Role, Round,
+    Error, ErrorKind, Media, MediaKind, Message, MessagePart, Part, Preface, Request, Result, Role,
 };
 use alloquy_formats::messages::{MediaReference, MediaRules, MediaSource};
+use alloquy_inference::LanguageModel;
 use alloquy_storage::{MediaFolder, read_media};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
@@ -109,7 +110,7 @@ pub(crate) fn said(attached: Vec<MessagePart>, text: String) -> Message {
 }
 
 /// Says whether a model takes media and its template has a place for them, before somebody's question depends on it.
-pub(crate) fn check(round: &Round, attached: &[MessagePart]) -> Result<()> {
+pub(crate) fn check(round: &LanguageModel, attached: &[MessagePart]) -> Result<()> {
     if attached.is_empty() {
         return Ok(());
     }

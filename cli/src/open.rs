@@ -10,9 +10,10 @@ use std::sync::Arc;
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
     ConversationStore, DataProcessor, Degradation, Engine, Error, ErrorKind, LoadPhase, LoadTiming, Manager,
-    ManagerBuilder, MediaProcessor, MemoryStore, ModelInfo, Owner, Query, Request, Result, Round,
-    SamplingOptions, ToolChoice,
+    ManagerBuilder, MediaProcessor, MemoryStore, ModelInfo, Owner, Query, Request, Result, SamplingOptions,
+    ToolChoice,
 };
+use alloquy_inference::LanguageModel;
 use alloquy_media::{MediaOptions, MediaProcessors};
 use alloquy_onnx::{
     Gpu, GraphCacheUse, GraphOptimization, LocateError, Locator, OnnxEngine, OnnxEngineBuilder, Policy,
@@ -42,7 +43,7 @@ const GENERIC: &str = "generic";
 /// A loaded model with its template and its processor.
 #[derive(Debug)]
 pub(crate) struct Model {
-    pub(crate) round: Round,
+    pub(crate) round: LanguageModel,
     template: Template,
     family: Family,
     /// What holds where nobody says otherwise, beside what the engine says of itself.
@@ -160,10 +161,10 @@ fn assemble(
         ..SamplingOptions::default()
     };
     let sampling = format.or(&recommended(engine.model())?);
-    let builder = Round::builder(engine)
+    let builder = LanguageModel::builder(engine)
         .template(Arc::clone(&template.template))
         .processor(Arc::clone(&family.processor))
-        .constraints(Llguidance::default());
+        .grammars(Llguidance::default());
     let round = loading.measure(LoadPhase::Processor, || builder.build())?;
     Ok(Model { round, template, family, sampling, tool_choice: None, overflow: Overflow::Error, loading })
 }

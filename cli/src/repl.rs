@@ -6,9 +6,10 @@ mod lines;
 use std::path::Path;
 
 use alloquy_core::{
-    Ask, Chat, Error, ErrorKind, FinishReason, Guidance, MediaKind, MessagePart, NodeId, Role, Round,
+    Ask, Chat, Error, ErrorKind, FinishReason, Guidance, MediaKind, MessagePart, NodeId, Role,
     SamplingOptions, Turn,
 };
+use alloquy_inference::LanguageModel;
 use serde_json::json;
 
 use crate::commands::goto::place;
@@ -45,7 +46,7 @@ pub(crate) struct Repl<'a> {
     /// Pictures and sounds that go with what is said next.
     pub(crate) attached: Vec<MessagePart>,
     /// The model, where it is one of this machine: it says whether it takes what is attached.
-    pub(crate) round: Option<Round>,
+    pub(crate) round: Option<LanguageModel>,
 }
 
 /// Whether there is a next line.

@@ -2,7 +2,8 @@
 //!
 //! Nothing that goes wrong here is an error: what is not restored is computed.
 
-use alloquy_core::{Chat, ConversationId, Owner, Result, Round};
+use alloquy_core::{Chat, ConversationId, Owner, Result};
+use alloquy_inference::LanguageModel;
 use alloquy_storage::{SnapshotFolder, SnapshotWritten};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
@@ -72,7 +73,7 @@ pub(crate) struct Resume {
 
 impl Resume {
     /// Puts back what was kept of a conversation.
-    pub(crate) async fn restore(&self, round: &Round, conversation: &ConversationId) {
+    pub(crate) async fn restore(&self, round: &LanguageModel, conversation: &ConversationId) {
         let kept = match self.folder.open(&self.owner, conversation) {
             Ok(Some(source)) => round.restore(source).await.map_err(|refusal| refusal.to_string()),
             Ok(None) => Err("nothing was kept of this conversation".to_owned()),

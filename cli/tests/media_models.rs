@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use alloquy_core::{
     Ask, Chat, ChatModel, Degradation, Engine, Manager, Media, MediaKind, MediaProcessor, Message, ModelInfo,
-    Part, Preface, Reply, Request, Result, Role, Round, SamplingOptions, SnapshotRefusal, TokenId, Unit,
+    Part, Preface, Reply, Request, Result, Role, SamplingOptions, SnapshotRefusal, TokenId, Unit,
 };
 use alloquy_formats::messages::{self, Dialect, MediaRules};
+use alloquy_inference::LanguageModel;
 use alloquy_media::{AlphaHandling, ImageBackend, MediaOptions, MediaProcessors};
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::read_media;
@@ -31,20 +32,20 @@ fn processors(model: &ModelInfo, options: &MediaOptions) -> Result<Option<Arc<dy
     Ok(processors.map(|processors| Arc::new(processors) as Arc<dyn MediaProcessor>))
 }
 
-fn round(model: &str) -> Option<Round> {
+fn round(model: &str) -> Option<LanguageModel> {
     round_with(model, MediaOptions::default())
 }
 
-fn round_with(model: &str, options: MediaOptions) -> Option<Round> {
+fn round_with(model: &str, options: MediaOptions) -> Option<LanguageModel> {
     Some(loaded(&shared::find(&format!("models/tiny/{model}"))?, options))
 }
 
-fn loaded(folder: &Path, options: MediaOptions) -> Round {
+fn loaded(folder: &Path, options: MediaOptions) -> LanguageModel {
     let read = move |model: &ModelInfo| processors(model, &options);
     let engine = OnnxEngine::builder(folder).media_from(read).load().unwrap();
     let family = alloquy_processors::detect(engine.model()).processor;
     let template = JinjaTemplate::builder(TEMPLATE).build().unwrap();
-    Round::builder(Arc::new(engine)).template(template).processor(family).build().unwrap()
+    LanguageModel::builder(Arc::new(engine)).template(template).processor(family).build().unwrap()
 }
 
 fn picture(file: &str) -> Option<Part> {
@@ -142,7 +143,7 @@ impl Conversation {
 }
 
 /// Each model of a reference with each of its conversations.
-fn each_conversation(check: impl Fn(Round, &Conversation)) {
+fn each_conversation(check: impl Fn(LanguageModel, &Conversation)) {
     for name in ["qwen2.5", "qwen3"] {
         let file = format!("{}/tests/films/{name}.json", env!("CARGO_MANIFEST_DIR"));
         let reference: Reference = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
     Ask, ConversationId, ConversationManager as _, Engine, Grammar, Guidance, Manager, Owner, Preface, Reply,
-    Round, SamplingOptions, Snapshot, SnapshotRefusal, TokenId,
+    SamplingOptions, Snapshot, SnapshotRefusal, TokenId,
 };
+use alloquy_inference::LanguageModel;
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::{SnapshotFolder, SnapshotWritten};
 use alloquy_testing::Draws;
@@ -28,17 +29,17 @@ const WORD: &str = "[a-z]{12}";
 
 const QUESTIONS: [&str; 4] = ["What is a noun?", "And a verb?", "Why are there both?", "Is that so?"];
 
-fn round(model: &Path) -> Round {
+fn round(model: &Path) -> LanguageModel {
     let engine = Arc::new(OnnxEngine::builder(model).threads(1).load().unwrap());
     let template = alloquy_templates::detect(engine.model()).unwrap().template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let builder = Round::builder(engine).template(template).processor(processor);
-    builder.constraints(Llguidance::default()).build().unwrap()
+    let builder = LanguageModel::builder(engine).template(template).processor(processor);
+    builder.grammars(Llguidance::default()).build().unwrap()
 }
 
 /// A process: a model that was loaded anew, and a store that was opened anew.
 struct Process {
-    round: Round,
+    round: LanguageModel,
     manager: Manager,
 }
 

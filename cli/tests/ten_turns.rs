@@ -10,9 +10,10 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    Ask, Chat, ChatModel, Engine, Manager, Middleware, Next, Preface, ReplyStream, Request, Result, Round,
+    Ask, Chat, ChatModel, Engine, Manager, Middleware, Next, Preface, ReplyStream, Request, Result,
     SamplingOptions, TurnReply,
 };
+use alloquy_inference::LanguageModel;
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
 use futures::StreamExt;
@@ -21,18 +22,18 @@ use pollster::block_on;
 const MODEL: &str = "models/tiny/genai-qwen3-fp32";
 const TEMPLATE: &str = "cases/templates/jinja/llamacpp--Qwen-Qwen3-0.6B.jinja";
 
-fn round() -> Option<Round> {
+fn round() -> Option<LanguageModel> {
     let engine = OnnxEngine::load(shared::find(MODEL)?).unwrap();
     let source = std::fs::read_to_string(shared::find(TEMPLATE)?).unwrap();
     let template = JinjaTemplate::from_source(source, serde_json::Map::new()).unwrap();
     let processor = alloquy_processors::named("qwen3", engine.model()).unwrap();
-    Some(Round::builder(Arc::new(engine)).template(template).processor(processor).build().unwrap())
+    Some(LanguageModel::builder(Arc::new(engine)).template(template).processor(processor).build().unwrap())
 }
 
 /// Writes down every prompt as the template printed it.
 #[derive(Debug)]
 struct Recorder {
-    round: Round,
+    round: LanguageModel,
     prompts: Arc<Mutex<Vec<String>>>,
 }
 

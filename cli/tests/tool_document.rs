@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use alloquy_core::{
     Approval, Cancel, Engine, Error, ErrorKind, Manager, Message, ModelInfo, Node, Piece, Preface, Result,
-    Round, SamplingOptions, Session, TokenId, Tokenizer, ToolCall, ToolSpec, Toolbox, TurnEnd, TypedTool,
-    Unit, Verdict, decode,
+    SamplingOptions, Session, TokenId, Tokenizer, ToolCall, ToolSpec, Toolbox, TurnEnd, TypedTool, Unit,
+    Verdict, decode,
 };
+use alloquy_inference::LanguageModel;
 use alloquy_onnx::OnnxEngine;
 use pollster::block_on;
 use schemars::JsonSchema;
@@ -148,10 +149,10 @@ fn toolbox() -> Toolbox {
     Toolbox::default().tool(weather).tool(note).approval(NoNotes)
 }
 
-fn round() -> Option<Round> {
+fn round() -> Option<LanguageModel> {
     let Qwen3 { engine, template, processor } = Qwen3::load()?;
     let engine = Arc::new(Guided::new(engine));
-    Some(Round::builder(engine).template(template).processor(processor).build().unwrap())
+    Some(LanguageModel::builder(engine).template(template).processor(processor).build().unwrap())
 }
 
 #[test]

@@ -7,9 +7,10 @@ mod shared;
 use std::sync::Arc;
 
 use alloquy_core::{
-    DataProcessor, Engine, Manager, Message, Node, Preface, PromptSource, Request, Round, SamplingOptions,
+    DataProcessor, Engine, Manager, Message, Node, Preface, PromptSource, Request, SamplingOptions,
     TurnEvent, TurnReply, decode,
 };
+use alloquy_inference::LanguageModel;
 use alloquy_onnx::OnnxEngine;
 use futures::StreamExt;
 use pollster::block_on;
@@ -20,12 +21,13 @@ use document::{Keep, Qwen3, pretty};
 struct Stack {
     engine: Arc<OnnxEngine>,
     processor: Arc<dyn DataProcessor>,
-    round: Round,
+    round: LanguageModel,
 }
 
 fn stack() -> Option<Stack> {
     let Qwen3 { engine, template, processor } = Qwen3::load()?;
-    let round = Round::builder(engine.clone()).template(template).processor(Arc::clone(&processor)).build();
+    let round =
+        LanguageModel::builder(engine.clone()).template(template).processor(Arc::clone(&processor)).build();
     Some(Stack { engine, processor, round: round.unwrap() })
 }
 

@@ -5,24 +5,18 @@
 //! and says in time what it cannot enforce. It draws no token and knows no model.
 //!
 //! ```
-//! use std::sync::Arc;
-//!
 //! use alloquy_constraints::Llguidance;
-//! use alloquy_testing::{NoiseEngine, TaggedProcessor, TaggedTemplate};
-//! use alloquy_core::{ChatModel, Grammar, Guidance, Message, Preface, Request, Round};
+//! use alloquy_core::{Constraints, Grammar, Progress, Vocabulary};
+//! use alloquy_testing::NoiseEngine;
 //!
-//! # pollster::block_on(async {
-//! let round = Round::builder(Arc::new(NoiseEngine::new([])))
-//!     .template(TaggedTemplate)
-//!     .processor(TaggedProcessor)
-//!     .constraints(Llguidance::default())
-//!     .build()?;
-//! let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
-//! let request = Request::new(Preface::default(), vec![Message::user("Well?")]).guidance(guidance);
-//! let reply = round.reply(request).await?.finish().await?;
-//! assert!(["yes", "no"].contains(&reply.message.text().as_str()));
-//! # Ok::<(), alloquy_core::Error>(())
-//! # })?;
+//! let vocabulary = Vocabulary::of(&NoiseEngine::new([]));
+//! let compiler = Llguidance::default().prepare(&vocabulary)?;
+//! let mut matcher = compiler.compile(&Grammar::choice(["yes", "no"]))?;
+//! for token in "yes".bytes() {
+//!     assert_eq!(matcher.progress()?, Progress::Open);
+//!     matcher.accept(token.into())?;
+//! }
+//! assert_eq!(matcher.progress()?, Progress::Complete);
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Conversation, Preface, Result, Round};
-use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_core::{Conversation, Preface, Result};
+use alloquy_testing::ScriptedModel;
 
 fn main() -> Result<()> {
-    let engine = Arc::new(ScriptedEngine::new([("<user>Hello<end><assistant>", "Hello yourself!")]));
-    let model = Round::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+    let model = ScriptedModel::new([("<user>Hello<end><assistant>", "Hello yourself!")]);
     let mut conversation = Conversation::new(Arc::new(model), Preface::system("Be brief."));
     println!("{}", conversation.send_message("Hello")?.text());
     Ok(())

@@ -8,9 +8,6 @@ use serde_json::{Map, Value};
 
 use crate::message::Role;
 
-/// The variables by which chat templates let a model think, or not: Qwen's and GLM's, then DeepSeek's and Kimi's.
-pub(crate) const SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
-
 /// What a call, a conversation or a preface tells the processor beside its messages.
 ///
 /// What is absent is decided by whoever comes next: **the call, the conversation, the preface, the model's family
@@ -104,13 +101,13 @@ impl ProcessorArguments {
         let mut variables = self.extra.clone();
         if let Some(thinking) = self.thinking.filter(|_| !self.sets_switch()) {
             let value = Value::Bool(thinking == ThinkingSwitch::On);
-            variables.extend(SWITCHES.map(|name| (name.to_owned(), value.clone())));
+            variables.extend(ThinkingSwitch::VARIABLES.map(|name| (name.to_owned(), value.clone())));
         }
         variables
     }
 
     fn sets_switch(&self) -> bool {
-        SWITCHES.iter().any(|name| self.extra.contains_key(*name))
+        ThinkingSwitch::VARIABLES.iter().any(|name| self.extra.contains_key(*name))
     }
 
     /// Returns what text may become a control token: none of it, unless something was set.
@@ -125,7 +122,7 @@ impl ProcessorArguments {
 }
 
 fn is_switch(name: &str) -> bool {
-    SWITCHES.contains(&name)
+    ThinkingSwitch::VARIABLES.contains(&name)
 }
 
 /// Whether a model thinks before it answers; templates see it as `enable_thinking` and `thinking`.
@@ -136,6 +133,11 @@ pub enum ThinkingSwitch {
     On,
     /// It answers at once.
     Off,
+}
+
+impl ThinkingSwitch {
+    /// The variables by which chat templates let a model think, or not: Qwen's and GLM's, then DeepSeek's and Kimi's.
+    pub const VARIABLES: [&str; 2] = ["enable_thinking", "thinking"];
 }
 
 /// Which of its earlier thoughts a model sees again, and what it said in other channels.

@@ -1,5 +1,6 @@
 //! What continues a prompt: ids of tokens in, a stream of generated ids out. Knows no text and no template.
 
+pub mod snapshot;
 mod statistics;
 
 use std::fmt::Debug;
@@ -15,16 +16,17 @@ use crate::media_processor::MediaProcessor;
 use crate::prompt::{Prompt, Unit};
 use crate::report::{CacheReport, Speculation};
 use crate::sampling::{Logprob, SampledLogprobs, SamplingOptions};
-use crate::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};
 use crate::tokenizer::{TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
+
+use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};
 
 pub use statistics::CacheStatistics;
 
 /// Continues prompts: the seam between a language model and whatever computes it.
 ///
-/// The local member is [`Generator`](crate::Generator), over an [`Engine`](crate::Engine); a server that takes ids of tokens can be
-/// another. [`Round`](crate::Round) makes a [`ChatModel`](crate::ChatModel) of one.
+/// The local member is `Generator` of alloquy-inference, over an [`Engine`](crate::Engine); a server that takes ids of tokens can
+/// be another. `LanguageModel` of that crate makes a [`ChatModel`](crate::ChatModel) of one.
 ///
 /// # Contract
 /// Events come in the order of [`DecodeEventKind`]. Equal requests with a temperature of 0 give equal ids. An option that has no
@@ -32,25 +34,47 @@ pub use statistics::CacheStatistics;
 /// `laws::decoder` check it.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use alloquy_testing::ScriptedEngine;
-/// use alloquy_core::{DecodeEventKind, DecodeRequest, Decoder, Generator, Prompt, PromptPart};
-/// use futures::StreamExt;
+/// use alloquy_core::{
+///     CacheReport, DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, ModelInfo, TokenStream, Tokenizer, Unit,
+/// };
+/// use alloquy_testing::ByteTokenizer;
+/// use futures::{StreamExt, stream};
 ///
-/// # pollster::block_on(async {
-/// let decoder: Arc<dyn Decoder> = Arc::new(Generator::spawn(Arc::new(ScriptedEngine::new([("Hi", "ya")])), 2)?);
-/// let prompt = Prompt::lower(&[PromptPart::Text("Hi".into())], decoder.tokenizer())?;
-/// let mut events = decoder.decode(DecodeRequest::new(prompt, 8));
-/// let mut text = Vec::new();
-/// while let Some(event) = events.next().await {
-///     if let DecodeEventKind::Token { id, .. } = event?.kind {
-///         text.extend(decoder.tokenizer().bytes(id).unwrap_or_default());
+/// /// Generates the tokens of the prompt again.
+/// #[derive(Debug)]
+/// struct Repeat {
+///     model: ModelInfo,
+///     tokenizer: ByteTokenizer,
+/// }
+///
+/// #[async_trait::async_trait]
+/// impl Decoder for Repeat {
+///     fn model(&self) -> &ModelInfo {
+///         &self.model
+///     }
+///
+///     fn tokenizer(&self) -> &dyn Tokenizer {
+///         &self.tokenizer
+///     }
+///
+///     fn decode(&self, request: DecodeRequest) -> TokenStream {
+///         let units = request.prompt.units.len();
+///         let report = CacheReport { prompt: units, forwarded: units, ..CacheReport::default() };
+///         let mut events = vec![DecodeEventKind::Started { seed: None }, DecodeEventKind::Prefilled(report)];
+///         for id in request.prompt.tokens().flatten().take(request.max_tokens) {
+///             events.push(DecodeEventKind::Token { id, logprobs: None });
+///         }
+///         events.push(DecodeEventKind::Finished(DecodeEnd::MaxTokens));
+///         stream::iter(events).map(|event| Ok(DecodeEvent::now(event))).boxed()
 ///     }
 /// }
-/// assert_eq!(text, b"ya");
-/// # Ok::<(), alloquy_core::Error>(())
-/// # })?;
-/// # Ok::<(), alloquy_core::Error>(())
+///
+/// # pollster::block_on(async {
+/// let decoder = Repeat { model: ModelInfo::default(), tokenizer: ByteTokenizer::new(["<end>"]) };
+/// let prompt = alloquy_core::Prompt { units: vec![Unit::Token(72), Unit::Token(105)] };
+/// let events: Vec<_> = decoder.decode(DecodeRequest::new(prompt, 1)).collect().await;
+/// assert_eq!(events.len(), 4);
+/// # });
 /// ```
 #[async_trait]
 pub trait Decoder: Send + Sync + Debug {
@@ -195,6 +219,13 @@ pub struct ThinkingRule {
     pub is_open: bool,
     /// After so many tokens it is ended.
     pub budget: Option<usize>,
+}
+
+impl ThinkingRule {
+    /// A reply may begin with thinking between these texts, as long as it likes.
+    pub fn new(start: impl Into<String>, end: impl Into<String>) -> Self {
+        Self { start: start.into(), end: end.into(), is_open: false, budget: None }
+    }
 }
 
 /// Who holds a reply to its grammar.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cancel::Cancel;
+use crate::decoder::snapshot::StateReader;
 use crate::loading::LoadTiming;
 use crate::media::Digest;
 use crate::media_processor::MediaProcessor;
 use crate::prompt::Unit;
 use crate::report::Degradation;
 use crate::sampling::SamplingOptions;
-use crate::snapshot::StateReader;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
 
@@ -74,7 +74,7 @@ impl ModelInfo {
 ///
 /// # Contract
 /// Sessions of one engine are independent of each other, but are used from one thread at a time (the
-/// [`Generator`](crate::Generator) owns them all).
+/// `Generator` of alloquy-inference owns them all).
 pub trait Engine: Send + Sync + Debug {
     /// Returns what the model says of itself.
     fn model(&self) -> &ModelInfo;

@@ -2,11 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Preface;
 use crate::constraint::Grammar;
-use crate::processor::{DataProcessor, PromptSource};
-use crate::report::Degradation;
-use crate::{Error, ErrorKind, Result};
 
 /// What the form of one reply must be; by default nothing is demanded.
 ///
@@ -24,7 +20,7 @@ pub struct Guidance {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grammar: Option<Grammar>,
     /// Whether the model must, may or must not call tools; `None` leaves it, and how it writes them, to the model. With
-    /// a grammar, `None` means no calls, and a reply with tools on offer says so: [`Degradation::ToolsShutOut`].
+    /// a grammar, `None` means no calls, and a reply with tools on offer says so: [`Degradation::ToolsShutOut`](crate::Degradation::ToolsShutOut).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
     /// Whether one reply may call several tools; heeded where `tool_choice` is set.
@@ -94,69 +90,5 @@ impl Guidance {
         if let Some(ToolChoice::Required | ToolChoice::Named(_)) = self.tool_choice {
             self.tool_choice = Some(ToolChoice::Auto);
         }
-    }
-
-    /// Says whether a form is demanded that leaves no room for calls of the tools that are offered, although nobody
-    /// said that none is to be called.
-    pub(crate) fn shut_out(&self, preface: &Preface) -> Option<Degradation> {
-        let tools = preface.tools.len();
-        let unchosen = self.grammar.is_some() && self.tool_choice.is_none();
-        (unchosen && tools > 0).then_some(Degradation::ToolsShutOut { tools })
-    }
-
-    /// Returns the grammar of the whole reply behind its thoughts, where anything is demanded.
-    pub(crate) fn joined(
-        &self,
-        processor: &dyn DataProcessor,
-        source: PromptSource<'_>,
-    ) -> Result<Option<Grammar>> {
-        let offered = !source.preface.tools.is_empty();
-        let calls = |choice: &ToolChoice| self.calls(processor, source, choice);
-        let answer = self.grammar.clone().map(|grammar| processor.answer_grammar(grammar));
-        match (&self.tool_choice, answer) {
-            (Some(choice @ (ToolChoice::Required | ToolChoice::Named(_))), _) => calls(choice).map(Some),
-            (Some(ToolChoice::Auto), Some(answer)) if offered => {
-                let calls = calls(&ToolChoice::Required)?;
-                Ok(Some(Grammar::AnyOf(vec![calls, answer])))
-            }
-            (Some(choice), None) if offered => calls(choice).map(Some),
-            (_, answer) => Ok(answer),
-        }
-    }
-
-    fn calls(
-        &self,
-        processor: &dyn DataProcessor,
-        source: PromptSource<'_>,
-        choice: &ToolChoice,
-    ) -> Result<Grammar> {
-        check(choice, source)?;
-        let grammar = processor.tool_grammar(source, choice, self.parallel_calls)?;
-        grammar.ok_or_else(|| {
-            let message = format!(
-                "how models of family {:?} write tool calls is not known as a grammar: leave the choice of tools to \
-                 the model",
-                processor.name()
-            );
-            Error::new(ErrorKind::Unsupported, message)
-        })
-    }
-}
-
-/// Says whether what a choice demands is there.
-fn check(choice: &ToolChoice, source: PromptSource<'_>) -> Result<()> {
-    let names: Vec<_> = source.preface.tools.iter().map(|tool| tool.name.as_str()).collect();
-    let invalid = |message: String| Err(Error::new(ErrorKind::Invalid, message));
-    match choice {
-        ToolChoice::Required if names.is_empty() => {
-            invalid("a tool call is required and no tool is offered".to_owned())
-        }
-        ToolChoice::Named(name) if names.is_empty() => {
-            invalid(format!("tool {name:?} is required and no tool is offered"))
-        }
-        ToolChoice::Named(name) if !names.contains(&name.as_str()) => {
-            invalid(format!("tool {name:?} is required and not offered, one of: {}", names.join(", ")))
-        }
-        _ => Ok(()),
     }
 }

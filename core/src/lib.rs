@@ -1,11 +1,12 @@
 //! Conversations with language models: the types, the traits, and the turn.
 //!
-//! This crate does no I/O, knows no async runtime and no other crate of Alloquy. Everything else plugs into it:
+//! This crate does no I/O, knows no async runtime and no other crate of Alloquy. Everything else plugs into it, the language
+//! model of `alloquy-inference` among it:
 //!
 //! ```text
 //! Message ─▶ node ─▶ TemplateInput ─▶ rendered ─▶ parts ─▶ units ─▶ tokens ─▶ text ─▶ deltas ─▶ Message ─▶ node
 //!  turn      tree     processor        template    processor prompt   session   detok    parser    parser     tree
-//!            └───────────────────────────── round: one model call ────────────────────────────┘
+//!            └─────────────────────── language model: one model call ─────────────────────────┘
 //! ```
 //!
 //! The modules are listed in the order in which a message meets them.
@@ -13,7 +14,6 @@
 mod address;
 mod annotations;
 mod arguments;
-mod benchmark;
 mod branch;
 mod calls;
 mod cancel;
@@ -22,14 +22,12 @@ mod chat_model;
 mod clock;
 mod constraint;
 mod conversation;
-mod decoder;
+pub mod decoder;
 mod drawing;
 mod engine;
 mod error;
 mod excerpt;
-mod generator;
 mod guidance;
-mod guide;
 mod invisible;
 mod loading;
 mod manager;
@@ -46,21 +44,14 @@ mod prompt;
 mod query;
 mod report;
 mod role_markers;
-mod round;
 mod sampling;
-mod scoring;
 mod search;
-mod slots;
-mod snapshot;
 mod spending;
-mod splice;
 mod stop;
 mod store;
 mod stream;
 mod task_group;
 mod template;
-mod thinking;
-mod timing;
 mod tokenizer;
 mod tool;
 mod tree;
@@ -71,13 +62,13 @@ mod vocabulary;
 pub use address::{Address, Position};
 pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
-pub use benchmark::{Benchmark, BenchmarkReport, BenchmarkRun};
 pub use branch::{Branch, BranchDiff};
 pub use cancel::Cancel;
 pub use chat::{Added, Ask, Chat, Merged};
 pub use chat_model::{ChatModel, Reply, ReplyStream, Request};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
+pub use decoder::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
 pub use decoder::{
     CacheStatistics, DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport,
     GuidedDecoding, ThinkingRule, TokenStream,
@@ -86,7 +77,6 @@ pub use drawing::Drawing;
 pub use engine::{Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
 pub use excerpt::excerpt;
-pub use generator::{Generator, GeneratorOptions, PromptLookup};
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};
 pub use loading::{LoadPhase, LoadTiming};
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
@@ -109,13 +99,10 @@ pub use report::{
     CacheReport, Degradation, FinishReason, MissReason, ReplyTiming, Score, Speculation, Usage,
 };
 pub use role_markers::RoleMarkers;
-pub use round::{Round, RoundBuilder};
-pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, Sampler, SamplingOptions};
+pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, SamplingOptions};
 pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
-pub use slots::CacheBudget;
-pub use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
 pub use spending::{Spending, TokenCount};
-pub use stop::{StopSignal, StopStrings, StopTokens, UntilStopped};
+pub use stop::{StopSignal, UntilStopped};
 pub use store::{
     Archive, BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
     ConversationStoreExt, ConversationSummary, DamagedConversation, HeadMove, MemoryStore, Owner,

@@ -172,8 +172,9 @@ impl Media {
         self
     }
 
-    /// The same without its bytes, for whoever remembers what it was.
-    pub(crate) fn without_bytes(self) -> Self {
+    /// Returns the same media without its bytes, for whoever remembers what it was.
+    #[must_use]
+    pub fn without_bytes(self) -> Self {
         Self { bytes: None, frames: None, ..self }
     }
 

@@ -139,13 +139,13 @@ impl MessagePath {
     }
 
     /// Returns the ids that replies were sampled as, in their order.
-    pub(crate) fn sampled(&self) -> impl Iterator<Item = &[TokenId]> {
+    pub fn sampled(&self) -> impl Iterator<Item = &[TokenId]> {
         let (from, to) = self.sampled_within(&self.shown);
         self.said.sampled.get(from..to).unwrap_or_default().iter().map(|sampled| &*sampled.ids)
     }
 
     /// Says whether replies whose ids are known were left out of it.
-    pub(crate) fn has_lost(&self) -> bool {
+    pub fn has_lost(&self) -> bool {
         self.lost
     }
 

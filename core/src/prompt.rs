@@ -47,9 +47,12 @@ impl Prompt {
         Self::lower_among(parts, tokenizer, &|_| None)
     }
 
-    /// As [`Prompt::lower`], where texts beside media are encoded as beside the control token that stands for these: a
-    /// tokenizer may begin a text otherwise than it goes on behind a token.
-    pub(crate) fn lower_among(
+    /// As [`Prompt::lower`], where texts beside media are encoded as beside the control token that stands for these, which
+    /// `token` returns: a tokenizer may begin a text otherwise than it continues one after a token.
+    ///
+    /// # Errors
+    /// As [`Prompt::lower`].
+    pub fn lower_among(
         parts: &[PromptPart],
         tokenizer: &dyn Tokenizer,
         token: &dyn Fn(&Media) -> Option<SpecialToken>,

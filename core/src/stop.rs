@@ -1,8 +1,4 @@
-//! Ending early, on purpose: a signal for people, texts and sequences of tokens for models.
-
-mod automaton;
-mod strings;
-mod tokens;
+//! Ending early, on purpose: a signal that ends a reply and keeps it.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +7,6 @@ use std::task::{Context, Poll};
 
 use futures::task::AtomicWaker;
 use futures::{Stream, StreamExt};
-
-pub use strings::StopStrings;
-pub use tokens::StopTokens;
 
 /// Ends a reply gracefully: what was said so far is kept. Clones share the signal.
 ///

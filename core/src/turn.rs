@@ -1,4 +1,4 @@
-//! One turn: message, node, round, node, tools, node, …, head. The only place that makes nodes.
+//! One turn: message, node, model call, node, tools, node, …, head. The only place that makes nodes.
 
 use std::pin::Pin;
 use std::sync::Arc;

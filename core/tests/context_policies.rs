@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use alloquy_core::{
     CacheReport, ChatModel, Conversation, Degradation, DropPolicy, ErrorKind, HistoryDrop, HistoryShift,
     HistorySummary, Manager, Message, Middleware, Part, Preface, Reply, ReplyStream, Request, Result, Role,
-    Round, ShiftPolicy, SummaryPolicy, ToolCall, ToolResult, Usage,
+    ShiftPolicy, SummaryPolicy, ToolCall, ToolResult, Usage,
 };
-use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate, laws::context_policy};
+use alloquy_testing::{ScriptedModel, laws::context_policy};
 use pollster::block_on;
 use proptest::prelude::*;
 use serde_json::json;
@@ -230,12 +230,10 @@ fn a_summary_is_shown_as_whose_words_it_is_to_be() {
 #[test]
 fn the_same_model_summarises_what_it_said_and_the_conversation_keeps_everything() {
     let script = [("<assistant>", "Yes."), ("Summarise", "We said yes.")];
-    let engine = ScriptedEngine::new(script).context_length(1000);
-    let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
-    let round = round.build().unwrap();
+    let model = ScriptedModel::new(script).context_length(1000);
     let policy = SummaryPolicy::new(120).reply(12).summary(20);
-    let summary = HistorySummary::new(round.clone(), Arc::new(round.clone()), policy).unwrap();
-    let manager = Manager::builder(round).middleware(summary).build().unwrap();
+    let summary = HistorySummary::new(model.clone(), Arc::new(model.clone()), policy).unwrap();
+    let manager = Manager::builder(model).middleware(summary).build().unwrap();
     block_on(async {
         let chat = manager.create(Preface::system("Be kind.")).await.unwrap();
         let mut summarised = 0;
@@ -253,11 +251,9 @@ fn the_same_model_summarises_what_it_said_and_the_conversation_keeps_everything(
 
 #[test]
 fn a_small_conversation_takes_a_policy_too() {
-    let engine = ScriptedEngine::new([("<assistant>", "Yes.")]).context_length(60);
-    let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
-    let round = round.build().unwrap();
-    let policy = HistoryDrop::new(round.clone(), DropPolicy::new(60)).unwrap();
-    let mut conversation = Conversation::new(Arc::new(round), Preface::default()).with_middleware(policy);
+    let model = ScriptedModel::new([("<assistant>", "Yes.")]).context_length(60);
+    let policy = HistoryDrop::new(model.clone(), DropPolicy::new(60)).unwrap();
+    let mut conversation = Conversation::new(Arc::new(model), Preface::default()).with_middleware(policy);
     let dropped = (0..6).map(|number| {
         let reply = conversation.send_message(format!("question {number}")).unwrap();
         reply.degradations
@@ -267,10 +263,8 @@ fn a_small_conversation_takes_a_policy_too() {
 
 #[test]
 fn a_summary_that_is_stopped_is_a_reply_that_is_stopped() {
-    let engine = ScriptedEngine::new([("<assistant>", "Yes.")]);
-    let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
-    let policy =
-        HistorySummary::new(characters, Arc::new(round.build().unwrap()), SummaryPolicy::new(WINDOW));
+    let model = ScriptedModel::new([("<assistant>", "Yes.")]);
+    let policy = HistorySummary::new(characters, Arc::new(model), SummaryPolicy::new(WINDOW));
     let request = Request::new(Preface::default(), ten_turns());
     request.stop.stop();
     let error = block_on(policy.unwrap().fit(request)).unwrap_err();

@@ -7,9 +7,9 @@ use std::thread;
 
 use alloquy_core::{
     Ask, CacheReport, ChatModel, Conversation, Delta, FinishReason, Manager, Message, Preface, Reply,
-    ReplyStream, Request, Result, Round, TaskGroup, TurnEnd,
+    ReplyStream, Request, Result, TaskGroup, TurnEnd,
 };
-use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use alloquy_testing::{EchoModel, ScriptedModel};
 use futures::StreamExt;
 use pollster::block_on;
 
@@ -113,15 +113,13 @@ fn a_group_that_was_cancelled_stays_so() {
 
 #[test]
 fn small_conversations_and_bare_replies_take_part() {
-    let engine = ScriptedEngine::new([("<assistant>", "A long answer.")]);
-    let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
-    let round = Arc::new(round.build().unwrap());
+    let model = Arc::new(ScriptedModel::new([("<assistant>", "A long answer.")]));
     let group = TaskGroup::new();
-    let mut conversation = Conversation::new(round.clone(), Preface::default()).with_group(&group);
+    let mut conversation = Conversation::new(model.clone(), Preface::default()).with_group(&group);
     block_on(async {
         let task = group.begin();
         let request = Request::new(Preface::default(), vec![Message::user("Hi")]).stop(task.stop_signal());
-        let mut bare = task.hold(round.reply(request).await.unwrap());
+        let mut bare = task.hold(model.reply(request).await.unwrap());
         let mut stream = conversation.send_message_stream("Hi").await.unwrap();
         assert!(bare.next().await.is_some() && stream.next().await.is_some());
         assert_eq!(group.running(), 2);

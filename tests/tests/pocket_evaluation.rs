@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::{ChatModel, Engine, Reply, Request, Round, SamplingOptions, TokenId};
+use alloquy_core::{ChatModel, Engine, Reply, Request, SamplingOptions, TokenId};
+use alloquy_inference::LanguageModel;
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
 use dialogue::{Dialogue, Golden, lines};
@@ -39,7 +40,7 @@ const ALIKE: f64 = 99.0;
 
 /// The model to measure, and the folder of its dialogues.
 struct Measured {
-    round: Round,
+    round: LanguageModel,
     folder: PathBuf,
 }
 
@@ -144,15 +145,15 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../pocket/fixtures")
 }
 
-fn round(engine: OnnxEngine) -> Round {
+fn round(engine: OnnxEngine) -> LanguageModel {
     let template = JinjaTemplate::of(engine.model()).unwrap();
     let found = alloquy_processors::detect(engine.model());
     let named = alloquy_processors::named("qwen3", engine.model()).unwrap();
     assert_eq!(found.processor.name(), named.name(), "the model is served as another family");
-    Round::builder(Arc::new(engine))
+    LanguageModel::builder(Arc::new(engine))
         .template(template)
         .processor(found.processor)
-        .constraints(Llguidance::default())
+        .grammars(Llguidance::default())
         .build()
         .unwrap()
 }

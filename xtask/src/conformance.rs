@@ -35,8 +35,8 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "aki",
         cases: "aki",
-        package: "alloquy-core",
-        test: "formats_aki",
+        package: "alloquy-formats",
+        test: "messages_aki",
         features: &[],
         settings: &[],
         about: "AKI chat contexts, read and written as recorded (aki_cases.json)",

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 /// Which members a folder's crate may import, and which in its tests alone: the first line that fits counts. A crate may always
 /// import what stands in a folder of its own.
-const MEMBERS: [(&str, &[&str], &[&str]); 16] = [
+const MEMBERS: [(&str, &[&str], &[&str]); 17] = [
     ("backends/onnx/runtime", &[], &[]),
     ("backends/", &["core", "model-files"], &["testing"]),
     (
@@ -18,6 +18,7 @@ const MEMBERS: [(&str, &[&str], &[&str]); 16] = [
             "constraints",
             "core",
             "formats",
+            "inference",
             "media",
             "model-files",
             "pocket",
@@ -31,6 +32,7 @@ const MEMBERS: [(&str, &[&str], &[&str]); 16] = [
     ("constraints", &["core"], &["testing"]),
     ("core", &[], &["testing"]),
     ("formats", &["core"], &["testing"]),
+    ("inference", &["core"], &["testing"]),
     ("media", &["core"], &["testing"]),
     ("model-files", &["core"], &["testing"]),
     ("pocket", &["core", "model-files"], &["testing"]),
@@ -46,6 +48,7 @@ const MEMBERS: [(&str, &[&str], &[&str]); 16] = [
             "constraints",
             "core",
             "formats",
+            "inference",
             "media",
             "model-files",
             "pocket",
@@ -82,7 +85,17 @@ const ELSEWHERE: [(&[&str], &[&str]); 8] = [
 /// Crates that stand nowhere below these folders, however long the way.
 const NOWHERE_BELOW: (&[&str], &[&str]) = (
     &["hyper", "reqwest", "tokio"],
-    &["constraints", "core", "formats", "media", "model-files", "processors", "templates", "testing"],
+    &[
+        "constraints",
+        "core",
+        "formats",
+        "inference",
+        "media",
+        "model-files",
+        "processors",
+        "templates",
+        "testing",
+    ],
 );
 
 /// Returns a sentence for every import that the table forbids, sorted.

@@ -13,14 +13,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    CacheReport, Cancel, DecodeEvent, DecodeEventKind, Degradation, Engine, ErrorKind, Generator, Media,
-    ModelInfo, Prompt, Sampler, SamplingOptions, StateReader, TokenId, Unit,
-};
+use alloquy_core::{Cancel, Degradation, Engine, ErrorKind, Media, ModelInfo, StateReader, TokenId, Unit};
 use alloquy_model_files::ModelFiles;
 use alloquy_onnx::OnnxEngine;
 use alloquy_testing::laws;
-use futures::StreamExt;
 use serde::Deserialize;
 
 use common::{continued, models, units};
@@ -112,47 +108,6 @@ fn media_longer_than_a_chunk_are_computed_in_several() {
         let units = around(model.media(1));
         let differs = distance(&logits(&model.load(&models), &units), &logits(&short, &units));
         assert!(differs < 1e-4, "{}: {differs}", model.folder);
-    }
-}
-
-/// What of a prompt had been computed before.
-fn reused(generator: &Generator, units: &[Unit]) -> CacheReport {
-    let sampler = Sampler::new(&SamplingOptions::default()).unwrap();
-    let stream = generator.generate(Prompt { units: units.to_vec() }, sampler, 1);
-    let events = pollster::block_on(stream.collect::<Vec<_>>());
-    let report = |event| match event {
-        Ok(DecodeEvent { kind: DecodeEventKind::Prefilled(report), .. }) => Some(report),
-        Ok(_) => None,
-        Err(error) => panic!("{error:#}"),
-    };
-    events.into_iter().find_map(report).unwrap()
-}
-
-#[test]
-fn a_second_turn_forwards_what_is_new_and_another_picture_or_frame_all_from_there() {
-    let Some(models) = models() else { return };
-    let films = [[1, 2, 3], [1, 2, 4]].map(|seeds| film(&seeds, Duration::from_millis(500)));
-    let pictures = [picture(1), picture(2)];
-    for (model, [one, another]) in [
-        (MODELS[1], &pictures),
-        (MODELS[3], &pictures),
-        (MODELS[3], &films),
-        (MODELS[4], &films),
-        (MODELS[6], &films),
-    ] {
-        let engine = Arc::new(model.load(&models));
-        let generator = Generator::spawn(Arc::clone(&engine) as Arc<dyn Engine>, 2).unwrap();
-        let first = around(one.clone());
-        assert_eq!(reused(&generator, &first).forwarded, 25, "{}", model.folder);
-        let second = [first.clone(), units(&[60, 61, 62, 63, 64])].concat();
-        let report = reused(&generator, &second);
-        assert_eq!((report.reused, report.forwarded), (25, 5), "{}", model.folder);
-        let mut other = second.clone();
-        other[12] = Unit::Media(another.clone());
-        let report = reused(&generator, &other);
-        assert_eq!((report.reused, report.forwarded), (12, 18), "{}", model.folder);
-        reused(&generator, &[second, units(&[65])].concat());
-        assert_eq!(engine.media_statistics().misses, 2, "{}", model.folder);
     }
 }
 

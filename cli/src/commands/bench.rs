@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alloquy_core::{Benchmark, BenchmarkReport, BenchmarkRun, Engine, LoadPhase, LoadTiming};
+use alloquy_core::{Engine, LoadPhase, LoadTiming};
+use alloquy_inference::{Benchmark, BenchmarkReport, BenchmarkRun};
 use clap::Args;
 use serde_json::{Value, json};
 

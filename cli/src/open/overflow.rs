@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use alloquy_core::{
     Degradation, DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ManagerBuilder, ModelInfo, Request,
-    Result, Round, ShiftPolicy, SummaryPolicy,
+    Result, ShiftPolicy, SummaryPolicy,
 };
+use alloquy_inference::LanguageModel;
 
 use super::chat_config;
 use crate::arguments::ContextPolicy;
@@ -45,7 +46,7 @@ impl Overflow {
     }
 
     /// Puts it in front of the model; summaries are the model's own.
-    pub(super) fn added_to(&self, builder: ManagerBuilder, round: &Round) -> Result<ManagerBuilder> {
+    pub(super) fn added_to(&self, builder: ManagerBuilder, round: &LanguageModel) -> Result<ManagerBuilder> {
         Ok(match self {
             Self::Error => builder,
             Self::Drop(policy) => builder.middleware(HistoryDrop::new(round.clone(), policy.clone())?),
@@ -58,7 +59,7 @@ impl Overflow {
     pub(super) async fn fitted(
         &self,
         request: Request,
-        round: &Round,
+        round: &LanguageModel,
     ) -> Result<(Request, Vec<Degradation>)> {
         let fitted = match self {
             Self::Error => return Ok((request, Vec::new())),
@@ -88,7 +89,7 @@ impl fmt::Display for Overflow {
     }
 }
 
-fn summary(round: &Round, policy: &SummaryPolicy) -> Result<HistorySummary> {
+fn summary(round: &LanguageModel, policy: &SummaryPolicy) -> Result<HistorySummary> {
     HistorySummary::new(round.clone(), Arc::new(round.clone()), policy.clone())
 }
 

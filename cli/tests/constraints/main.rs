@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    ChatModel, Engine, FinishReason, Grammar, Guidance, Message, Preface, Reply, Request, Round,
-    SamplingOptions,
+    ChatModel, Engine, FinishReason, Grammar, Guidance, Message, Preface, Reply, Request, SamplingOptions,
 };
+use alloquy_inference::LanguageModel;
 use alloquy_onnx::OnnxEngine;
 use draws::Draws;
 use pollster::block_on;
@@ -30,15 +30,15 @@ const MAX_TOKENS: usize = 480;
 
 const CASES: u64 = 200;
 
-fn round() -> Option<Round> {
+fn round() -> Option<LanguageModel> {
     let engine = OnnxEngine::load(shared::find("models/stories260k")?).unwrap();
     let template = alloquy_templates::detect(engine.model()).unwrap().template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let builder = Round::builder(Arc::new(engine)).template(template).processor(processor);
-    Some(builder.constraints(Llguidance::default()).build().unwrap())
+    let builder = LanguageModel::builder(Arc::new(engine)).template(template).processor(processor);
+    Some(builder.grammars(Llguidance::default()).build().unwrap())
 }
 
-fn reply(round: &Round, grammar: Grammar, seed: u64) -> Reply {
+fn reply(round: &LanguageModel, grammar: Grammar, seed: u64) -> Reply {
     let sampling = SamplingOptions {
         temperature: Some(1.0),
         seed: Some(seed),

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
     ChatModel, Degradation, Engine, ErrorKind, FinishReason, Grammar, Guidance, Message, ParallelCalls, Part,
-    Preface, PromptTemplate, Reply, Request, Result, Round, SamplingOptions, ToolChoice, ToolSpec,
+    Preface, PromptTemplate, Reply, Request, Result, SamplingOptions, ToolChoice, ToolSpec,
 };
+use alloquy_inference::LanguageModel;
 use alloquy_testing::{NoiseEngine, TaggedTemplate};
 use pollster::block_on;
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ const FAMILIES: [(&str, &[&str]); 17] = [
 
 const SEEDS: u64 = 12;
 
-pub(crate) fn round(family: &str, tokens: &[&'static str]) -> Round {
+pub(crate) fn round(family: &str, tokens: &[&'static str]) -> LanguageModel {
     round_with(family, tokens, TaggedTemplate)
 }
 
@@ -52,11 +53,11 @@ pub(crate) fn round_with(
     family: &str,
     tokens: &[&'static str],
     template: impl PromptTemplate + 'static,
-) -> Round {
+) -> LanguageModel {
     let engine = NoiseEngine::new(tokens.iter().copied());
     let processor = alloquy_processors::named(family, engine.model()).unwrap();
-    let builder = Round::builder(Arc::new(engine)).template(template).processor(processor);
-    builder.constraints(Llguidance::default()).build().unwrap()
+    let builder = LanguageModel::builder(Arc::new(engine)).template(template).processor(processor);
+    builder.grammars(Llguidance::default()).build().unwrap()
 }
 
 fn tools() -> Vec<ToolSpec> {
@@ -110,7 +111,7 @@ pub(crate) fn request(seed: u64, guidance: Guidance) -> Request {
         .guidance(guidance.thinking_budget(16))
 }
 
-pub(crate) fn ask(round: &Round, request: Request) -> Result<Reply> {
+pub(crate) fn ask(round: &LanguageModel, request: Request) -> Result<Reply> {
     block_on(async { round.reply(request).await?.finish().await })
 }
 

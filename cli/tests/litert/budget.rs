@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use alloquy_core::{
     Channel, Constraint, ConstraintCompiler, Constraints, DataProcessor, Grammar, Guidance, Message, Preface,
-    Progress, PromptPart, PromptSource, Reply, ReplyParser, Request, Result, Round, TemplateInput, TokenId,
+    Progress, PromptPart, PromptSource, Reply, ReplyParser, Request, Result, TemplateInput, TokenId,
     Vocabulary,
 };
+use alloquy_inference::LanguageModel;
 use serde_json::{Map, Value, json};
 
 use crate::counters;
@@ -86,10 +87,10 @@ pub(crate) fn reply(input: &Value, wanted: &[TokenId]) -> Result<Reply> {
     if forced.is_some() {
         guidance = guidance.grammar(Grammar::choice(["anything"]));
     }
-    let round = Round::builder(Arc::new(recorder))
+    let round = LanguageModel::builder(Arc::new(recorder))
         .template(templates::template("{{ messages[0].content }}".to_owned(), &Value::Null)?)
         .processor(Thinker { family: families::named("generic").unwrap(), channels: vec![channel] })
-        .constraints(Forcing(forced.unwrap_or_default()))
+        .grammars(Forcing(forced.unwrap_or_default()))
         .build()?;
     let question = Message::user(vocabulary[3].as_str());
     let mut request = Request::new(Preface::default(), vec![question]).guidance(guidance);

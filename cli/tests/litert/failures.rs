@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{ChatModel, Delta, ErrorKind, Request, Round};
+use alloquy_core::{ChatModel, Delta, ErrorKind, Request};
+use alloquy_inference::LanguageModel;
 use futures::StreamExt;
 use serde_json::{Value, json};
 
@@ -42,12 +43,13 @@ const PROMPT: &str = "probe";
 fn read(recorder: Recorder) -> (Vec<Delta>, Value) {
     let family = families::named("gemma3").unwrap();
     let template = templates::template("{{ messages[0].content }}".to_owned(), &Value::Null).unwrap();
-    let round = Round::builder(Arc::new(recorder)).template(template).processor(family).build().unwrap();
+    let round =
+        LanguageModel::builder(Arc::new(recorder)).template(template).processor(family).build().unwrap();
     pollster::block_on(ended(&round))
 }
 
 /// The deltas of a reply, and how it ended.
-async fn ended(round: &Round) -> (Vec<Delta>, Value) {
+async fn ended(round: &LanguageModel) -> (Vec<Delta>, Value) {
     let mut stream = match round.reply(Request::new(with_tool(), vec![PROMPT.into()])).await {
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), outcome::error(&error)),

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    CacheReport, ChatModel, Grammar, Guidance, ReplyStream, Request, Result, Round, SamplingOptions, Score,
-    TokenId,
+    CacheReport, ChatModel, Grammar, Guidance, ReplyStream, Request, Result, SamplingOptions, Score, TokenId,
 };
+use alloquy_inference::LanguageModel;
 use serde_json::{Value, json};
 
 use crate::symbols::{arguments, name, numbers};
@@ -88,12 +88,12 @@ pub(crate) fn heard(asked: &Asked<'_>, request: &Request) -> Vec<(Value, Value)>
 /// A model that remembers the last request for a reply. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
-    round: Round,
+    round: LanguageModel,
     heard: Arc<Mutex<Request>>,
 }
 
 impl Listener {
-    pub(crate) fn new(round: Round) -> Self {
+    pub(crate) fn new(round: LanguageModel) -> Self {
         Self { round, heard: Arc::default() }
     }
 

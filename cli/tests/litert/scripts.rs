@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    Conversation, Ending, ErrorKind, Message, Preface, ProcessorArguments, Request, Result, Round,
-    ThinkingSwitch,
+    Conversation, Ending, ErrorKind, Message, Preface, ProcessorArguments, Request, Result, ThinkingSwitch,
 };
+use alloquy_inference::LanguageModel;
 use serde_json::{Value, json};
 
 use crate::families::{self, Family};
@@ -24,7 +24,7 @@ use crate::templates;
 /// A conversation and what is known of LiteRT-LM's.
 pub(crate) struct Stage {
     pub(crate) recorder: Recorder,
-    pub(crate) round: Round,
+    pub(crate) round: LanguageModel,
     listener: Listener,
     pub(crate) conversation: Conversation,
     /// The conversation that the last one is a clone of.
@@ -44,8 +44,8 @@ impl Stage {
     fn new(family: Family, template: String, preface: Preface) -> Result<Self> {
         let recorder = Recorder::default();
         let template = templates::template(template, &Value::Null)?;
-        let round = Round::builder(Arc::new(recorder.clone())).template(template).processor(family);
-        let round = round.constraints(Llguidance::default()).build()?;
+        let round = LanguageModel::builder(Arc::new(recorder.clone())).template(template).processor(family);
+        let round = round.grammars(Llguidance::default()).build()?;
         let listener = Listener::new(round.clone());
         let conversation = Conversation::new(Arc::new(listener.clone()), preface.clone());
         let (response, rendered, value, original, pending, told) = Default::default();

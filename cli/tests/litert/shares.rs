@@ -1,6 +1,7 @@
 //! How often each token is drawn: the candidates and the probabilities that a sampler has inside.
 
-use alloquy_core::{Sampler, SamplingOptions, TokenId};
+use alloquy_core::{SamplingOptions, TokenId};
+use alloquy_inference::Sampler;
 use serde_json::{Value, json};
 
 use crate::symbols::{arguments, number, numbers};

@@ -1,6 +1,7 @@
 //! Sequences of tokens that end a reply.
 
-use alloquy_core::{SamplingOptions, StopTokens, TokenId};
+use alloquy_core::{SamplingOptions, TokenId};
+use alloquy_inference::StopTokens;
 use serde_json::{Map, Value, json};
 
 use crate::outcome::Outcome;

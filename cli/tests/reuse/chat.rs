@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    Ask, CacheBudget, Chat, DataProcessor, Engine, Manager, NodeId, Preface, Role, Round, Turn,
-};
+use alloquy_core::{Ask, Chat, DataProcessor, Engine, Manager, NodeId, Preface, Role, Turn};
+use alloquy_inference::{CacheBudget, LanguageModel};
 use alloquy_templates::SystemRole;
 use futures::StreamExt;
 
@@ -23,7 +22,7 @@ pub(crate) async fn hold(setting: Setting, seed: u64, turns: usize) -> Figures {
     let preface = preface.extra("enable_thinking", true).extra("thinking", true);
     let engine = Replay::new(setting.model.clone(), setting.tokenizer.clone());
     let processor: Arc<dyn DataProcessor> = Arc::clone(&setting.processor);
-    let round = Round::builder(Arc::new(engine.clone()) as Arc<dyn Engine>)
+    let round = LanguageModel::builder(Arc::new(engine.clone()) as Arc<dyn Engine>)
         .template(Arc::clone(&setting.template))
         .processor(processor)
         .cache(budget())

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::{CacheReport, ChatModel, Reply, ReplyStream, Request, Result, Round, Run};
+use alloquy_core::{CacheReport, ChatModel, Reply, ReplyStream, Request, Result, Run};
+use alloquy_inference::LanguageModel;
 use async_trait::async_trait;
 use futures::StreamExt;
 
@@ -15,7 +16,7 @@ use crate::writer::{Plan, Writer};
 
 #[derive(Debug)]
 pub(crate) struct Watched {
-    round: Round,
+    round: LanguageModel,
     engine: Replay,
     setting: Setting,
     writer: Writer,
@@ -27,7 +28,13 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn new(round: Round, engine: Replay, setting: Setting, writer: Writer, draws: Draws) -> Self {
+    pub(crate) fn new(
+        round: LanguageModel,
+        engine: Replay,
+        setting: Setting,
+        writer: Writer,
+        draws: Draws,
+    ) -> Self {
         let spelling = Spelling::new(&setting.tokenizer);
         let figures = Arc::new(Mutex::new(Figures::of(&setting)));
         Self {

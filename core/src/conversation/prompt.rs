@@ -41,12 +41,11 @@ impl Conversation {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
-    /// use alloquy_core::{Conversation, Preface, Round};
+    /// use alloquy_testing::ScriptedModel;
+    /// use alloquy_core::{Conversation, Preface};
     ///
-    /// let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));
-    /// let round = Round::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build()?;
-    /// let mut conversation = Conversation::new(Arc::new(round), Preface::default());
+    /// let model = ScriptedModel::new([("<user>Hi<end><assistant>", "Hello!")]);
+    /// let mut conversation = Conversation::new(Arc::new(model), Preface::default());
     /// conversation.send_message("Hi")?;
     /// let next = conversation.next_prompt("And you?")?.expect("a local model");
     /// assert_eq!(next.added(), "<user>And you?<end><assistant>");

@@ -8,12 +8,11 @@ use crate::chat_model::Request;
 use crate::media::Digest;
 use crate::message::Message;
 use crate::report::Degradation;
-use crate::round::Round;
 use crate::{Error, ErrorKind, Result};
 
 /// Tells how many units the prompt of a request has; media count as many as the positions that they take.
 ///
-/// A [`Round`] does; so does every closure of the same shape.
+/// The `LanguageModel` of alloquy-inference does; so does every closure of the same shape.
 pub trait PromptLength: Send + Sync {
     /// Counts the units of the request's prompt.
     ///
@@ -25,16 +24,6 @@ pub trait PromptLength: Send + Sync {
     /// be said, and then no reply remembers where the history of its prompt began.
     fn identity(&self) -> Option<Digest> {
         None
-    }
-}
-
-impl PromptLength for Round {
-    fn units(&self, request: &Request) -> Result<usize> {
-        Ok(self.prepare(request)?.positions())
-    }
-
-    fn identity(&self) -> Option<Digest> {
-        Some(self.counting_identity())
     }
 }
 

@@ -70,15 +70,13 @@ impl DropPolicy {
 /// request is refused with the numbers. It stands innermost, because it counts what the model will see.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
-/// use alloquy_core::{Degradation, DropPolicy, HistoryDrop, Manager, Preface, Round};
+/// use alloquy_testing::ScriptedModel;
+/// use alloquy_core::{Degradation, DropPolicy, HistoryDrop, Manager, Preface};
 ///
 /// # pollster::block_on(async {
-/// let engine = ScriptedEngine::new([("<assistant>", "Hello!")]).context_length(60);
-/// let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build()?;
-/// let policy = HistoryDrop::new(round.clone(), DropPolicy::new(60).reply(10))?;
-/// let manager = Manager::builder(round).middleware(policy).build()?;
+/// let model = ScriptedModel::new([("<assistant>", "Hello!")]).context_length(60);
+/// let policy = HistoryDrop::new(model.clone(), DropPolicy::new(60).reply(10))?;
+/// let manager = Manager::builder(model).middleware(policy).build()?;
 /// let chat = manager.create(Preface::system("Be kind.")).await?;
 /// chat.send("The first question").finish().await?;
 /// let reply = chat.send("The second question").finish().await?.reply;

@@ -104,15 +104,13 @@ impl ShiftPolicy {
 /// It stands innermost, because it counts what the model will see.
 ///
 /// ```
-/// use std::sync::Arc;
-/// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
-/// use alloquy_core::{Degradation, HistoryShift, Manager, Preface, Round, ShiftPolicy};
+/// use alloquy_testing::ScriptedModel;
+/// use alloquy_core::{Degradation, HistoryShift, Manager, Preface, ShiftPolicy};
 ///
 /// # pollster::block_on(async {
-/// let engine = ScriptedEngine::new([("<assistant>", "Hello!")]).context_length(60);
-/// let round = Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build()?;
-/// let shift = HistoryShift::new(round.clone(), ShiftPolicy::new(60).reply(10))?;
-/// let manager = Manager::builder(round).middleware(shift).build()?;
+/// let model = ScriptedModel::new([("<assistant>", "Hello!")]).context_length(60);
+/// let shift = HistoryShift::new(model.clone(), ShiftPolicy::new(60).reply(10))?;
+/// let manager = Manager::builder(model).middleware(shift).build()?;
 /// let chat = manager.create(Preface::system("Be kind.")).await?;
 /// chat.send("The first question").finish().await?;
 /// let reply = chat.send("The second question").finish().await?.reply;

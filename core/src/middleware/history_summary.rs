@@ -60,13 +60,12 @@ pub struct SummarisedRequest {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
-/// use alloquy_core::{Degradation, HistorySummary, Manager, Preface, Round, SummaryPolicy};
+/// use alloquy_testing::ScriptedModel;
+/// use alloquy_core::{Degradation, HistorySummary, Manager, Preface, SummaryPolicy};
 ///
 /// # pollster::block_on(async {
-/// let round = |engine| Round::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build();
-/// let model = round(ScriptedEngine::new([("<assistant>", "Hello!")]).context_length(90))?;
-/// let writer = round(ScriptedEngine::new([("<assistant>", "A greeting.")]))?;
+/// let model = ScriptedModel::new([("<assistant>", "Hello!")]).context_length(90);
+/// let writer = ScriptedModel::new([("<assistant>", "A greeting.")]);
 /// let policy = SummaryPolicy::new(90).reply(10).summary(12).fill(1.0);
 /// let summary = HistorySummary::new(model.clone(), Arc::new(writer), policy)?;
 /// let manager = Manager::builder(model).middleware(summary).build()?;

@@ -27,7 +27,7 @@ impl PlacedMedia {
     }
 }
 
-/// A prompt at each of its stages, as [`Round::prepare`](crate::Round::prepare) makes it.
+/// A prompt at each of its stages, as [`ChatModel::prompt`](crate::ChatModel::prompt) returns it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreparedPrompt {
     /// What the template printed, as the processor marked it.

@@ -1,19 +1,15 @@
 //! What every decoder must do.
 //!
 //! ```
-//! use std::sync::Arc;
-//! use alloquy_testing::ScriptedEngine;
-//! use alloquy_core::{Decoder, Generator, Prompt, PromptPart};
+//! use alloquy_core::{Decoder, Prompt, PromptPart, Result};
 //! use alloquy_testing::laws;
 //!
-//! # pollster::block_on(async {
-//! let engine = ScriptedEngine::new([("Tell me: ", "a tale of six seas")]);
-//! let decoder = Generator::spawn(Arc::new(engine), 2)?;
-//! let prompt = Prompt::lower(&[PromptPart::Text("Tell me: ".into())], decoder.tokenizer())?;
-//! laws::decoder::all(&decoder, &prompt).await;
-//! # Ok::<(), alloquy_core::Error>(())
-//! # })?;
-//! # Ok::<(), alloquy_core::Error>(())
+//! /// What the test of a decoder calls.
+//! async fn is_a_decoder(decoder: &dyn Decoder) -> Result<()> {
+//!     let prompt = Prompt::lower(&[PromptPart::Text("Tell me: ".into())], decoder.tokenizer())?;
+//!     laws::decoder::all(decoder, &prompt).await;
+//!     Ok(())
+//! }
 //! ```
 
 use alloquy_core::{

@@ -5,17 +5,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy_core::{
     CacheReport, ChatModel, DataProcessor, Degradation, Delta, Emit, Error, ErrorKind, FinishReason, Message,
-    Part, PromptSource, PromptTemplate, Reply, ReplyStream, Request, Result, Run,
+    Part, PreparedPrompt, Prompt, PromptLength, PromptSource, PromptTemplate, Reply, ReplyStream, Request,
+    Result, Run,
 };
 use async_trait::async_trait;
 
-use super::{TaggedProcessor, TaggedTemplate};
+use super::scripted_engine::SPECIALS;
+use super::{ByteTokenizer, TaggedProcessor, TaggedTemplate};
 
 /// Answers by a script, without tokens, an engine or a thread.
 ///
 /// A script of texts has cues: a prompt as [`TaggedTemplate`] prints it is answered by the reply whose cue ends last in it, the
 /// later of two that end in one place, as [`TaggedProcessor`] reads it. Sampling options have no effect on it, which each such
-/// reply says. A script of [`ScriptedReply`]s is played from its beginning, whatever is asked.
+/// reply says. Its prompts are counted in bytes and control tokens, as [`ByteTokenizer`] has them. A script of
+/// [`ScriptedReply`]s is played from its beginning, whatever is asked, and has no prompts.
 ///
 /// ```
 /// use alloquy_core::{ChatModel, Message, Preface, Request};
@@ -39,6 +42,7 @@ use super::{TaggedProcessor, TaggedTemplate};
 pub struct ScriptedModel {
     name: String,
     script: Script,
+    context: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -77,13 +81,13 @@ impl ScriptedModel {
     /// Answers a prompt that has a cue by the reply beside it.
     pub fn new<C: Into<String>, R: Into<String>>(script: impl IntoIterator<Item = (C, R)>) -> Self {
         let cues = script.into_iter().map(|(cue, reply)| (cue.into(), reply.into()));
-        Self { name: "scripted".to_owned(), script: Script::Cues(cues.collect()) }
+        Self { name: "scripted".to_owned(), script: Script::Cues(cues.collect()), context: CONTEXT }
     }
 
     /// Gives one of `replies` after the other; once there is none left, every request is an error. Clones share them.
     pub fn replying(replies: impl IntoIterator<Item = ScriptedReply>) -> Self {
         let replies = Arc::new(Mutex::new(replies.into_iter().collect()));
-        Self { name: "scripted".to_owned(), script: Script::Replies(replies) }
+        Self { name: "scripted".to_owned(), script: Script::Replies(replies), context: CONTEXT }
     }
 
     /// Sets the model's name.
@@ -91,6 +95,43 @@ impl ScriptedModel {
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
+    }
+
+    /// Sets how many positions a prompt may take with its reply; 4096 unless set. A longer prompt is refused.
+    #[must_use]
+    pub fn context_length(mut self, positions: usize) -> Self {
+        self.context = positions;
+        self
+    }
+
+    /// Makes the prompt of a request.
+    fn prepared(&self, request: &Request) -> Result<PreparedPrompt> {
+        let arguments = request.joined_arguments();
+        let source = PromptSource::new(&request.preface, &request.path, request.ending);
+        let source = PromptSource { arguments: &arguments, ..source };
+        let rendered = TaggedTemplate.render(&TaggedProcessor.template_input(source)?)?;
+        let parts = TaggedProcessor.prompt_parts(&rendered, source)?;
+        let prompt = Prompt::lower(&parts, &ByteTokenizer::new(SPECIALS))?;
+        Ok(PreparedPrompt {
+            rendered,
+            parts,
+            prompt,
+            media: Vec::new(),
+            template: TaggedTemplate.digest(),
+            template_name: None,
+            degradations: Vec::new(),
+            context: self.context,
+        })
+    }
+}
+
+/// How many positions a prompt may take with its reply.
+const CONTEXT: usize = 4096;
+
+/// Counts the prompts of a script of cues.
+impl PromptLength for ScriptedModel {
+    fn units(&self, request: &Request) -> Result<usize> {
+        Ok(self.prepared(request)?.positions())
     }
 }
 
@@ -108,7 +149,16 @@ impl ChatModel for ScriptedModel {
                     let message = "a script has no other form than what it says";
                     return Err(Error::new(ErrorKind::Unsupported, message));
                 }
-                let text = cued(cues, &request)?;
+                let prompt = self.prepared(&request)?;
+                if prompt.positions() >= self.context {
+                    let message = format!(
+                        "the prompt has {} tokens and the model's context {}: no room for a reply",
+                        prompt.positions(),
+                        self.context
+                    );
+                    return Err(Error::new(ErrorKind::ContextOverflow, message));
+                }
+                let text = cued(cues, &prompt.rendered)?;
                 Ok(Run::new(|emit| say(text, request, emit)))
             }
             Script::Replies(replies) => {
@@ -120,17 +170,20 @@ impl ChatModel for ScriptedModel {
         }
     }
 
+    fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
+        match self.script {
+            Script::Cues(_) => self.prepared(request).map(Some),
+            Script::Replies(_) => Ok(None),
+        }
+    }
+
     async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
         Ok(None)
     }
 }
 
-/// Returns the reply whose cue stands last in the prompt of a request.
-fn cued(cues: &[(String, String)], request: &Request) -> Result<String> {
-    let arguments = request.joined_arguments();
-    let source = PromptSource::new(&request.preface, &request.path, request.ending);
-    let source = PromptSource { arguments: &arguments, ..source };
-    let prompt = TaggedTemplate.render(&TaggedProcessor.template_input(source)?)?;
+/// Returns the reply whose cue stands last in a prompt.
+fn cued(cues: &[(String, String)], prompt: &str) -> Result<String> {
     let mut last: Option<(usize, &String)> = None;
     for (cue, reply) in cues {
         let Some(start) = prompt.rfind(cue.as_str()) else { continue };

@@ -15,20 +15,33 @@ struct Invariant {
 const IO: [&str; 8] =
     ["std::env", "std::fs", "std::net", "std::process", "env::", "fs::", "net::", "process::"];
 
-const INVARIANTS: [Invariant; 14] = [
+const INVARIANTS: [Invariant; 18] = [
     Invariant { words: &IO, folder: "core/src/", only_in: &[], sentence: "core does no I/O" },
+    Invariant { words: &IO, folder: "inference/src/", only_in: &[], sentence: "inference does no I/O" },
     Invariant {
         words: &["thread::Builder", "thread::scope", "thread::spawn"],
         folder: "core/src/",
-        only_in: &["core/src/generator.rs"],
+        only_in: &[],
+        sentence: "core starts no thread",
+    },
+    Invariant {
+        words: &["thread::Builder", "thread::scope", "thread::spawn"],
+        folder: "inference/src/",
+        only_in: &["inference/src/generator.rs"],
         sentence: "the one thread of an engine is the generator's",
     },
     Invariant {
         words: &[".prompt_parts(", ".reply_parser(", ".template_input("],
         folder: "core/src/",
         // processor.rs hands the calls of an `Arc` on.
-        only_in: &["core/src/processor.rs", "core/src/round.rs"],
-        sentence: "only the round knows the order template, processor, session",
+        only_in: &["core/src/processor.rs"],
+        sentence: "only the language model knows the order template, processor, decoder",
+    },
+    Invariant {
+        words: &[".prompt_parts(", ".reply_parser(", ".template_input("],
+        folder: "inference/src/",
+        only_in: &["inference/src/language_model.rs"],
+        sentence: "only the language model knows the order template, processor, decoder",
     },
     Invariant {
         words: &["Node::new("],
@@ -47,8 +60,14 @@ const INVARIANTS: [Invariant; 14] = [
     Invariant {
         words: &["common_prefix("],
         folder: "core/src/",
-        only_in: &["core/src/prompt.rs", "core/src/slots.rs"],
-        sentence: "what is reused is decided in slots.rs alone",
+        only_in: &["core/src/prompt.rs"],
+        sentence: "what is reused is decided in inference/src/generator/slots.rs alone",
+    },
+    Invariant {
+        words: &["common_prefix("],
+        folder: "inference/src/",
+        only_in: &["inference/src/generator/slots.rs"],
+        sentence: "what is reused is decided in generator/slots.rs alone",
     },
     Invariant {
         words: &["fs::read(", "File::open(", "read_to_string("],

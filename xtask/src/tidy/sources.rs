@@ -9,8 +9,8 @@ const LIMIT: usize = 500;
 const LONG_FILES: &[(&str, &str)] = &[];
 
 /// Folders of library crates; those print nothing.
-const LIBRARIES: [&str; 7] =
-    ["backends/", "core/", "media/", "model-files/", "processors/", "storage/", "templates/"];
+const LIBRARIES: [&str; 8] =
+    ["backends/", "core/", "inference/", "media/", "model-files/", "processors/", "storage/", "templates/"];
 
 const PRINTS: [&str; 5] = ["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!("];
 

@@ -1,0 +1,58 @@
+//! A fork: two answers to one question, in two copies of a conversation, and what of the common part was computed twice.
+
+use std::sync::Arc;
+
+use alloquy_core::{Ask, Chat, Manager, Preface, Result, TurnReply};
+use alloquy_inference::LanguageModel;
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+
+const SCRIPT: [(&str, &str); 4] = [
+    ("<user>When do I sow beans?<end><assistant>", "In May, when the soil is warm."),
+    ("<user>And peas?<end><assistant>", "In March; they bear a frost."),
+    ("<user>How deep?<end><assistant>", "Five centimetres."),
+    ("<user>In pots?<end><assistant>", "Yes, in deep ones."),
+];
+
+fn main() -> Result<()> {
+    let engine = Arc::new(ScriptedEngine::new(SCRIPT));
+    let round = LanguageModel::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+    let manager = Manager::new(round);
+    pollster::block_on(async {
+        let chat = manager.create(Preface::system("You are a patient gardener.")).await?;
+        println!("{:22} {:>6} {:>6} {:>8}", "turn", "prompt", "reused", "computed");
+        row("beans", &say(&chat, "When do I sow beans?").await?);
+        row("peas", &say(&chat, "And peas?").await?);
+        let copy = chat.fork().await?;
+        row("original: how deep", &say(&chat, "How deep?").await?);
+        row("copy: in pots", &say(&copy, "In pots?").await?);
+        row("original again", &say(&chat, "And peas?").await?);
+        compare(&chat, &copy).await
+    })
+}
+
+async fn say(chat: &Chat, text: &str) -> Result<TurnReply> {
+    chat.send(Ask::from(text)).finish().await
+}
+
+fn row(what: &str, turn: &TurnReply) {
+    if let Some(cache) = turn.reply.cache {
+        println!("{what:22} {:>6} {:>6} {:>8}", cache.prompt, cache.reused, cache.forwarded);
+    }
+}
+
+/// What the copy said comes back as a branch, so that the two stand side by side.
+async fn compare(chat: &Chat, copy: &Chat) -> Result<()> {
+    let (here, there) = (chat.head().await?, copy.head().await?);
+    chat.merge(copy).await?;
+    if let (Some(here), Some(there)) = (here, there) {
+        let diff = chat.diff(here, there).await?;
+        println!(
+            "{} messages in common, then {} or {}",
+            diff.common.len(),
+            diff.left.len(),
+            diff.right.len()
+        );
+    }
+    print!("{}", chat.draw().await?);
+    Ok(())
+}

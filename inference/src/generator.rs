@@ -1,0 +1,298 @@
+//! The one thread that owns an engine's sessions, and the stream of tokens that comes out of it.
+
+use std::pin::Pin;
+use std::sync::{Arc, mpsc as queue};
+use std::task::{Context, Poll};
+
+use alloquy_core::decoder::snapshot::Reading;
+use alloquy_core::{
+    CacheStatistics, Cancel, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, Digest, Engine, Error,
+    ErrorKind, GrammarSupport, Logprob, MediaProcessor, ModelInfo, Prompt, Result, Snapshot, SnapshotOrigin,
+    SnapshotRefusal, SnapshotSource, TokenId, TokenStream, Tokenizer, Unit,
+};
+use async_trait::async_trait;
+use futures::channel::{mpsc, oneshot};
+use futures::{Stream, StreamExt};
+
+use crate::sampler::Sampler;
+
+mod active;
+mod guided_sampler;
+mod lookup;
+mod scorer;
+mod scoring;
+mod slots;
+mod worker;
+
+use guided_sampler::GuidedSampler;
+use scoring::Scoring;
+
+pub use lookup::PromptLookup;
+pub use slots::CacheBudget;
+
+/// Runs an engine on a thread of its own; clones share the thread, which ends with the last of them.
+///
+/// Generations take turns, so that a long prompt keeps nobody waiting: between two of its chunks, every reply that is being
+/// written gets its next token. Those tokens are computed in one call where the model can ([`Engine::forward_many`]).
+/// A prompt that begins like one that is being computed waits for it, and goes on in a copy.
+///
+/// ```
+/// use std::sync::Arc;
+/// use alloquy_core::{DecodeEventKind, DecodeRequest, Decoder, Prompt, PromptPart};
+/// use alloquy_inference::Generator;
+/// use alloquy_testing::ScriptedEngine;
+/// use futures::StreamExt;
+///
+/// # pollster::block_on(async {
+/// let generator = Generator::spawn(Arc::new(ScriptedEngine::new([("Hi", "ya")])), 2)?;
+/// let prompt = Prompt::lower(&[PromptPart::Text("Hi".into())], generator.tokenizer())?;
+/// let events: Vec<_> = generator.decode(DecodeRequest::new(prompt, 8)).collect().await;
+/// let events = events.into_iter().collect::<Result<Vec<_>, _>>()?;
+/// assert!(matches!(events[2].kind, DecodeEventKind::Token { id, .. } if id == u32::from(b'y')));
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Generator {
+    engine: Arc<dyn Engine>,
+    work: queue::Sender<Work>,
+}
+
+/// How an engine's thread works.
+///
+/// A number of sessions stands for that many, each of which may be in use at the same time; a [`CacheBudget`] leaves the
+/// rest as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GeneratorOptions {
+    /// How much is kept for prompts to come.
+    pub budget: CacheBudget,
+    /// How many generations advance together, at least one and no more than there may be sessions; others wait. Each takes
+    /// the memory of a session until it ends, and the more there are, the longer is each of their steps.
+    pub generations: usize,
+    /// How replies are guessed ahead; not at all unless set.
+    pub lookup: Option<PromptLookup>,
+}
+
+impl Default for GeneratorOptions {
+    /// Four generations in sessions of the usual budget, without guesses.
+    fn default() -> Self {
+        Self { budget: CacheBudget::default(), generations: 4, lookup: None }
+    }
+}
+
+impl From<CacheBudget> for GeneratorOptions {
+    fn from(budget: CacheBudget) -> Self {
+        Self { budget, ..Self::default() }
+    }
+}
+
+impl From<usize> for GeneratorOptions {
+    fn from(sessions: usize) -> Self {
+        Self { budget: sessions.into(), generations: sessions, ..Self::default() }
+    }
+}
+
+/// What the thread is asked to do.
+#[derive(Debug)]
+enum Work {
+    Generate(Box<Job>),
+    Score(Scoring),
+    Statistics(oneshot::Sender<CacheStatistics>),
+    Snapshot(Prompt, SnapshotOrigin, oneshot::Sender<Result<Snapshot>>),
+    Restore(Box<Reading<SnapshotSource>>, oneshot::Sender<Result<usize, SnapshotRefusal>>),
+}
+
+#[derive(Debug)]
+struct Job {
+    prompt: Prompt,
+    sampler: Sampler,
+    limit: usize,
+    guide: GuidedSampler,
+    cancel: Cancel,
+    events: mpsc::UnboundedSender<Result<DecodeEvent>>,
+}
+
+impl Job {
+    /// Reports what happens now.
+    fn emit(&self, event: Result<DecodeEventKind>) {
+        // Nobody listens any more: the stream was dropped, and `cancel` ends the work.
+        let _ = self.events.unbounded_send(event.map(DecodeEvent::now));
+    }
+}
+
+impl Generator {
+    /// Starts the thread, which keeps KV caches within a budget: a number of them, or more of it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] when the system gives no thread.
+    pub fn spawn(engine: Arc<dyn Engine>, options: impl Into<GeneratorOptions>) -> Result<Self> {
+        let options = options.into();
+        let (work, inbox) = queue::channel();
+        let name = format!("alloquy {}", engine.model().name);
+        let served = Arc::clone(&engine);
+        let thread = std::thread::Builder::new().name(name);
+        thread.spawn(move || worker::serve_all(&*served, options, &inbox)).map_err(|source| {
+            Error::new(ErrorKind::Backend, "could not start the generator's thread").with_source(source)
+        })?;
+        Ok(Self { engine, work })
+    }
+
+    /// Queues a generation of at most `limit` tokens, drawn by `sampler`; 0 computes the prompt and stops.
+    ///
+    /// The stream is unbounded because `limit` bounds it: the thread never waits for a reader.
+    pub fn generate(&self, prompt: Prompt, sampler: Sampler, limit: usize) -> TokenStream {
+        self.queue(prompt, sampler, limit, GuidedSampler::default())
+    }
+
+    fn queue(&self, prompt: Prompt, sampler: Sampler, limit: usize, guide: GuidedSampler) -> TokenStream {
+        let (events, stream) = mpsc::unbounded();
+        let cancel = Cancel::default();
+        let job = Box::new(Job { prompt, sampler, limit, guide, cancel: cancel.clone(), events });
+        if let Err(queue::SendError(Work::Generate(job))) = self.work.send(Work::Generate(job)) {
+            job.emit(Err(ended()));
+        }
+        Events { stream, cancel }.boxed()
+    }
+
+    /// Returns what is kept, and what became of the prompts so far.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] when the thread has ended.
+    pub async fn statistics(&self) -> Result<CacheStatistics> {
+        let (answer, answered) = oneshot::channel();
+        self.work.send(Work::Statistics(answer)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())
+    }
+
+    /// Writes down what is computed of `prompt` with `origin`: the longest beginning of it that a session holds.
+    ///
+    /// Sessions stay as they are. Writing takes a turn of the thread, about as long as copying the session does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when no session holds anything of it, [`ErrorKind::Unsupported`] when the engine's sessions
+    /// cannot be written down, [`ErrorKind::Backend`] when the thread has ended.
+    pub async fn snapshot(&self, prompt: Prompt, origin: SnapshotOrigin) -> Result<Snapshot> {
+        let (answer, answered) = oneshot::channel();
+        self.work.send(Work::Snapshot(prompt, origin, answer)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
+    }
+
+    /// Puts back what was computed with `origin`, as a session among the others, and returns how many units that are.
+    ///
+    /// It is read in a turn of the thread.
+    ///
+    /// # Errors
+    /// Why it was refused; sessions stay as they are then.
+    pub async fn restore(
+        &self,
+        from: impl Into<SnapshotSource>,
+        origin: SnapshotOrigin,
+    ) -> Result<usize, SnapshotRefusal> {
+        let snapshot = Reading::of(from.into())?;
+        snapshot.check(&origin)?;
+        let (answer, answered) = oneshot::channel();
+        self.work.send(Work::Restore(Box::new(snapshot), answer)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
+    }
+
+    /// Says how likely the tokens of each target are behind `prompt`, in a copy of the session that has most of it.
+    ///
+    /// Sessions stay as they are. It takes turns with generations, a chunk or a target at a time; one scoring waits for
+    /// another. Dropping the future ends the work.
+    ///
+    /// # Errors
+    /// Those of the session; [`ErrorKind::ContextOverflow`] when a target does not fit.
+    pub async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<Logprob>>> {
+        let (answer, answered) = oneshot::channel();
+        let guard = CancelOnDrop(Cancel::default());
+        let scoring = Scoring { prompt: prompt.units, targets, cancel: guard.0.clone(), answer };
+        self.work.send(Work::Score(scoring)).map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
+    }
+}
+
+#[async_trait]
+impl Decoder for Generator {
+    fn model(&self) -> &ModelInfo {
+        self.engine.model()
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        self.engine.tokenizer()
+    }
+
+    fn media(&self) -> Option<&dyn MediaProcessor> {
+        self.engine.media()
+    }
+
+    fn positions(&self, unit: &Unit) -> Result<usize> {
+        self.engine.positions(unit)
+    }
+
+    fn grammar_support(&self) -> GrammarSupport {
+        GrammarSupport::Exact
+    }
+
+    fn decode(&self, request: DecodeRequest) -> TokenStream {
+        let DecodeRequest { prompt, sampling, max_tokens, guided, .. } = request;
+        match Sampler::new(&sampling) {
+            Ok(sampler) => self.queue(prompt, sampler, max_tokens, GuidedSampler::new(guided)),
+            Err(error) => futures::stream::once(async { Err(error) }).boxed(),
+        }
+    }
+
+    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<Logprob>>> {
+        Self::score(self, prompt, targets).await
+    }
+
+    async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {
+        self.statistics().await.map(Some)
+    }
+
+    fn identity(&self) -> Option<Digest> {
+        self.engine.identity()
+    }
+
+    async fn snapshot(&self, prompt: Prompt, origin: SnapshotOrigin) -> Result<Snapshot> {
+        Self::snapshot(self, prompt, origin).await
+    }
+
+    async fn restore(&self, from: SnapshotSource, origin: SnapshotOrigin) -> Result<usize, SnapshotRefusal> {
+        Self::restore(self, from, origin).await
+    }
+}
+
+/// The events of one generation. Dropping it cancels the work; the session keeps what it has computed.
+#[derive(Debug)]
+struct Events {
+    stream: mpsc::UnboundedReceiver<Result<DecodeEvent>>,
+    cancel: Cancel,
+}
+
+impl Stream for Events {
+    type Item = Result<DecodeEvent>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.stream.poll_next_unpin(context)
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+/// Ends work that nobody waits for any more.
+struct CancelOnDrop(Cancel);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+fn ended() -> Error {
+    Error::new(ErrorKind::Backend, "the generator's thread has ended")
+}

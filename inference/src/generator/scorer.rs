@@ -1,0 +1,60 @@
+//! One scoring while it runs: its prompt chunk by chunk, then target by target. Changes no session.
+
+use alloquy_core::{Engine, Logprob, Result, Session};
+
+use super::active::Going;
+use super::scoring::{Scoring, check_room, score_target};
+use super::slots::{Slot, Slots};
+
+/// Targets that are being scored behind a prompt.
+pub(super) struct Scorer {
+    scoring: Scoring,
+    begun: Option<Begun>,
+    scores: Vec<Vec<Logprob>>,
+}
+
+/// A copy of the session that had most of the prompt.
+struct Begun {
+    session: Box<dyn Session>,
+    /// The logits at the prompt's end, once it is computed.
+    first: Option<Vec<f32>>,
+}
+
+impl Scorer {
+    pub(super) fn new(scoring: Scoring) -> Self {
+        Self { scoring, begun: None, scores: Vec::new() }
+    }
+
+    /// Computes the next chunk of the prompt, or the next target.
+    pub(super) fn step(&mut self, engine: &dyn Engine, slots: &Slots, held: &[&Slot]) -> Result<Going> {
+        let Scoring { prompt, targets, cancel, .. } = &self.scoring;
+        cancel.check()?;
+        let begun = match &mut self.begun {
+            Some(begun) => begun,
+            none => {
+                check_room(engine, prompt, targets)?;
+                none.insert(Begun { session: slots.copy(engine, prompt, held)?, first: None })
+            }
+        };
+        let Some(target) = targets.get(self.scores.len()) else { return Ok(Going::Done) };
+        // A model that cannot go back so far computes the rest of the prompt again.
+        begun.session.truncate(prompt.len())?;
+        match &begun.first {
+            Some(first) if begun.session.resident() == prompt.len() => {
+                self.scores.push(score_target(&mut *begun.session, first, target, cancel)?);
+            }
+            _ => {
+                let rest = prompt.get(begun.session.resident()..).unwrap_or_default();
+                let chunk = rest.get(..engine.prefill_chunk().max(1)).unwrap_or(rest);
+                let logits = begun.session.forward(chunk, cancel)?;
+                begun.first = (chunk.len() == rest.len()).then(|| logits.to_vec());
+            }
+        }
+        Ok(Going::On)
+    }
+
+    /// Tells whoever waits for it. Nobody does where the future was dropped.
+    pub(super) fn answer(self, outcome: Result<()>) {
+        let _ = self.scoring.answer.send(outcome.map(|()| self.scores));
+    }
+}

@@ -1,0 +1,127 @@
+//! An engine that computes nothing, for the tests of this folder: those of other crates have better ones, which a test inside
+//! of this crate cannot import.
+
+use alloquy_core::{
+    Cancel, Detokenizer, Engine, ModelInfo, Piece, Result, Session, SpecialToken, StateReader, TokenId,
+    Tokenizer, Unit,
+};
+
+/// Bytes, a control token, and tokens for two letters: `ab` is 1000, `bc` is 1001.
+#[derive(Debug)]
+pub(super) struct Pairs([SpecialToken; 1]);
+
+impl Pairs {
+    pub(super) fn new() -> Self {
+        Self([SpecialToken { text: "<end>".to_owned(), id: 256 }])
+    }
+}
+
+impl Tokenizer for Pairs {
+    fn specials(&self) -> &[SpecialToken] {
+        &self.0
+    }
+
+    fn encode(&self, pieces: &[Piece<'_>]) -> Result<Vec<TokenId>> {
+        let mut tokens = Vec::new();
+        for piece in pieces {
+            let (Piece::Text(text) | Piece::Literal(text)) = piece;
+            tokens.extend(text.bytes().map(TokenId::from));
+        }
+        Ok(tokens)
+    }
+
+    fn bytes(&self, token: TokenId) -> Option<Vec<u8>> {
+        match token {
+            256 => Some(b"<end>".to_vec()),
+            1000 => Some(b"ab".to_vec()),
+            1001 => Some(b"bc".to_vec()),
+            token => u8::try_from(token).ok().map(|byte| vec![byte]),
+        }
+    }
+
+    fn detokenizer(&self) -> Box<dyn Detokenizer> {
+        Box::new(Silent)
+    }
+}
+
+/// Says nothing: no test of this folder reads a text.
+struct Silent;
+
+impl Detokenizer for Silent {
+    fn push(&mut self, _: TokenId) -> Result<String> {
+        Ok(String::new())
+    }
+
+    fn finish(&mut self) -> String {
+        String::new()
+    }
+}
+
+/// An engine whose sessions remember how many units they hold.
+#[derive(Debug)]
+pub(super) struct Idle {
+    model: ModelInfo,
+    tokenizer: Pairs,
+}
+
+impl Idle {
+    pub(super) fn new() -> Self {
+        Self { model: ModelInfo::default(), tokenizer: Pairs::new() }
+    }
+}
+
+impl Engine for Idle {
+    fn model(&self) -> &ModelInfo {
+        &self.model
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        &self.tokenizer
+    }
+
+    fn open(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(IdleSession { held: 0, logits: Vec::new() }))
+    }
+}
+
+#[derive(Clone, Debug)]
+struct IdleSession {
+    held: usize,
+    logits: Vec<f32>,
+}
+
+impl Session for IdleSession {
+    fn resident(&self) -> usize {
+        self.held
+    }
+
+    fn forward(&mut self, units: &[Unit], _: &Cancel) -> Result<&mut [f32]> {
+        self.held += units.len();
+        Ok(&mut self.logits)
+    }
+
+    fn logits(&mut self) -> &mut [f32] {
+        &mut self.logits
+    }
+
+    fn truncate(&mut self, length: usize) -> Result<usize> {
+        self.held = length;
+        Ok(length)
+    }
+
+    fn fork(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(self.clone()))
+    }
+
+    fn snapshot(&self, length: usize, into: &mut Vec<u8>) -> Result<()> {
+        into.extend((length as u64).to_le_bytes());
+        Ok(())
+    }
+
+    fn restore(&mut self, units: &[Unit], state: &mut StateReader<'_>) -> Result<()> {
+        state.fill(&mut [0; 8])?;
+        state.end()?;
+        self.held = units.len();
+        Ok(())
+    }
+}

@@ -1,0 +1,458 @@
+//! One model call: template, processor, prompt, session, parser. The only place that knows their order.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use alloquy_core::{
+    CacheReport, CacheStatistics, ChatModel, Constraints, DataProcessor, DecodeEventKind, DecodeRequest,
+    Decoder, Degradation, Digest, Engine, Error, ErrorKind, FinishReason, ModelInfo, PreparedPrompt,
+    ProcessorArguments, Prompt, PromptLength, PromptPart, PromptSource, PromptTemplate, ReplyStream, Request,
+    Result, RoleMarkers, Run, SamplingOptions, Score, Snapshot, SnapshotOrigin, SnapshotRefusal,
+    SnapshotSource, TemplateInput, ThinkingSwitch, TokenId,
+};
+use async_trait::async_trait;
+use futures::StreamExt;
+
+use crate::generator::{CacheBudget, Generator, GeneratorOptions, PromptLookup};
+use crate::splice::{KnownReplies, splice};
+use crate::stop::{StopStrings, StopTokens};
+
+mod constraining;
+mod marks;
+mod media;
+mod reading;
+mod verifying;
+
+use constraining::{Form, Prepared};
+use marks::Marks;
+use media::Outlines;
+use reading::{Reading, ThinkingTokens, read};
+use verifying::Verifier;
+
+/// The [`ChatModel`] of a [`Decoder`]: with its template and its processor. Clones share the decoder.
+///
+/// ```
+/// use std::sync::Arc;
+/// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+/// use alloquy_core::{ChatModel, Message, Preface, Request};
+/// use alloquy_inference::LanguageModel;
+///
+/// # pollster::block_on(async {
+/// let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]);
+/// let model = LanguageModel::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+/// let reply = model.reply(Request::new(Preface::default(), vec![Message::user("Hi")])).await?.finish().await?;
+/// assert_eq!(reply.message.text(), "Hello!");
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LanguageModel {
+    decoder: Arc<dyn Decoder>,
+    template: Arc<dyn PromptTemplate>,
+    processor: Arc<dyn DataProcessor>,
+    constraints: Option<Arc<Prepared>>,
+    outlines: Arc<Outlines>,
+    markers: Arc<OnceLock<RoleMarkers>>,
+}
+
+/// What a [`LanguageModel`] is made of; template and processor are required.
+#[derive(Debug)]
+#[must_use]
+pub struct LanguageModelBuilder {
+    continues: Continues,
+    template: Option<Arc<dyn PromptTemplate>>,
+    processor: Option<Arc<dyn DataProcessor>>,
+    constraints: Option<Box<dyn Constraints>>,
+}
+
+/// What continues the prompts.
+#[derive(Debug)]
+enum Continues {
+    /// A thread that is started for it.
+    Engine(Arc<dyn Engine>, GeneratorOptions),
+    Decoder(Arc<dyn Decoder>),
+    /// An option of such a thread was set beside a decoder, which brings its own.
+    Misplaced(&'static str),
+}
+
+impl LanguageModelBuilder {
+    fn on(continues: Continues) -> Self {
+        Self { continues, template: None, processor: None, constraints: None }
+    }
+
+    /// Sets an option of the engine's thread.
+    fn option(mut self, name: &'static str, set: impl FnOnce(&mut GeneratorOptions)) -> Self {
+        match &mut self.continues {
+            Continues::Engine(_, options) => set(options),
+            Continues::Decoder(_) | Continues::Misplaced(_) => self.continues = Continues::Misplaced(name),
+        }
+        self
+    }
+
+    /// Sets the chat template.
+    pub fn template(mut self, template: impl PromptTemplate + 'static) -> Self {
+        self.template = Some(Arc::new(template));
+        self
+    }
+
+    /// Sets the processor.
+    pub fn processor(mut self, processor: impl DataProcessor + 'static) -> Self {
+        self.processor = Some(Arc::new(processor));
+        self
+    }
+
+    /// Keeps at most this many KV caches, and lets as many replies be written at the same time.
+    pub fn sessions(self, sessions: usize) -> Self {
+        self.option("sessions", |options| {
+            options.budget.sessions = sessions;
+            options.generations = sessions;
+        })
+    }
+
+    /// Lets so many replies be written at the same time, while others wait; 4 unless set.
+    pub fn generations(self, generations: usize) -> Self {
+        self.option("generations", |options| options.generations = generations)
+    }
+
+    /// Keeps KV caches within a budget; [`CacheBudget::default`] unless set.
+    pub fn cache(self, budget: CacheBudget) -> Self {
+        self.option("cache", |options| options.budget = budget)
+    }
+
+    /// Guesses replies ahead; [`Reply::speculation`](alloquy_core::Reply) says how well.
+    pub fn lookup(self, lookup: PromptLookup) -> Self {
+        self.option("lookup", |options| options.lookup = Some(lookup))
+    }
+
+    /// Starts the engine's thread.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when the template or the processor is missing, and for an option of an engine's thread beside a
+    /// decoder.
+    pub fn build(self) -> Result<LanguageModel> {
+        let missing = |what: &str| Error::new(ErrorKind::Invalid, format!("a language model needs a {what}"));
+        let template = self.template.ok_or_else(|| missing("template"))?;
+        let processor = self.processor.ok_or_else(|| missing("processor"))?;
+        let decoder = match self.continues {
+            Continues::Engine(engine, options) => Arc::new(Generator::spawn(engine, options)?),
+            Continues::Decoder(decoder) => decoder,
+            Continues::Misplaced(name) => {
+                let message = format!(
+                    "{name} is an option of an engine's thread: the decoder brings its own, leave it out"
+                );
+                return Err(Error::new(ErrorKind::Invalid, message));
+            }
+        };
+        Ok(LanguageModel {
+            decoder,
+            template,
+            processor,
+            constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
+            outlines: Arc::default(),
+            markers: Arc::default(),
+        })
+    }
+}
+
+impl LanguageModel {
+    /// Starts building a language model on `engine`, which gets a thread of its own.
+    pub fn builder(engine: Arc<dyn Engine>) -> LanguageModelBuilder {
+        LanguageModelBuilder::on(Continues::Engine(engine, GeneratorOptions::default()))
+    }
+
+    /// Starts building a language model on a decoder, which brings its own sessions and caches.
+    pub fn decoding(decoder: Arc<dyn Decoder>) -> LanguageModelBuilder {
+        LanguageModelBuilder::on(Continues::Decoder(decoder))
+    }
+
+    /// Returns what the model says of itself.
+    pub fn model(&self) -> &ModelInfo {
+        self.decoder.model()
+    }
+
+    /// Returns what the decoder keeps for prompts to come, and what became of those so far.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`] when what computes has ended, [`ErrorKind::Unsupported`] where the decoder does not know.
+    pub async fn cache_statistics(&self) -> Result<CacheStatistics> {
+        let unknown = || {
+            let message = format!("what model {:?} keeps of prompts is not known here", self.model().name);
+            Error::new(ErrorKind::Unsupported, message)
+        };
+        self.decoder.cache_statistics().await?.ok_or_else(unknown)
+    }
+
+    /// Returns the processor.
+    pub fn processor(&self) -> &dyn DataProcessor {
+        &*self.processor
+    }
+
+    /// What tells its prompts' lengths from those of other rounds.
+    fn counting_identity(&self) -> Digest {
+        let ModelInfo { name, context_length, vocabulary, .. } = self.model();
+        let (template, processor) = (self.template.digest(), self.processor.name());
+        Digest::of(format!("{name:?} {context_length} {vocabulary} {template} {processor:?}").as_bytes())
+    }
+
+    /// Makes the prompt of a request without running the model.
+    ///
+    /// # Errors
+    /// Those of the template, the processor, the tokenizer and the engine's media processor;
+    /// [`ErrorKind::Unsupported`] for media that the model does not take.
+    pub fn prepare(&self, request: &Request) -> Result<PreparedPrompt> {
+        self.prepared(request).map(|(prepared, _)| prepared)
+    }
+
+    /// Makes the prompt of a request, with what is known of the earlier replies in it.
+    fn prepared(&self, request: &Request) -> Result<(PreparedPrompt, KnownReplies)> {
+        let arguments = request.joined_arguments();
+        let source = source(request, &arguments);
+        media::check(&*self.decoder, source)?;
+        let input = self.processor.template_input(source)?;
+        let rendered = self.template.render(&input)?;
+        let decoder = &*self.decoder;
+        let mut degradations = self.degradations(&input, &rendered, source);
+        let parts = self.processor.prompt_parts(&rendered, source)?;
+        let parts = self.outlines.expand(decoder, parts, &mut degradations)?;
+        let mut prompt = self.outlines.lower(decoder, &parts)?;
+        let known = Self::spliced(&mut prompt, request, decoder)?;
+        let prepared = PreparedPrompt {
+            media: self.outlines.placed(decoder, &prompt)?,
+            prompt,
+            parts,
+            template: self.template.digest(),
+            template_name: self.template.name_for(&input).map(str::to_owned),
+            degradations,
+            context: self.model().context_length,
+            rendered,
+        };
+        Ok((prepared, known))
+    }
+
+    /// Puts the ids that replies were sampled as into their places: those of the path, or those that are given besides.
+    fn spliced(prompt: &mut Prompt, request: &Request, decoder: &dyn Decoder) -> Result<KnownReplies> {
+        let (tokenizer, lost) = (decoder.tokenizer(), request.path.has_lost());
+        if request.replies.is_empty() {
+            return splice(prompt, request.path.sampled(), lost, tokenizer);
+        }
+        splice(prompt, request.replies.iter().map(Vec::as_slice), lost, tokenizer)
+    }
+
+    /// Writes down what is computed of a conversation, so that another process can go on from it.
+    ///
+    /// It has the longest beginning of the request's prompt that a session holds, and nothing of other conversations.
+    ///
+    /// # Errors
+    /// Those of [`LanguageModel::prepare`]; [`ErrorKind::NotFound`] when no session holds anything of it, and
+    /// [`ErrorKind::Unsupported`] when the engine's sessions cannot be written down.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+    /// use alloquy_core::{ChatModel, Message, Preface, Request};
+    /// use alloquy_inference::LanguageModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));
+    /// let model = || LanguageModel::builder(engine.clone()).template(TaggedTemplate).processor(TaggedProcessor).build();
+    /// let request = Request::new(Preface::default(), vec![Message::user("Hi")]);
+    /// let before = model()?;
+    /// before.reply(request.clone()).await?.finish().await?;
+    /// let bytes = before.snapshot(&request).await?.bytes().to_vec();
+    ///
+    /// let after = model()?;
+    /// let restored = after.restore(bytes).await?;
+    /// let reply = after.reply(request).await?.finish().await?;
+    /// assert_eq!(reply.cache.unwrap().reused, restored - 1, "the last unit says what comes next");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn snapshot(&self, request: &Request) -> Result<Snapshot> {
+        let unknown = || {
+            let message = format!("model {:?} does not say what tells it from others", self.model().name);
+            Error::new(ErrorKind::Unsupported, message)
+        };
+        let origin = self.snapshot_origin().ok_or_else(unknown)?;
+        self.decoder.snapshot(self.prepare(request)?.prompt, origin).await
+    }
+
+    /// Takes back what [`LanguageModel::snapshot`] wrote down, and returns how many units are held now that were not computed
+    /// here. A prompt that begins with them goes on from there, which its [`CacheReport`] shows.
+    ///
+    /// # Errors
+    /// Why it was refused; nothing has changed then, and prompts are computed.
+    pub async fn restore(&self, from: impl Into<SnapshotSource>) -> Result<usize, SnapshotRefusal> {
+        let origin = self.snapshot_origin().ok_or(SnapshotRefusal::Unsupported)?;
+        self.decoder.restore(from.into(), origin).await
+    }
+
+    fn snapshot_origin(&self) -> Option<SnapshotOrigin> {
+        Some(SnapshotOrigin::new(self.decoder.identity()?, self.template.digest()))
+    }
+
+    fn degradations(
+        &self,
+        input: &TemplateInput,
+        rendered: &str,
+        source: PromptSource<'_>,
+    ) -> Vec<Degradation> {
+        // A processor that has switched thinking in its own way left no variable for the template.
+        let mut given =
+            ThinkingSwitch::VARIABLES.iter().filter(|name| input.extra.contains_key(**name)).peekable();
+        let switched = source.arguments.thinking.is_some() && given.peek().is_some();
+        let ignored = switched && !given.any(|name| self.template.reads(input, name));
+        let ignored = ignored.then_some(Degradation::ThinkingSwitchIgnored);
+        let of_template = self.template.degradations(input);
+        let of_processor = self.processor.degradations(rendered, source);
+        let of_model = self.model().degradations.iter().cloned();
+        let markers = self.markers.get_or_init(|| RoleMarkers::of(&self.template, self.model()));
+        let forged = markers.found_in(input);
+        of_model.chain(ignored).chain(of_template).chain(of_processor).chain(forged).collect()
+    }
+
+    fn options(&self, request: &Request) -> SamplingOptions {
+        let stop = self.processor.stop_strings();
+        let family = SamplingOptions { stop, ..SamplingOptions::default() };
+        request.sampling.clone().or(&self.model().sampling).or(&family)
+    }
+
+    /// The tokens of a text that stands behind a prompt.
+    fn target(&self, prepared: &PreparedPrompt, text: &str) -> Result<Vec<TokenId>> {
+        // Lowered anew: the prompt has earlier replies as they were sampled, which may take more tokens or fewer.
+        let before = self.outlines.lower(&*self.decoder, &prepared.parts)?.units.len();
+        let mut parts = prepared.parts.clone();
+        parts.push(PromptPart::Literal(text.to_owned()));
+        let whole = self.outlines.lower(&*self.decoder, &parts)?;
+        Ok(whole.tokens().skip(before).flatten().collect())
+    }
+
+    /// How many tokens the reply may have.
+    fn limit(&self, prompt: &PreparedPrompt, asked: Option<usize>) -> Result<Limit> {
+        let (context, length) = (prompt.context, prompt.positions());
+        let room = context.saturating_sub(length);
+        if room == 0 {
+            let message = format!(
+                "the prompt has {length} tokens and the model's context {context}: no room for a reply"
+            );
+            return Err(Error::new(ErrorKind::ContextOverflow, message));
+        }
+        Ok(match asked {
+            Some(asked) if asked <= room => {
+                Limit { tokens: asked, reached: FinishReason::Length, capped: None }
+            }
+            asked => Limit {
+                tokens: room,
+                reached: FinishReason::ContextFull,
+                capped: asked.map(|asked| Degradation::MaxTokensCapped { asked, room }),
+            },
+        })
+    }
+}
+
+#[async_trait]
+impl ChatModel for LanguageModel {
+    fn name(&self) -> &str {
+        &self.model().name
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let asked = Instant::now();
+        let options = self.options(&request);
+        let (mut prepared, known) = self.prepared(&request)?;
+        let limit = self.limit(&prepared, options.max_tokens)?;
+        options.validate()?;
+        let guided = self.guided(&request, &mut prepared)?;
+        let ignored = self.decoder.ignored(&options).into_iter();
+        prepared
+            .degradations
+            .extend(ignored.map(|name| Degradation::OptionIgnored { name: name.to_owned() }));
+        let reading = Reading {
+            asked,
+            marks: Marks::default(),
+            detokenizer: self.detokenizer(&prepared.prompt, request.ending, &guided)?,
+            form: if guided.grammar.is_some() { Form::Open } else { Form::Free },
+            verifier: Verifier::of(&guided, &self.decoder),
+            stop_tokens: StopTokens::new(options.stop_tokens.clone()),
+            stops: StopStrings::new(options.stop.clone()),
+            parser: self
+                .processor
+                .reply_parser(&prepared.rendered, source(&request, &request.joined_arguments())),
+            context: prepared.context,
+            media: prepared.media,
+            known,
+            sampled: 0,
+            tokens: Vec::new(),
+            ends: Vec::new(),
+            length: 0,
+            logprobs: Vec::new(),
+            thinking: ThinkingTokens::default(),
+            cache: None,
+            speculation: None,
+            finish: None,
+            stop_string: None,
+            error: None,
+            seed: None,
+            reached: limit.reached,
+            template: prepared.template,
+            degradations: limit.capped.into_iter().chain(prepared.degradations).collect(),
+        };
+        let asked = DecodeRequest::new(prepared.prompt, limit.tokens).sampling(options).guided(guided);
+        let tokens = self.decoder.decode(asked);
+        Ok(Run::new(|emit| read(reading, tokens, request.stop, emit)))
+    }
+
+    fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
+        self.prepare(request).map(Some)
+    }
+
+    async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
+        let (PreparedPrompt { prompt, .. }, known) = self.prepared(&request)?;
+        if prompt.units.is_empty() {
+            return Ok(None);
+        }
+        let mut events = self.decoder.decode(DecodeRequest::new(prompt, 0));
+        while let Some(event) = events.next().await {
+            if let DecodeEventKind::Prefilled(report) = event?.kind {
+                return Ok(Some(known.explain(report)));
+            }
+        }
+        Err(ended())
+    }
+
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+        let prepared = self.prepare(&request)?;
+        let tokens =
+            targets.iter().map(|target| self.target(&prepared, target)).collect::<Result<Vec<_>>>()?;
+        let logprobs = self.decoder.score(prepared.prompt, tokens).await?;
+        let score = |(text, tokens): (&String, _)| Score { text: text.clone(), tokens };
+        Ok(targets.iter().zip(logprobs).map(score).collect())
+    }
+}
+
+impl PromptLength for LanguageModel {
+    fn units(&self, request: &Request) -> Result<usize> {
+        Ok(self.prepare(request)?.positions())
+    }
+
+    fn identity(&self) -> Option<Digest> {
+        Some(self.counting_identity())
+    }
+}
+
+fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> PromptSource<'a> {
+    PromptSource { preface: &request.preface, path: &request.path, ending: request.ending, arguments }
+}
+
+fn ended() -> Error {
+    Error::new(ErrorKind::Backend, "the decoder's stream ended before its reply did")
+}
+
+#[derive(Clone, Debug)]
+struct Limit {
+    tokens: usize,
+    /// What it means when that many were sampled.
+    reached: FinishReason,
+    capped: Option<Degradation>,
+}

@@ -1,0 +1,267 @@
+//! A reply while it is read: from the generator's events to deltas, and to the whole reply. Knows no prompt.
+
+use std::time::Instant;
+
+use alloquy_core::{
+    CacheReport, DecodeEnd, DecodeEvent, DecodeEventKind, Degradation, Delta, Detokenizer, Digest, Emit,
+    Error, FinishReason, Message, PlacedMedia, Reply, ReplyParser, Result, SampledLogprobs, Speculation,
+    StopSignal, TokenId, TokenStream, Usage,
+};
+use futures::StreamExt;
+
+use super::constraining::Form;
+use super::ended;
+use super::marks::Marks;
+use super::verifying::Verifier;
+use crate::splice::KnownReplies;
+use crate::stop::{StopStrings, StopTokens};
+
+/// A reply that is being read: tokens up to a stop sequence, to text, up to a stop text, to deltas.
+pub(super) struct Reading {
+    /// When it was asked for.
+    pub(super) asked: Instant,
+    /// When what happened to it.
+    pub(super) marks: Marks,
+    pub(super) stop_tokens: StopTokens,
+    pub(super) detokenizer: Box<dyn Detokenizer>,
+    pub(super) stops: StopStrings,
+    pub(super) parser: Box<dyn ReplyParser>,
+    /// How many positions fit.
+    pub(super) context: usize,
+    /// The media of the prompt.
+    pub(super) media: Vec<PlacedMedia>,
+    /// What is known of the earlier replies in the prompt.
+    pub(super) known: KnownReplies,
+    /// How many tokens were sampled, the one that ended the reply included.
+    pub(super) sampled: usize,
+    /// The ids of the reply.
+    pub(super) tokens: Vec<TokenId>,
+    /// Where in the reply's text each token ends, in bytes.
+    pub(super) ends: Vec<usize>,
+    /// Bytes of text so far.
+    pub(super) length: usize,
+    /// Those of the tokens so far, where they are asked for.
+    pub(super) logprobs: Vec<SampledLogprobs>,
+    pub(super) thinking: ThinkingTokens,
+    pub(super) cache: Option<CacheReport>,
+    pub(super) speculation: Option<Speculation>,
+    pub(super) finish: Option<FinishReason>,
+    pub(super) stop_string: Option<String>,
+    pub(super) error: Option<Error>,
+    pub(super) seed: Option<u64>,
+    /// What it means when the limit of tokens was reached.
+    pub(super) reached: FinishReason,
+    pub(super) template: Digest,
+    /// What was not done as asked, so far.
+    pub(super) degradations: Vec<Degradation>,
+    pub(super) form: Form,
+    /// Where nobody held the reply to its form.
+    pub(super) verifier: Option<Verifier>,
+}
+
+pub(super) async fn read(
+    mut reading: Reading,
+    tokens: TokenStream,
+    stop: StopSignal,
+    mut emit: Emit<Delta>,
+) -> Result<Reply> {
+    let mut events = stop.cut(tokens);
+    while reading.finish.is_none() {
+        let event = match events.next().await {
+            Some(event) => event,
+            None if stop.is_stopped() => {
+                reading.finish = Some(FinishReason::Cancelled);
+                break;
+            }
+            None => Err(ended()),
+        };
+        match event.and_then(|event| reading.take(event)) {
+            Ok(deltas) => emit.send_all(deltas).await,
+            Err(error) => reading.fail(error)?,
+        }
+    }
+    let (deltas, reply) = reading.end()?;
+    emit.send_all(deltas).await;
+    Ok(reply)
+}
+
+impl Reading {
+    fn take(&mut self, event: DecodeEvent) -> Result<Vec<Delta>> {
+        self.marks.take(&event);
+        match event.kind {
+            DecodeEventKind::Started { seed } => self.seed = seed,
+            DecodeEventKind::Prefilled(report) => self.cache = Some(self.known.explain(report)),
+            DecodeEventKind::Finished(DecodeEnd::MaxTokens) => self.finish = Some(self.reached),
+            DecodeEventKind::Finished(DecodeEnd::StopToken(_)) => {
+                self.sampled += 1;
+                self.verify(Verifier::end);
+                self.form.end();
+                self.finish = Some(FinishReason::Stop);
+            }
+            DecodeEventKind::Finished(DecodeEnd::GrammarComplete) => {
+                self.form.end();
+                self.finish = Some(FinishReason::Stop);
+            }
+            DecodeEventKind::Speculated(Speculation { guessed, kept }) => {
+                let all = self.speculation.get_or_insert_default();
+                all.guessed += guessed;
+                all.kept += kept;
+            }
+            DecodeEventKind::ThinkingCut { tokens } => {
+                self.degradations.push(Degradation::ThinkingCut { tokens });
+            }
+            DecodeEventKind::Token { id, logprobs } => {
+                self.logprobs.extend(logprobs);
+                self.verify(|verifier| verifier.take(id));
+                return self.sampled(id);
+            }
+            _ => {}
+        }
+        Ok(Vec::new())
+    }
+
+    /// Follows the reply through its grammar, as long as it matches.
+    fn verify(&mut self, step: impl FnOnce(&mut Verifier) -> Result<()>) {
+        let Some(mut verifier) = self.verifier.take() else { return };
+        if step(&mut verifier).is_ok() {
+            self.verifier = Some(verifier);
+            return;
+        }
+        self.form = Form::Free;
+        self.degradations.push(Degradation::GrammarViolated { tokens: verifier.matched() });
+    }
+
+    fn sampled(&mut self, token: TokenId) -> Result<Vec<Delta>> {
+        self.sampled += 1;
+        let (settled, ended) = self.stop_tokens.push(token);
+        if ended {
+            self.finish = Some(FinishReason::Stop);
+        }
+        self.tokens(settled)
+    }
+
+    fn tokens(&mut self, tokens: Vec<TokenId>) -> Result<Vec<Delta>> {
+        let mut deltas = Vec::new();
+        for token in tokens {
+            // A stop text among tokens that were held back leaves the rest of them out.
+            if self.stop_string.is_none() {
+                deltas.extend(self.token(token)?);
+            }
+        }
+        Ok(deltas)
+    }
+
+    fn token(&mut self, token: TokenId) -> Result<Vec<Delta>> {
+        let text = self.detokenizer.push(token)?;
+        self.length += text.len();
+        self.tokens.push(token);
+        self.ends.push(self.length);
+        let deltas = self.text(&text);
+        self.thinking.token(&deltas);
+        Ok(deltas)
+    }
+
+    /// Keeps what there is of a reply that failed midway; before the first token there is nothing to keep.
+    ///
+    /// # Errors
+    /// Then, the failure.
+    fn fail(&mut self, error: Error) -> Result<()> {
+        if self.sampled == 0 {
+            return Err(error);
+        }
+        self.finish = Some(FinishReason::Error);
+        self.error = Some(error);
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Vec<Delta> {
+        let held = self.stops.held();
+        let (settled, stop) = self.stops.push(text);
+        if stop.is_some() {
+            self.finish = Some(FinishReason::StopString);
+            self.stop_string = stop;
+            // What failed came behind the end.
+            self.error = None;
+            let end = self.length - text.len() - held + settled.len();
+            self.tokens.truncate(self.ends.partition_point(|&token_end| token_end <= end));
+            // What the detokenizer still holds stands behind the stop text.
+            drop(self.detokenizer.finish());
+        }
+        self.parser.push(&settled)
+    }
+
+    fn end(mut self) -> Result<(Vec<Delta>, Reply)> {
+        let held = self.stop_tokens.finish();
+        let flushed = self.tokens(held);
+        let mut deltas = flushed.or_else(|error| self.fail(error).map(|()| Vec::new()))?;
+        let tail = self.detokenizer.finish();
+        self.length += tail.len();
+        let broken = (!tail.is_empty()).then_some(Degradation::BrokenText);
+        deltas.extend(self.text(&tail));
+        let held = self.stops.finish();
+        deltas.extend(self.parser.push(&held));
+        let usage = self.usage();
+        let (rest, message) = self.parser.finish();
+        deltas.extend(rest);
+        if let Some(error) = self.error.take_if(|_| message.is_empty()) {
+            return Err(error);
+        }
+        self.logprobs.truncate(self.tokens.len());
+        let cut = (self.form == Form::Open).then_some(Degradation::ConstraintCut);
+        let timing = self.marks.timing(self.asked, self.cache.map_or(0, |report| report.forwarded));
+        let mut reply = Reply::new(message);
+        reply.finish = finish(self.finish, &reply.message);
+        reply.stop_string = self.stop_string;
+        reply.error = self.error.map(|error| format!("{error:#}"));
+        reply.usage = usage;
+        reply.tokens = self.tokens;
+        reply.logprobs = self.logprobs;
+        reply.cache = self.cache;
+        reply.speculation = self.speculation;
+        reply.timing = timing;
+        reply.seed = self.seed;
+        reply.template = Some(self.template);
+        reply.degradations = self.degradations.into_iter().chain(cut).chain(broken).collect();
+        Ok((deltas, reply))
+    }
+
+    fn usage(&self) -> Usage {
+        let report = self.cache.unwrap_or_default();
+        let prompt = PlacedMedia::positions_before(&self.media, report.prompt);
+        Usage {
+            prompt,
+            reused: PlacedMedia::positions_before(&self.media, report.reused),
+            generated: self.sampled,
+            thinking: self.thinking.count,
+            remaining: Some(self.context.saturating_sub(prompt + self.sampled)),
+        }
+    }
+}
+
+/// Counts the tokens of thoughts. A token that settles nothing counts with the next one that does.
+#[derive(Debug, Default)]
+pub(super) struct ThinkingTokens {
+    count: usize,
+    undecided: usize,
+}
+
+impl ThinkingTokens {
+    fn token(&mut self, deltas: &[Delta]) {
+        self.undecided += 1;
+        if let Some(last) = deltas.last() {
+            if matches!(last, Delta::Thinking(_)) {
+                self.count += self.undecided;
+            }
+            self.undecided = 0;
+        }
+    }
+}
+
+fn finish(reason: Option<FinishReason>, message: &Message) -> FinishReason {
+    match reason.unwrap_or(FinishReason::Stop) {
+        FinishReason::Stop | FinishReason::StopString if message.tool_calls().next().is_some() => {
+            FinishReason::ToolCalls
+        }
+        reason => reason,
+    }
+}

@@ -1,0 +1,181 @@
+//! Turns that are cancelled at any moment: the next one works, and says what it would have said without.
+//!
+//! `ALLOQUY_CANCELS` says how many turns are cancelled:
+//! `ALLOQUY_CANCELS=10000 cargo test --release -p alloquy-core --test cancels -- --nocapture`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use alloquy_core::{
+    Cancel, Chat, ChatModel, Ending, Engine, Manager, ModelInfo, Preface, Request, Result, SamplingOptions,
+    Session, StopSignal, TokenId, Tokenizer, Turn, Unit,
+};
+use alloquy_inference::LanguageModel;
+use alloquy_testing::{Draws, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use futures::StreamExt;
+use pollster::block_on;
+
+/// Cancelled turns of one chat.
+const CANCELS: usize = 10;
+
+/// A model whose every token depends on all that it was fed, so that nothing wrong goes unseen.
+fn round() -> Arc<LanguageModel> {
+    let engine = Arc::new(NoiseEngine::new(["<user>", "<assistant>", "<system>"]));
+    Arc::new(
+        LanguageModel::builder(engine)
+            .template(TaggedTemplate)
+            .processor(TaggedProcessor)
+            .sessions(2)
+            .build()
+            .unwrap(),
+    )
+}
+
+fn sampling() -> SamplingOptions {
+    SamplingOptions { temperature: Some(0.0), max_tokens: Some(12), ..SamplingOptions::default() }
+}
+
+/// What a model that was never asked anything says to it.
+async fn unspoilt(request: Request) -> Vec<TokenId> {
+    round().reply(request).await.unwrap().finish().await.unwrap().tokens
+}
+
+/// Listens to a few events, lets the model run on for a moment, and cancels.
+async fn cancel(mut turn: Turn, draws: &mut Draws) {
+    for _ in 0..draws.below(16) {
+        turn.next().await;
+    }
+    for _ in 0..draws.below(2000) {
+        std::hint::spin_loop();
+    }
+    if draws.below(2) == 0 {
+        return drop(turn);
+    }
+    turn.stop();
+    if let Err(error) = turn.finish().await {
+        assert!(error.is_cancelled(), "{error:#}");
+    }
+}
+
+/// Asks, and compares with what is said where nothing was ever cancelled.
+async fn ask(chat: &Chat, question: &str) {
+    chat.add(question).await.unwrap();
+    let request = chat.request().await.unwrap().ending(Ending::Answer);
+    let expected = unspoilt(request).await;
+    let reply = chat.complete(alloquy_core::Ask::default()).finish().await.unwrap();
+    assert_eq!(reply.reply.tokens, expected, "behind {question:?}");
+}
+
+#[test]
+fn the_turn_behind_a_cancelled_one_is_as_without_it() {
+    let cancels = std::env::var("ALLOQUY_CANCELS").map_or(100, |count| count.parse().unwrap());
+    let model: Arc<dyn ChatModel> = round();
+    let manager = Manager::builder(model).sampling(sampling()).build().unwrap();
+    let mut draws = Draws::default();
+    block_on(async {
+        for _ in 0..usize::div_ceil(cancels, CANCELS) {
+            let chat = manager.create(Preface::system("x".repeat(draws.below(400)))).await.unwrap();
+            for _ in 0..CANCELS {
+                let long = "q".repeat(1 + draws.below(150));
+                cancel(chat.send(long), &mut draws).await;
+                ask(&chat, "And now?").await;
+            }
+            manager.store().delete(manager.owner(), chat.id()).await.unwrap();
+        }
+    });
+    eprintln!("{cancels} cancelled turns, each followed by one that equals a run without them");
+}
+
+/// A scripted engine that is cancelled within a chunk, and computes that chunk to its end nevertheless.
+#[derive(Debug)]
+struct Deaf {
+    engine: ScriptedEngine,
+    progress: Arc<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    chunks: AtomicUsize,
+    stop: OnceLock<StopSignal>,
+}
+
+/// The chunk in which it is cancelled.
+const STOPPED_IN: usize = 3;
+
+struct DeafSession {
+    session: Box<dyn Session>,
+    progress: Arc<Progress>,
+}
+
+impl Engine for Deaf {
+    fn model(&self) -> &ModelInfo {
+        self.engine.model()
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        self.engine.tokenizer()
+    }
+
+    fn open(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(DeafSession { session: self.engine.open()?, progress: Arc::clone(&self.progress) }))
+    }
+}
+
+impl Session for DeafSession {
+    fn resident(&self) -> usize {
+        self.session.resident()
+    }
+
+    fn forward(&mut self, units: &[Unit], cancel: &Cancel) -> Result<&mut [f32]> {
+        let chunk = 1 + self.progress.chunks.fetch_add(1, Ordering::SeqCst);
+        if chunk == STOPPED_IN
+            && let Some(stop) = self.progress.stop.get()
+        {
+            stop.stop();
+            let patience = Instant::now() + Duration::from_secs(60);
+            while !cancel.is_cancelled() {
+                assert!(Instant::now() < patience, "nobody was told of the stop");
+                std::thread::yield_now();
+            }
+        }
+        self.session.forward(units, &Cancel::default())
+    }
+
+    fn logits(&mut self) -> &mut [f32] {
+        self.session.logits()
+    }
+
+    fn truncate(&mut self, length: usize) -> Result<usize> {
+        self.session.truncate(length)
+    }
+
+    fn fork(&self) -> Result<Box<dyn Session>> {
+        Ok(Box::new(Self { session: self.session.fork()?, progress: Arc::clone(&self.progress) }))
+    }
+}
+
+#[test]
+fn a_long_prompt_that_is_stopped_ends_with_the_chunk_it_is_in() {
+    let progress = Arc::new(Progress::default());
+    let engine = ScriptedEngine::new([("<assistant>", "Hello!")]).context_length(5000);
+    let engine = Arc::new(Deaf { engine, progress: Arc::clone(&progress) });
+    let chunk = engine.prefill_chunk();
+    let round =
+        LanguageModel::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build().unwrap();
+    let manager = Manager::new(round);
+    block_on(async {
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let question = "x".repeat(4096);
+        let turn = chat.send(question.as_str());
+        progress.stop.set(turn.stop_signal()).unwrap();
+        assert!(turn.finish().await.unwrap_err().is_cancelled());
+        // Another call is answered behind whatever of the first is still being done.
+        let reply = chat.send(question).finish().await.unwrap().reply;
+        let cache = reply.cache.unwrap();
+        assert_eq!((reply.text().as_str(), cache.reused), ("Hello!", STOPPED_IN * chunk), "{cache:?}");
+        let rest = cache.forwarded.div_ceil(chunk) + "Hello!".len();
+        assert_eq!(progress.chunks.load(Ordering::SeqCst), STOPPED_IN + rest, "chunks ran behind the stop");
+    });
+}

@@ -1,0 +1,45 @@
+//! What the nodes of a turn remember of a model that computes: ids of tokens, counts, and what was computed ahead.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+
+use alloquy_core::{Ask, Chat, HeadMove, Manager, Preface};
+use alloquy_inference::LanguageModel;
+use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use pollster::block_on;
+
+async fn chat() -> Chat {
+    let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));
+    let round =
+        LanguageModel::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build().unwrap();
+    Manager::new(round).create(Preface::default()).await.unwrap()
+}
+
+#[test]
+fn a_turn_makes_two_nodes_and_moves_the_head() {
+    block_on(async {
+        let chat = chat().await;
+        let reply = chat.send("Hi").finish().await.unwrap();
+        assert_eq!((reply.text().as_str(), reply.head), ("Hello!", HeadMove::Moved));
+        let history = chat.history().await.unwrap();
+        assert_eq!(
+            history.iter().map(|node| node.id).collect::<Vec<_>>(),
+            [reply.answers().unwrap(), reply.node]
+        );
+        let answer = history.last().unwrap();
+        assert_eq!(answer.tokens, "Hello!".bytes().map(u32::from).collect::<Vec<_>>());
+        insta::assert_json_snapshot!(answer.metadata);
+    });
+}
+
+#[test]
+fn added_messages_wait_for_an_answer_and_warming_computes_them() {
+    block_on(async {
+        let chat = chat().await;
+        chat.add("Hi").await.unwrap();
+        let warm = chat.warm().await.unwrap().unwrap();
+        let reply = chat.complete(Ask::default()).finish().await.unwrap();
+        let cache = reply.reply.cache.unwrap();
+        assert_eq!((reply.text().as_str(), cache.reused, cache.forwarded), ("Hello!", warm.prompt, 1));
+    });
+}

@@ -1,0 +1,235 @@
+//! Media in a conversation: what stands around them, what they take of the context, and what is reused.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+
+use alloquy_core::{
+    Ask, CacheReport, ChatModel, Conversation, Degradation, Digest, DropPolicy, Ending, ErrorKind,
+    HistoryDrop, Manager, Media, MediaKind, Message, Part, Preface, PreparedPrompt, PromptPart,
+    PromptTemplate, Reply, Request, Result, Role, SamplingOptions, TemplateInput, Unit,
+};
+use alloquy_inference::LanguageModel;
+use alloquy_testing::{ScriptedEngine, ScriptedMedia, TaggedProcessor, TaggedTemplate};
+use pollster::block_on;
+
+const SCRIPT: [(&str, &str); 2] =
+    [("What?<end><assistant>", "A cat."), ("And now?<end><assistant>", "It sleeps.")];
+
+fn engine() -> ScriptedEngine {
+    ScriptedEngine::new(SCRIPT).media(ScriptedMedia::default())
+}
+
+fn over(engine: ScriptedEngine) -> LanguageModel {
+    LanguageModel::builder(Arc::new(engine))
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
+        .build()
+        .unwrap()
+}
+
+fn picture(bytes: &[u8]) -> Media {
+    Media::new("image/png", bytes.to_vec())
+}
+
+fn shown(media: Media, text: &str) -> Message {
+    Message::new(Role::User, vec![Part::Image(media), Part::Text(text.into())])
+}
+
+fn request(path: Vec<Message>) -> Request {
+    Request::new(Preface::default(), path)
+}
+
+fn prepared(path: Vec<Message>) -> Result<PreparedPrompt> {
+    over(engine()).prepare(&request(path))
+}
+
+fn reply(round: &LanguageModel, request: Request) -> Result<Reply> {
+    block_on(async { round.reply(request).await?.finish().await })
+}
+
+#[test]
+fn texts_around_media_join_the_prompt() {
+    let cat = picture(&[1, 2, 3]);
+    let prompt = prepared(vec![shown(cat.clone(), "What?")]).unwrap();
+    let expected = [
+        PromptPart::Text("<user>\n<begin>".into()),
+        PromptPart::Media(cat),
+        PromptPart::Text("<finish>\nWhat?<end><assistant>".into()),
+    ];
+    assert_eq!(prompt.parts, expected);
+    let before = prompt.prompt.units.iter().position(|unit| matches!(unit, Unit::Media(_)));
+    assert_eq!(before, Some(3), "<user>, a line break and <begin>");
+    assert_eq!((prompt.media[0].unit, prompt.media[0].positions), (3, 3));
+    assert_eq!(prompt.media[0].kind, MediaKind::Image);
+    assert_eq!(prompt.positions(), prompt.prompt.units.len() + 2);
+    assert_eq!([3, 4].map(|units| prompt.positions_before(units)), [3, 6]);
+}
+
+#[test]
+fn what_begins_media_is_said_once() {
+    let path = vec![shown(picture(&[1]), "What?")];
+    let told = |template: &'static str| {
+        let round =
+            LanguageModel::builder(Arc::new(engine())).template(Fixed(template)).processor(TaggedProcessor);
+        let prompt = round.build().unwrap().prepare(&request(path.clone())).unwrap();
+        prompt.parts.into_iter().filter_map(|part| match part {
+            PromptPart::Text(text) => Some(text),
+            _ => None,
+        })
+    };
+    let both: Vec<_> = told("a<begin><media><finish>b").collect();
+    assert_eq!(both, ["a\n<begin>", "<finish>\nb"]);
+    assert_eq!(
+        told("<begin> <media> <finish>").collect::<Vec<_>>(),
+        ["<begin> \n<begin>", "<finish>\n <finish>"]
+    );
+}
+
+/// A template that prints one text.
+#[derive(Debug)]
+struct Fixed(&'static str);
+
+impl PromptTemplate for Fixed {
+    fn render(&self, _: &TemplateInput) -> Result<String> {
+        Ok(self.0.to_owned())
+    }
+
+    fn digest(&self) -> Digest {
+        Digest::of(self.0.as_bytes())
+    }
+}
+
+#[test]
+fn a_film_is_one_unit_of_all_its_pictures() {
+    let frames = vec![picture(&[1, 2]), picture(&[3])];
+    let film = Message::new(Role::User, vec![Part::Video(frames.clone())]);
+    let prompt = prepared(vec![film]).unwrap();
+    let media: Vec<_> = prompt.media.iter().map(|media| (media.kind, media.positions)).collect();
+    assert_eq!(media, [(MediaKind::Video, 3)]);
+    assert_eq!(prompt.media[0].media, Media::film(frames));
+    let file = Media::new("video/mp4", vec![7; 5]);
+    let prompt = prepared(vec![Message::new(Role::User, vec![Part::Video(vec![file.clone()])])]).unwrap();
+    assert_eq!((&prompt.media[0].media, prompt.media[0].positions), (&file, 5));
+}
+
+#[test]
+fn a_model_says_what_it_takes() {
+    let path = || vec![shown(picture(&[1]), "What?")];
+    let error = |engine| over(engine).prepare(&request(path())).unwrap_err();
+    let blind = error(ScriptedEngine::new(SCRIPT));
+    assert_eq!(
+        (blind.kind(), blind.to_string().as_str()),
+        (ErrorKind::Unsupported, "model \"scripted\" takes no image; it takes: text")
+    );
+    let deaf = error(ScriptedEngine::new(SCRIPT).media(ScriptedMedia::of([MediaKind::Audio])));
+    assert_eq!(deaf.to_string(), "model \"scripted\" takes no image; it takes: text, audio");
+    let odd = prepared(vec![shown(Media::new("text/plain", vec![1]), "What?")]).unwrap_err();
+    assert_eq!(odd.to_string(), "media of the type \"text/plain\" are no picture, sound or film");
+    let empty = prepared(vec![shown(picture(&[]), "What?")]).unwrap_err();
+    assert_eq!(empty.kind(), ErrorKind::Invalid);
+    assert!(empty.to_string().starts_with("the image e3b0c442"), "{empty}");
+}
+
+#[test]
+fn what_was_not_done_as_the_media_would_have_it_is_on_the_reply() {
+    let large = picture(&[7; 120]);
+    let path =
+        vec![shown(large.clone(), "What?"), Message::assistant("A cat."), shown(large.clone(), "And now?")];
+    let reply = reply(&over(engine()), request(path)).unwrap();
+    let capped = Degradation::PixelsCapped { media: large.digest(), wanted: 120, taken: 100 };
+    assert_eq!((reply.text().as_str(), reply.degradations), ("It sleeps.", vec![capped]));
+}
+
+#[test]
+fn the_second_turn_computes_what_is_new_and_another_picture_from_there_on() {
+    let round = over(engine());
+    let ask = |bytes: &[u8], said: &[&str]| -> CacheReport {
+        let rest = said.iter().enumerate().skip(1).map(|(index, text)| match index % 2 {
+            0 => Message::user(*text),
+            _ => Message::assistant(*text),
+        });
+        let path = [shown(picture(bytes), said[0])].into_iter().chain(rest).collect();
+        reply(&round, request(path)).unwrap().cache.unwrap()
+    };
+    let first = ask(&[1, 2], &["What?"]);
+    let second = ask(&[1, 2], &["What?", "A cat.", "And now?"]);
+    assert_eq!(second.reused, first.prompt + "A cat.".len());
+    let changed = ask(&[1, 3], &["What?", "A cat.", "And now?"]);
+    assert_eq!((changed.reused, changed.first_difference), (3, Some(3)), "all before the picture is reused");
+}
+
+#[test]
+fn a_picture_counts_what_it_takes() {
+    let path = || vec![shown(picture(&[7; 50]), "What?")];
+    let prompt = prepared(path()).unwrap();
+    let room = |context: usize| over(engine().context_length(context));
+    let taken = prompt.positions();
+    let full = reply(&room(taken), request(path())).unwrap_err();
+    assert_eq!(full.kind(), ErrorKind::ContextOverflow);
+    assert!(full.to_string().contains(&taken.to_string()), "{full}");
+    let three = reply(&room(taken + 3), request(path())).unwrap();
+    assert_eq!((three.text().as_str(), three.usage.prompt, three.usage.remaining), ("A c", taken, Some(0)));
+    let sampling = SamplingOptions { max_tokens: Some(20), ..SamplingOptions::default() };
+    let capped = reply(&room(taken + 10), request(path()).sampling(sampling)).unwrap();
+    assert!(capped.degradations.contains(&Degradation::MaxTokensCapped { asked: 20, room: 10 }));
+}
+
+#[test]
+fn scores_and_warming_count_and_reuse_pictures() {
+    block_on(async {
+        let path = || request(vec![shown(picture(&[7; 50]), "What?")]);
+        let round = over(engine());
+        let warm = round.warm(path()).await.unwrap().unwrap();
+        assert_eq!(warm.forwarded, warm.prompt);
+        let again = round.reply(path()).await.unwrap().finish().await.unwrap();
+        assert_eq!(again.cache.unwrap().forwarded, 1);
+        let scores = round.score(path(), &["A cat.".into(), "A dog.".into()]).await.unwrap();
+        assert!(scores[0].total() > scores[1].total());
+        let taken = round.prepare(&path()).unwrap().positions();
+        let narrow = over(engine().context_length(taken + 5));
+        let error = narrow.score(path(), &["A cat.".into()]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ContextOverflow);
+    });
+}
+
+#[test]
+fn a_policy_drops_the_picture_that_no_longer_fits() {
+    block_on(async {
+        let round = Arc::new(over(engine().context_length(130)));
+        let model = round.clone();
+        let drop = HistoryDrop::new(LanguageModel::clone(&round), DropPolicy::new(130)).unwrap();
+        let manager = Manager::builder(model).middleware(drop).build().unwrap();
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let first = chat.send(Ask::from(vec![shown(picture(&[7; 80]), "What?")])).finish().await;
+        assert_eq!(first.unwrap().reply.degradations, []);
+        let second = chat.send("And now?").finish().await.unwrap();
+        let dropped = |told: &Degradation| matches!(told, Degradation::HistoryShifted { dropped: 2, .. });
+        assert!(second.reply.degradations.iter().any(dropped), "{:?}", second.reply.degradations);
+    });
+}
+
+#[test]
+fn earlier_replies_stand_as_they_were_sampled_behind_media() {
+    block_on(async {
+        let manager = Manager::new(over(engine()));
+        let chat = manager.create(Preface::default()).await.unwrap();
+        let said = Ask::from(vec![shown(picture(&[1, 2]), "What?")]);
+        let first = chat.send(said).finish().await.unwrap();
+        assert_eq!(first.reply.text(), "A cat.");
+        let second = chat.send("And now?").finish().await.unwrap();
+        let (first, second) = (first.reply.cache.unwrap(), second.reply.cache.unwrap());
+        assert_eq!((second.reused, second.miss), (first.prompt + "A cat.".len(), None));
+    });
+}
+
+#[test]
+fn a_conversation_tells_what_its_media_take() {
+    let mut conversation = Conversation::new(Arc::new(over(engine())), Preface::default());
+    conversation.send_message(shown(picture(&[1; 30]), "What?")).unwrap();
+    let (taken, left) =
+        (conversation.token_count().unwrap().unwrap(), conversation.remaining().unwrap().unwrap());
+    assert_eq!(taken + left, 4096);
+    let path = vec![shown(picture(&[1; 30]), "What?"), Message::assistant("A cat.")];
+    let closed = over(engine()).prepare(&request(path).ending(Ending::Closed)).unwrap();
+    assert_eq!(taken, closed.positions());
+}

@@ -1,0 +1,349 @@
+//! What was computed outlives a round: it is taken back whole, or refused with a reason and computed again.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+
+use alloquy_core::{
+    ChatModel, Digest, Ending, Engine, ErrorKind, Media, Message, MissReason, ModelInfo, Preface, Reply,
+    Request, Session, Snapshot, SnapshotOrigin, SnapshotRefusal, StateReader, Tokenizer, Unit,
+};
+use alloquy_inference::LanguageModel;
+use alloquy_testing::{Draws, ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use pollster::block_on;
+
+const SCRIPT: [(&str, &str); 1] = [("Hi<end><assistant>", "Hello!")];
+
+/// Where the digests begin in a snapshot, and how many there are.
+const DIGESTS: (usize, usize) = (28, 4);
+
+fn engine() -> ScriptedEngine {
+    ScriptedEngine::new(SCRIPT)
+}
+
+fn round_over(engine: impl Engine + 'static) -> LanguageModel {
+    LanguageModel::builder(Arc::new(engine))
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
+        .build()
+        .unwrap()
+}
+
+fn request(texts: &[&str]) -> Request {
+    let path = texts.iter().enumerate().map(|(index, text)| match index % 2 {
+        0 => Message::user(*text),
+        _ => Message::assistant(*text),
+    });
+    Request::new(Preface::system("Be kind."), path.collect())
+}
+
+fn reply(round: &LanguageModel, texts: &[&str]) -> Reply {
+    block_on(async { round.reply(request(texts)).await?.finish().await }).unwrap()
+}
+
+/// A conversation of one turn, and its snapshot.
+fn written() -> (Reply, Snapshot) {
+    let round = round_over(engine());
+    let said = reply(&round, &["Hi"]);
+    (said, block_on(round.snapshot(&request(&["Hi", "Hello!"]))).unwrap())
+}
+
+#[test]
+fn another_process_goes_on_where_the_first_stopped() {
+    let (first, snapshot) = written();
+    let round = round_over(engine());
+    let restored = block_on(round.restore(snapshot.bytes().to_vec())).unwrap();
+    assert_eq!(restored, first.usage.prompt + "Hello!".len());
+    let next = reply(&round, &["Hi", "Hello!", "Hi"]);
+    let cache = next.cache.unwrap();
+    assert_eq!((next.text().as_str(), cache.reused, cache.miss), ("Hello!", restored, None));
+}
+
+/// Asks behind a reply that the prompt has otherwise than it was said.
+fn rewritten(texts: &[&str]) -> Request {
+    request(texts).replies(vec!["Hello!".bytes().map(u32::from).collect()])
+}
+
+#[test]
+fn a_reply_that_the_template_rewrites_is_named_as_it_is_without_a_restart() {
+    let cache = |round: &LanguageModel, texts: &[&str]| {
+        let reply = block_on(async { round.reply(rewritten(texts)).await?.finish().await }).unwrap();
+        reply.cache.unwrap()
+    };
+    let before = round_over(engine());
+    reply(&before, &["Hi"]);
+    let (held, asked) = (["Hi", "Well, hello!"], ["Hi", "Well, hello!", "Hi"]);
+    let snapshot = block_on(before.snapshot(&rewritten(&held))).unwrap();
+    let without = cache(&before, &asked);
+    let after = round_over(engine());
+    let restored = block_on(after.restore(snapshot.bytes().to_vec())).unwrap();
+    assert_eq!(cache(&after, &asked), without);
+    assert_eq!((without.reused, without.miss), (restored, Some(MissReason::Rewritten)));
+    assert_eq!(cache(&after, &asked).miss, None, "it is held now in these words");
+    // A snapshot of that has it too, and so nothing is computed again.
+    let snapshot = block_on(after.snapshot(&rewritten(&asked))).unwrap();
+    let later = round_over(engine());
+    block_on(later.restore(snapshot.bytes().to_vec())).unwrap();
+    let further = cache(&later, &asked);
+    assert_eq!((further.forwarded, further.miss), (1, None));
+}
+
+#[test]
+fn a_prompt_that_is_computed_ahead_after_a_restart_is_told_once() {
+    let before = round_over(engine());
+    reply(&before, &["Hi"]);
+    let snapshot = block_on(before.snapshot(&rewritten(&["Hi", "Well, hello!"]))).unwrap();
+    let after = round_over(engine());
+    block_on(after.restore(snapshot.bytes().to_vec())).unwrap();
+    let ahead = rewritten(&["Hi", "Well, hello!"]).ending(Ending::Closed);
+    let warmed = block_on(after.warm(ahead)).unwrap().unwrap();
+    assert_eq!((warmed.reused, warmed.miss), (snapshot.units().len(), Some(MissReason::Rewritten)));
+    let next =
+        block_on(async { after.reply(rewritten(&["Hi", "Well, hello!", "Hi"])).await?.finish().await });
+    let cache = next.unwrap().cache.unwrap();
+    assert_eq!((cache.reused, cache.miss), (warmed.prompt, None));
+}
+
+#[test]
+fn a_snapshot_has_nothing_of_another_conversation_that_begins_alike() {
+    let round = round_over(engine());
+    reply(&round, &["Hi, this is between us"]);
+    let snapshot = block_on(round.snapshot(&request(&["Hi"]))).unwrap();
+    let said: Vec<u8> = snapshot
+        .units()
+        .iter()
+        .filter_map(|unit| match unit {
+            Unit::Token(token) => u8::try_from(*token).ok(),
+            Unit::Media(_) => None,
+        })
+        .collect();
+    assert!(said.ends_with(b"Hi"), "{:?}", String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn what_nothing_holds_cannot_be_written_down() {
+    let error = block_on(round_over(engine()).snapshot(&request(&["Hi"]))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error:#}");
+}
+
+#[test]
+fn what_a_session_holds_already_is_not_held_twice() {
+    let round = round_over(engine());
+    reply(&round, &["Hi"]);
+    let snapshot = block_on(round.snapshot(&request(&["Hi", "Hello!"]))).unwrap();
+    assert_eq!(block_on(round.restore(snapshot.bytes().to_vec())), Ok(snapshot.units().len()));
+    assert_eq!(block_on(round.cache_statistics()).unwrap().sessions, 1);
+}
+
+#[test]
+fn a_restored_session_is_the_most_recently_used() {
+    let (_, snapshot) = written();
+    let builder =
+        LanguageModel::builder(Arc::new(engine())).template(TaggedTemplate).processor(TaggedProcessor);
+    let round = builder.sessions(1).build().unwrap();
+    reply(&round, &["something else"]);
+    let restored = block_on(round.restore(snapshot.bytes().to_vec())).unwrap();
+    let statistics = block_on(round.cache_statistics()).unwrap();
+    assert_eq!((statistics.sessions, statistics.evicted), (1, 1));
+    assert_eq!(reply(&round, &["Hi", "Hello!", "Hi"]).cache.unwrap().reused, restored);
+}
+
+#[test]
+fn an_edit_after_a_restart_reuses_what_stands_before_it() {
+    let (_, snapshot) = written();
+    let round = round_over(engine());
+    block_on(round.restore(snapshot.bytes().to_vec())).unwrap();
+    let cache = reply(&round, &["Ho"]).cache.unwrap();
+    assert_eq!(cache.reused, cache.prompt - "o".len() - 2);
+}
+
+/// An engine that does what the scripted one does, and has no snapshots: either it cannot say which model it is, or its
+/// sessions cannot be written down.
+#[derive(Debug)]
+struct Without {
+    inner: ScriptedEngine,
+    identity: Option<Digest>,
+}
+
+struct Plain(Box<dyn Session>);
+
+impl Engine for Without {
+    fn model(&self) -> &ModelInfo {
+        self.inner.model()
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        self.inner.tokenizer()
+    }
+
+    fn identity(&self) -> Option<Digest> {
+        self.identity
+    }
+
+    fn open(&self) -> alloquy_core::Result<Box<dyn Session>> {
+        Ok(Box::new(Plain(self.inner.open()?)))
+    }
+}
+
+impl Session for Plain {
+    fn resident(&self) -> usize {
+        self.0.resident()
+    }
+
+    fn forward(&mut self, units: &[Unit], cancel: &alloquy_core::Cancel) -> alloquy_core::Result<&mut [f32]> {
+        self.0.forward(units, cancel)
+    }
+
+    fn logits(&mut self) -> &mut [f32] {
+        self.0.logits()
+    }
+
+    fn truncate(&mut self, length: usize) -> alloquy_core::Result<usize> {
+        self.0.truncate(length)
+    }
+
+    fn fork(&self) -> alloquy_core::Result<Box<dyn Session>> {
+        Ok(Box::new(Self(self.0.fork()?)))
+    }
+}
+
+#[test]
+fn engines_that_cannot_say_so_and_go_on() {
+    let (_, snapshot) = written();
+    let same = engine().identity();
+    for identity in [None, same] {
+        let round = round_over(Without { inner: engine(), identity });
+        let refused = block_on(round.restore(snapshot.bytes().to_vec()));
+        assert_eq!(refused, Err(SnapshotRefusal::Unsupported));
+        assert_eq!(reply(&round, &["Hi"]).text(), "Hello!");
+        let error = block_on(round.snapshot(&request(&["Hi"]))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
+    }
+}
+
+#[test]
+fn what_was_computed_otherwise_is_refused_by_name() {
+    let (_, snapshot) = written();
+    let bytes = || snapshot.bytes().to_vec();
+    let other = round_over(ScriptedEngine::new([("Hi<end><assistant>", "Go away!")]));
+    assert_eq!(block_on(other.restore(bytes())), Err(SnapshotRefusal::OtherModel));
+    assert_eq!(reply(&other, &["Hi"]).text(), "Go away!");
+    let origin = *snapshot.origin();
+    let digest = Digest::of(b"another");
+    assert_eq!(snapshot.check(&origin), Ok(()));
+    assert_eq!(snapshot.check(&origin.adapter(digest)), Err(SnapshotRefusal::OtherAdapter));
+    let template = SnapshotOrigin::new(origin.model, digest);
+    assert_eq!(snapshot.check(&template), Err(SnapshotRefusal::OtherTemplate));
+    let mut newer = bytes();
+    newer[8] = 4;
+    assert_eq!(Snapshot::read(newer), Err(SnapshotRefusal::OtherVersion { found: 4 }));
+    let half = bytes().len() / 2;
+    let cut = Snapshot::read(bytes()[..half].to_vec());
+    assert_eq!(cut, Err(SnapshotRefusal::Cut { expected: bytes().len() as u64, found: half as u64 }));
+}
+
+#[test]
+fn pictures_are_units_like_others() {
+    let picture = Unit::Media(Media::new("image/png", b"a picture".to_vec()));
+    let units = [Unit::Token(104), picture.clone(), Unit::Token(105)];
+    let mut session = engine().open().unwrap();
+    session.forward(&units, &alloquy_core::Cancel::default()).unwrap();
+    let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
+    let taken = Snapshot::take(origin, &units, &*session).unwrap();
+    let read = Snapshot::read(taken.bytes().to_vec()).unwrap();
+    assert_eq!((read.units(), read.key()), (&units[..], taken.key()));
+    assert_eq!(read, taken);
+    let mut restored = engine().open().unwrap();
+    let mut state = read.state();
+    restored.restore(read.units(), &mut StateReader::new(&mut state)).unwrap();
+    assert_eq!(restored.resident(), 3);
+}
+
+/// What becomes of a snapshot on a bad day.
+struct Damage {
+    draws: Draws,
+    /// The snapshot of another model, of the same conversation.
+    foreign: Vec<u8>,
+}
+
+impl Damage {
+    fn of(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut damaged = bytes.to_vec();
+        match self.draws.below(8) {
+            0 => self.flip(&mut damaged, bytes.len()),
+            1 => self.flip(&mut damaged, DIGESTS.0 + DIGESTS.1 * 32),
+            2 => damaged.truncate(self.draws.below(bytes.len())),
+            3 => damaged.extend((0..=self.draws.below(40)).map(|byte| byte as u8)),
+            4 => self.swap_digests(&mut damaged),
+            5 => self.number(&mut damaged),
+            6 => self.shift_border(&mut damaged),
+            _ => damaged.clone_from(&self.foreign),
+        }
+        // Half of them look whole, as if whoever wrote them had been wrong.
+        if self.draws.below(2) == 0 {
+            seal(&mut damaged);
+        }
+        if damaged == bytes {
+            self.flip(&mut damaged, bytes.len());
+        }
+        damaged
+    }
+
+    fn flip(&mut self, bytes: &mut [u8], end: usize) {
+        let place = self.draws.below(end.min(bytes.len()));
+        bytes[place] ^= 1 << self.draws.below(8);
+    }
+
+    fn swap_digests(&mut self, bytes: &mut [u8]) {
+        let (start, count) = DIGESTS;
+        let [one, other] = [0; 2].map(|_: i32| start + 32 * self.draws.below(count));
+        for byte in 0..32 {
+            bytes.swap(one + byte, other + byte);
+        }
+    }
+
+    /// One of the two lengths becomes anything.
+    fn number(&mut self, bytes: &mut [u8]) {
+        let place = 12 + 8 * self.draws.below(2);
+        let value = [0, 1, u64::MAX, u64::MAX / 2, self.draws.below(1 << 20) as u64][self.draws.below(5)];
+        bytes[place..place + 8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// What belongs to the units belongs to the state, or the other way round; the whole is as long as before.
+    fn shift_border(&mut self, bytes: &mut [u8]) {
+        let number =
+            |bytes: &[u8], place: usize| u64::from_le_bytes(bytes[place..place + 8].try_into().unwrap());
+        let (units, state) = (number(bytes, 12), number(bytes, 20));
+        let moved = self.draws.below((units + state) as usize) as u64;
+        bytes[12..20].copy_from_slice(&moved.to_le_bytes());
+        bytes[20..28].copy_from_slice(&(units + state - moved).to_le_bytes());
+    }
+}
+
+/// Makes the checksum fit again.
+fn seal(bytes: &mut [u8]) {
+    if let Some((whole, checksum)) = bytes.split_last_chunk_mut::<32>() {
+        *checksum = *blake3::hash(whole).as_bytes();
+    }
+}
+
+#[test]
+fn a_thousand_damaged_snapshots_are_refused_and_the_next_reply_is_right() {
+    let (said, snapshot) = written();
+    let other = round_over(ScriptedEngine::new([("Hi<end><assistant>", "Go away!")]));
+    reply(&other, &["Hi"]);
+    let foreign = block_on(other.snapshot(&request(&["Hi"]))).unwrap().bytes().to_vec();
+    let mut damage = Damage { draws: Draws::default(), foreign };
+    let mut reasons = std::collections::BTreeMap::<_, usize>::new();
+    for number in 0..1000 {
+        let round = round_over(engine());
+        let refused = block_on(round.restore(damage.of(snapshot.bytes())));
+        let refusal = refused.expect_err(&format!("damage {number} went unseen"));
+        let name = format!("{refusal:?}");
+        *reasons.entry(name.split(' ').next().unwrap().to_owned()).or_default() += 1;
+        let next = reply(&round, &["Hi"]);
+        assert_eq!((next.text(), &next.tokens), (said.text(), &said.tokens), "after damage {number}");
+        assert_eq!(next.cache.unwrap().reused, 0, "after damage {number}");
+    }
+    let seen: Vec<_> = reasons.keys().map(String::as_str).collect();
+    assert_eq!(seen, ["Cut", "Damaged", "Engine", "Foreign", "OtherModel", "OtherVersion"], "{reasons:?}");
+}

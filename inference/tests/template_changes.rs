@@ -1,0 +1,156 @@
+//! A conversation that another template goes on with: the reply says so.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use std::sync::Arc;
+
+use alloquy_core::{
+    Ask, Chat, ChatModel, ConversationManager, ConversationStore, Degradation, Digest, Manager, MemoryStore,
+    Message, Node, Preface, PromptTemplate, Result, TemplateInput, Tool, ToolSpec,
+};
+use alloquy_inference::LanguageModel;
+use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
+use pollster::block_on;
+use serde_json::{Value, json};
+
+/// It is always noon.
+#[derive(Debug)]
+struct Clock;
+
+#[async_trait::async_trait]
+impl Tool for Clock {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("clock", "Does clock", json!({"type": "object"}))
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value> {
+        Ok("noon".into())
+    }
+}
+
+/// Renders as the tagged template does, but is another.
+#[derive(Debug)]
+struct Another;
+
+impl PromptTemplate for Another {
+    fn render(&self, input: &TemplateInput) -> Result<String> {
+        TaggedTemplate.render(input)
+    }
+
+    fn digest(&self) -> Digest {
+        Digest::of(b"another")
+    }
+}
+
+const SCRIPT: [(&str, &str); 4] = [
+    ("<user>Hi<end><assistant>", "Hello!"),
+    ("<user>And now?<end><assistant>", "Now we talk."),
+    ("<user>What time is it?<end><assistant>", "call:clock {\"zone\":\"UTC\"}"),
+    ("<tool>noon<end><assistant>", "It is noon."),
+];
+
+fn round(template: impl PromptTemplate + 'static) -> Arc<dyn ChatModel> {
+    let engine = Arc::new(ScriptedEngine::new(SCRIPT));
+    Arc::new(LanguageModel::builder(engine).template(template).processor(TaggedProcessor).build().unwrap())
+}
+
+/// A conversation in one store, held through one model after another.
+struct Held {
+    store: Arc<MemoryStore>,
+    chat: Chat,
+}
+
+impl Held {
+    async fn new() -> Self {
+        let store = Arc::new(MemoryStore::default());
+        let chat = manager(&store, round(TaggedTemplate)).create(Preface::default()).await.unwrap();
+        Self { store, chat }
+    }
+
+    async fn through(&self, model: Arc<dyn ChatModel>) -> Chat {
+        manager(&self.store, model).open(self.chat.id()).await.unwrap()
+    }
+}
+
+fn manager(store: &Arc<MemoryStore>, model: Arc<dyn ChatModel>) -> Manager {
+    let store: Arc<dyn ConversationStore> = store.clone();
+    Manager::builder(model).store(store).tool(Clock).build().unwrap()
+}
+
+fn changed() -> Degradation {
+    Degradation::TemplateChanged { before: TaggedTemplate.digest(), now: Another.digest() }
+}
+
+#[test]
+fn a_template_that_changed_is_told_once() {
+    block_on(async {
+        let held = Held::new().await;
+        let first = held.chat.send("Hi").finish().await.unwrap();
+        assert_eq!((first.reply.template, first.reply.degradations), (Some(TaggedTemplate.digest()), vec![]));
+        let chat = held.through(round(Another)).await;
+        let second = chat.send("And now?").finish().await.unwrap();
+        assert_eq!(second.reply.degradations, [changed()]);
+        let third = chat.send("Hi").finish().await.unwrap();
+        assert_eq!(third.reply.degradations, []);
+        let history = chat.history().await.unwrap();
+        assert_eq!(history[3].template(), Some(Another.digest()));
+        insta::assert_json_snapshot!(history[3].metadata["degradations"]);
+    });
+}
+
+#[test]
+fn another_answer_to_the_first_question_has_nothing_to_differ_from() {
+    block_on(async {
+        let held = Held::new().await;
+        held.chat.send("Hi").finish().await.unwrap();
+        held.chat.send("And now?").finish().await.unwrap();
+        let chat = held.through(round(Another)).await;
+        let second = chat.regenerate(Ask::default()).finish().await.unwrap();
+        assert_eq!(second.reply.degradations, [changed()], "the first answer was rendered otherwise");
+        chat.goto(None).await.unwrap();
+        let first = chat.send("Hi").finish().await.unwrap();
+        assert_eq!(first.reply.degradations, []);
+    });
+}
+
+#[test]
+fn every_round_of_a_turn_tells_it_for_the_last_is_what_the_caller_gets() {
+    block_on(async {
+        let held = Held::new().await;
+        held.chat.send("Hi").finish().await.unwrap();
+        let chat = held.through(round(Another)).await;
+        let reply = chat.send("What time is it?").finish().await.unwrap();
+        assert_eq!((reply.rounds, reply.reply.degradations), (2, vec![changed()]));
+        let history = chat.history().await.unwrap();
+        let told = |node: &Node| node.metadata.get("degradations").cloned();
+        let told: Vec<_> = history.iter().filter_map(told).collect();
+        assert_eq!(told, vec![serde_json::to_value([changed()]).unwrap(); 2]);
+        assert_eq!(chat.send("Hi").finish().await.unwrap().reply.degradations, []);
+    });
+}
+
+#[test]
+fn a_model_without_a_template_is_looked_past() {
+    block_on(async {
+        let held = Held::new().await;
+        held.chat.send("Hi").finish().await.unwrap();
+        let echo = held.through(Arc::new(EchoModel)).await;
+        let echoed = echo.send("Well?").finish().await.unwrap();
+        assert_eq!((echoed.reply.template, echoed.reply.degradations), (None, vec![]));
+        assert!(!echo.history().await.unwrap()[3].metadata.contains_key("template"));
+        let same = held.chat.send("Hi").finish().await.unwrap();
+        assert_eq!(same.reply.degradations, []);
+        let chat = held.through(round(Another)).await;
+        assert_eq!(chat.send("And now?").finish().await.unwrap().reply.degradations, [changed()]);
+    });
+}
+
+#[test]
+fn nodes_from_before_this_was_remembered_have_no_template() {
+    let stored = json!({"id": "019aa3c5-0000-7000-8000-000000000000",
+        "message": {"role": "assistant", "parts": [{"text": "Hello!"}]}, "metadata": {"model": "old"}});
+    let node: Node = serde_json::from_value(stored).unwrap();
+    assert_eq!(node.template(), None);
+    let mut labelled = Node::new(None, Message::assistant("Hello!"));
+    labelled.metadata.insert("template".to_owned(), "a host's own label".into());
+    assert_eq!(labelled.template(), None);
+}
