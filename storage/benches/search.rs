@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p alloquy-storage --bench search` fills a SQLite database, and a schema of the PostgreSQL server that
 //! `ALLOQUY_TEST_POSTGRES` names, and prints a Markdown table for each. `ALLOQUY_BENCH_CONVERSATIONS` makes fewer or more
-//! conversations. Processor time is that of this process, so not that of a server. `ALLOQUY_BENCH_DATABASE` is the path of a SQLite database that is kept and, once filled, asked again.
+//! conversations. Processor time is that of this process, so not that of a server. `ALLOQUY_BENCH_DATABASE` is
+//! the path of a SQLite database, and `ALLOQUY_BENCH_SCHEMA` the name of a schema, that is kept and, once filled, asked again.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a benchmark may panic
 
 #[allow(dead_code)] // each benchmark needs another part of it
@@ -265,9 +266,12 @@ fn on_sqlite(conversations: usize) {
 
 fn on_postgres(conversations: usize, server: &str) {
     let sign = if server.contains('?') { '&' } else { '?' };
-    let schema = NodeId::new().to_string().replace('-', "");
-    let store = block_on(PostgresStore::open(&format!("{server}{sign}schema=bench_{schema}"))).unwrap();
+    let schema = std::env::var("ALLOQUY_BENCH_SCHEMA")
+        .unwrap_or_else(|_| format!("bench_{}", NodeId::new().to_string().replace('-', "")));
     println!("\n## PostgreSQL");
+    let start = Instant::now();
+    let store = block_on(PostgresStore::open(&format!("{server}{sign}schema={schema}"))).unwrap();
+    println!("opened in {:.1?}", start.elapsed());
     prepare(&store, conversations);
     gather_statistics(server);
     print_questions(&store);

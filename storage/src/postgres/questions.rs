@@ -1,11 +1,12 @@
 //! Queries as SQL: lists, counts, searches. Inside a transaction that the caller begins and ends.
 
-use std::ops::{Bound, RangeInclusive};
+use std::collections::HashMap;
+use std::ops::Bound;
 use std::time::SystemTime;
 
 use alloquy_core::{
-    ConversationPage, Direction, Error, ErrorKind, Filter, Owner, Period, Query, SearchPage, SearchText,
-    Sort, SortKey, Test,
+    ConversationPage, DamagedConversation, Direction, Error, ErrorKind, Filter, Owner, Period, Query,
+    SearchPage, SearchText, Sort, SortKey, Test,
 };
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
@@ -13,7 +14,7 @@ use tokio_postgres::types::ToSql;
 
 use super::conversations;
 use super::rows::{self, CONVERSATION, NODE};
-use super::words::{INDEXED, STRETCH, run, wanted};
+use super::words::{Blocks, LEVELS, indexed, run, wanted};
 use crate::answers::{Hits, first_mark, limit, page};
 use crate::failure::Failure;
 use crate::stored::{milliseconds, unsigned};
@@ -27,24 +28,36 @@ struct Conditions {
     owner: Owner,
 }
 
+/// The owner is the first of all values.
+const OWNER: &str = "$1";
+
 impl Conditions {
     fn of(owner: &Owner, query: &Query) -> Self {
         let mut conditions = Self { sql: Vec::new(), values: Vec::new(), owner: owner.clone() };
-        let owner = conditions.owner();
-        conditions.sql.push(format!("c.owner = {owner}"));
+        conditions.value(owner.to_string());
+        conditions.sql.push(format!("c.owner = {OWNER}"));
         conditions.within("c.created", query.created_in());
         conditions.within("c.updated", query.updated_in());
         query.filters().iter().for_each(|filter| conditions.filter(filter));
         conditions
     }
 
+    /// Whether all conversations of the owner are meant.
+    fn is_plain(&self) -> bool {
+        self.sql.len() == 1
+    }
+
     /// Adds the condition that a node says something.
-    fn saying(mut self, text: Option<&SearchText>) -> Self {
+    async fn saying(
+        mut self,
+        transaction: &Transaction<'_>,
+        text: Option<&SearchText>,
+    ) -> Result<Self, Failure> {
         if let Some(text) = text {
-            let says = self.says(text, None);
-            self.sql.push(format!("c.key IN (SELECT n.conversation FROM nodes n WHERE {says})"));
+            let nodes = self.nodes("n.conversation", text, &Index::of(transaction).await?, None);
+            self.sql.push(format!("c.key IN ({nodes})"));
         }
-        self
+        Ok(self)
     }
 
     /// Keeps a value and returns how SQL names it.
@@ -57,24 +70,35 @@ impl Conditions {
         self.value(self.owner.to_string())
     }
 
-    /// The condition that a node `n` says something, in a window or anywhere: the index finds it, or the node is none of
-    /// those in the index.
-    fn says(&mut self, text: &SearchText, window: Option<&Window>) -> String {
-        let stretches = window.and_then(Window::stretches);
-        let wanted = self.value(wanted(&self.owner, text, stretches));
-        let (mut every, mut phrases) = (Vec::new(), Vec::new());
+    /// The statement that selects columns of all nodes `n` that say something, in a window or anywhere: those that the index
+    /// finds, and those that are not in it. They are two, since a node that is found by one of two conditions is looked at
+    /// again, and the words of a node take longer to read than to find.
+    fn nodes(&mut self, columns: &str, text: &SearchText, index: &Index, window: Option<&Window>) -> String {
+        let blocks = window.and_then(|window| window.blocks.as_ref());
+        let wanted = self.value(wanted(&self.owner, text, blocks));
+        let mut found = vec![format!("{} @@ {wanted}::text::tsquery", indexed(index.format))];
+        let mut beyond = vec!["n.terms IS NULL".to_owned()];
         for term in text.terms() {
             let run = format!("strpos(n.words, {}) > 0", self.value(run(term)));
             // The index is right about single words.
-            phrases.extend((term.tokens.len() > 1).then(|| run.clone()));
-            every.push(run);
+            if term.tokens.len() > 1 {
+                found.push(run.clone());
+            }
+            beyond.push(run);
         }
-        let found = [vec![format!("{INDEXED} @@ {wanted}::text::tsquery")], phrases].concat().join(" AND ");
         if let Some(window) = window {
-            let (first, last) = (self.value(window.first), self.value(window.last));
-            every.push(format!("n.position BETWEEN {first} AND {last}"));
+            let first = self.value(window.first);
+            let last = self.value(window.last);
+            // Not by the index of positions, which is the wrong one where there are words.
+            found.push(format!("n.position + 0 BETWEEN {first} AND {last}"));
+            beyond.push(format!("n.position BETWEEN {first} AND {last}"));
         }
-        format!("(({found}) OR (n.terms IS NULL AND {}))", every.join(" AND "))
+        beyond.push(format!("n.conversation IN (SELECT key FROM conversations WHERE owner = {OWNER})"));
+        let found = found.join(" AND ");
+        let beyond = beyond.join(" AND ");
+        format!(
+            "SELECT {columns} FROM nodes n WHERE {found} UNION ALL SELECT {columns} FROM nodes n WHERE {beyond}"
+        )
     }
 
     fn within(&mut self, column: &str, period: Period) {
@@ -164,7 +188,8 @@ pub(super) async fn list(
     query: &Query,
 ) -> Result<ConversationPage, Failure> {
     let (sort, start) = (query.list_order()?, query.list_start()?);
-    let mut conditions = Conditions::of(owner, query).saying(query.search_text());
+    let conditions = Conditions::of(owner, query);
+    let mut conditions = conditions.saying(transaction, query.search_text()).await?;
     let key = sorted_by(&sort, &mut conditions);
     let (sign, direction) = match sort.direction {
         Direction::Ascending => (">", "ASC"),
@@ -195,44 +220,74 @@ pub(super) async fn count(
     owner: &Owner,
     query: &Query,
 ) -> Result<usize, Failure> {
-    let conditions = Conditions::of(owner, query).saying(query.search_text());
+    let conditions = Conditions::of(owner, query);
+    let conditions = conditions.saying(transaction, query.search_text()).await?;
     let sql = format!("SELECT count(*) FROM conversations c WHERE {}", conditions.all());
     let rows = conditions.ask(transaction, &sql).await?;
     rows.first().map_or(Ok(0), |row| unsigned(row.try_get(0)?))
 }
 
-/// Positions that are looked at together, the newest first: the two commonest words stand in so many messages that nobody
+/// What is known of the index of words before it is asked.
+struct Index {
+    /// The format of the tables: an older one is read as it is.
+    format: usize,
+    /// The position of the newest node, 0 where there is none.
+    newest: i64,
+}
+
+impl Index {
+    async fn of(transaction: &Transaction<'_>) -> Result<Self, Failure> {
+        let sql = "SELECT (SELECT version FROM format), coalesce(max(position), 0) FROM nodes";
+        let statement = transaction.prepare_cached(sql).await?;
+        let row = transaction.query_one(&statement, &[]).await?;
+        let format: i32 = row.try_get(0)?;
+        Ok(Self { format: usize::try_from(format).unwrap_or_default(), newest: row.try_get(1)? })
+    }
+
+    /// Whether it knows in which blocks of positions a node is.
+    fn has_blocks(&self) -> bool {
+        self.format >= 3
+    }
+}
+
+/// Positions that are looked at together, the newest first: the two commonest words are in so many messages that nobody
 /// wants all of them.
 struct Window {
     first: i64,
     last: i64,
+    /// The blocks that hold them, and maybe newer ones; `None` for all positions up to the last.
+    blocks: Option<Blocks>,
 }
 
-/// How many stretches the first window has, and the widest that the index is asked for stretch by stretch: where it takes
-/// more, the words are seldom, and all that is left is looked at.
-const NARROW: i64 = 2;
-const WIDEST: i64 = 48;
+/// How many positions the first window has.
+const NARROW: i64 = 1 << 14;
+
+/// The most blocks that a window is of: the index looks at each node of a window once for each of them.
+const MOST_BLOCKS: i64 = 3;
 
 impl Window {
-    /// So many stretches, the last of which holds `last`.
-    fn before(last: i64, stretches: i64) -> Self {
-        let first = (last / STRETCH + 1).saturating_sub(stretches).saturating_mul(STRETCH);
-        Self { first: if stretches > WIDEST { 0 } else { first.max(0) }, last }
+    /// At least so many positions up to `last`, or all of them where that takes too many blocks.
+    fn before(last: i64, width: i64, index: &Index) -> Self {
+        let first = last.saturating_sub(width).saturating_add(1).max(0);
+        for level in LEVELS {
+            let numbers = first >> level..=last >> level;
+            if index.has_blocks() && numbers.end() - numbers.start() < MOST_BLOCKS {
+                let first = numbers.start() << level;
+                return Self { first, last, blocks: Some(Blocks { level, numbers }) };
+            }
+        }
+        Self { first: 0, last, blocks: None }
     }
 
-    /// The stretches by name, unless they are all that there are.
-    fn stretches(&self) -> Option<RangeInclusive<i64>> {
-        (self.first > 0).then_some(self.first / STRETCH..=self.last / STRETCH)
-    }
-
-    /// The window behind this one, as wide as those before it let expect it must be.
-    fn next(&self, newest: i64, found: usize, wanted: usize) -> Self {
-        let seen = (newest / STRETCH - self.first / STRETCH + 1).max(1);
-        let (found, missing) = (limit(found), limit(wanted.saturating_sub(found)));
+    /// The window before this one, as wide as those that were looked at let expect it must be.
+    fn next(&self, index: &Index, newest: i64, found: usize, wanted: usize) -> Self {
+        let seen = newest - self.first + 1;
+        let found = limit(found);
+        let missing = limit(wanted).saturating_sub(found);
         let expected = missing.saturating_mul(seen).checked_div(found);
         // A little more than expected, so that one is mostly enough.
         let width = expected.map_or(i64::MAX, |expected| expected.saturating_add(expected / 8));
-        Self::before(self.first - 1, width.max(NARROW))
+        Self::before(self.first - 1, width.max(NARROW), index)
     }
 }
 
@@ -243,24 +298,127 @@ pub(super) async fn search(
 ) -> Result<SearchPage, Failure> {
     let scope = query.search_scope()?;
     let mark = first_mark(&scope)?;
-    let sql = "SELECT coalesce(max(position), 0) FROM nodes";
-    let statement = transaction.prepare_cached(sql).await?;
-    let newest: i64 = transaction.query_one(&statement, &[]).await?.try_get(0)?;
-    let newest = newest.min(mark).max(0);
+    let index = Index::of(transaction).await?;
+    let newest = index.newest.min(mark).max(0);
     let mut hits = Hits::default();
-    let mut window = Window::before(newest, NARROW);
+    if let Some(keys) = few(transaction, owner, query).await? {
+        for row in rows_of(transaction, owner, query, keys, newest).await? {
+            hits.take(&scope, rows::node(&row), key_of(&row)?);
+        }
+        return named(transaction, owner, hits.page(&scope)).await;
+    }
+    let mut window = Window::before(newest, NARROW, &index);
     let mut rows = 0;
     loop {
         let most = scope.at_most.saturating_sub(rows);
-        for row in rows_in(transaction, owner, query, &window, most).await? {
-            hits.take(&scope, rows::node(&row), row.try_get(5)?);
+        for row in rows_in(transaction, owner, query, &index, &window, most).await? {
+            hits.take(&scope, rows::node(&row), key_of(&row)?);
             rows += 1;
         }
         if rows >= scope.at_most || window.first == 0 {
-            return Ok(hits.page(&scope));
+            return named(transaction, owner, hits.page(&scope)).await;
         }
-        window = window.next(newest, rows, scope.at_most);
+        window = window.next(&index, newest, rows, scope.at_most);
     }
+}
+
+/// Returns the key of the conversation of a node. It is what its conversation is called until the page is known: most of what
+/// is ranked is not shown, and reading the name of each would take as long as finding it.
+fn key_of(row: &Row) -> Result<String, Failure> {
+    Ok(row.try_get::<_, i64>(5)?.to_string())
+}
+
+/// Gives the conversations of a page their names, and leaves out what another owner has: the index knows owners by a digest.
+async fn named(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    mut page: SearchPage,
+) -> Result<SearchPage, Failure> {
+    let hits = page.hits.iter().map(|hit| hit.conversation.as_str());
+    let damaged = page.damaged.iter().map(|damaged| damaged.name.as_str());
+    let keys: Vec<i64> = hits.chain(damaged).filter_map(|key| key.parse().ok()).collect();
+    let sql = "SELECT key, id FROM conversations WHERE key = ANY($1) AND owner = $2";
+    let statement = transaction.prepare_cached(sql).await?;
+    let mut names = HashMap::new();
+    for row in transaction.query(&statement, &[&keys, &owner.as_str()]).await? {
+        names.insert(row.try_get::<_, i64>(0)?.to_string(), row.try_get::<_, String>(1)?);
+    }
+    let mut hits = Vec::new();
+    for mut hit in page.hits {
+        let Some(name) = names.get(hit.conversation.as_str()) else { continue };
+        match name.parse() {
+            Ok(id) => {
+                hit.conversation = id;
+                hits.push(hit);
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                page.damaged.push(DamagedConversation { name: hit.conversation.to_string(), reason });
+            }
+        }
+    }
+    page.hits = hits;
+    let mut damaged = Vec::new();
+    for mut found in page.damaged {
+        let Some(name) = names.get(&found.name) else { continue };
+        found.name.clone_from(name);
+        damaged.push(found);
+    }
+    page.damaged = damaged;
+    Ok(page)
+}
+
+/// How many conversations, and how many messages in all of them, are looked at one by one.
+const FEW_CONVERSATIONS: usize = 500;
+const FEW_MESSAGES: i64 = 5_000;
+
+/// Returns the conversations that are meant, where they are so few that looking at their messages is faster than looking for
+/// them among all that the index finds.
+async fn few(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    query: &Query,
+) -> Result<Option<Vec<i64>>, Failure> {
+    let conditions = Conditions::of(owner, query);
+    if conditions.is_plain() {
+        return Ok(None);
+    }
+    let limit = FEW_CONVERSATIONS + 1;
+    let sql = format!("SELECT c.key, c.nodes FROM conversations c WHERE {} LIMIT {limit}", conditions.all());
+    let mut keys = Vec::new();
+    let mut messages = 0_i64;
+    for row in conditions.ask(transaction, &sql).await? {
+        keys.push(row.try_get(0)?);
+        messages = messages.saturating_add(row.try_get(1)?);
+    }
+    let is_few = keys.len() <= FEW_CONVERSATIONS && messages <= FEW_MESSAGES;
+    Ok(is_few.then_some(keys))
+}
+
+/// Reads the newest nodes of some conversations that say what is searched for.
+async fn rows_of(
+    transaction: &Transaction<'_>,
+    owner: &Owner,
+    query: &Query,
+    keys: Vec<i64>,
+    newest: i64,
+) -> Result<Vec<Row>, Failure> {
+    let scope = query.search_scope()?;
+    let mut conditions = Conditions::of(owner, query);
+    let keys = conditions.value(keys);
+    let newest = conditions.value(newest);
+    conditions.sql.push(format!("n.conversation = ANY({keys}) AND n.position <= {newest}"));
+    for term in scope.text.terms() {
+        let run = conditions.value(run(term));
+        conditions.sql.push(format!("strpos(n.words, {run}) > 0"));
+    }
+    let most = conditions.value(limit(scope.at_most));
+    let sql = format!(
+        "SELECT {NODE}, n.conversation FROM nodes n JOIN conversations c ON c.key = n.conversation
+        WHERE {} ORDER BY n.position DESC LIMIT {most}",
+        conditions.all()
+    );
+    conditions.ask(transaction, &sql).await
 }
 
 /// Reads the newest nodes of a window that are meant. Each step is bound to be one of its own, since the server expects more
@@ -269,15 +427,15 @@ async fn rows_in(
     transaction: &Transaction<'_>,
     owner: &Owner,
     query: &Query,
+    index: &Index,
     window: &Window,
     most: usize,
 ) -> Result<Vec<Row>, Failure> {
     let text = query.search_scope()?.text;
     let mut conditions = Conditions::of(owner, query);
     let meant = conditions.all();
-    let is_plain = conditions.sql.len() == 1;
-    let says = conditions.says(text, Some(window));
-    let (first, last) = (conditions.value(window.first), conditions.value(window.last));
+    let is_plain = conditions.is_plain();
+    let nodes = conditions.nodes(&format!("{NODE}, n.conversation"), text, index, Some(window));
     let most = conditions.value(limit(most));
     let among = if is_plain {
         String::new()
@@ -285,14 +443,8 @@ async fn rows_in(
         format!("JOIN conversations c ON c.key = f.conversation WHERE {meant}")
     };
     let sql = format!(
-        "WITH found AS MATERIALIZED (
-            SELECT n.position, n.conversation FROM nodes n
-            WHERE {says} AND n.position + 0 BETWEEN {first} AND {last}
-        ), newest AS MATERIALIZED (
-            SELECT f.position FROM found f {among} ORDER BY f.position DESC LIMIT {most}
-        )
-        SELECT {NODE}, c.id FROM newest f JOIN nodes n ON n.position = f.position
-        JOIN conversations c ON c.key = n.conversation WHERE {meant} ORDER BY n.position DESC"
+        "WITH found AS MATERIALIZED ({nodes})
+        SELECT f.* FROM found f {among} ORDER BY f.position DESC LIMIT {most}"
     );
     conditions.ask(transaction, &sql).await
 }

@@ -6,7 +6,8 @@ use super::unit;
 use crate::failure::Failure;
 
 /// What takes a database from each format to the next; the first one makes the tables.
-const STEPS: [&str; 2] = [include_str!("schema.sql"), include_str!("search_index.sql")];
+const STEPS: [&str; 3] =
+    [include_str!("schema.sql"), include_str!("search_index.sql"), include_str!("blocks.sql")];
 
 /// The oldest format that is read as it is: its tables are the same, without the index that makes searches fast.
 const READABLE: usize = 1;
@@ -58,14 +59,15 @@ pub(super) async fn check(pool: &Pool, schema: &str) -> Result<(), Failure> {
 async fn suits(transaction: &Transaction<'_>) -> Result<(), Failure> {
     let sql = "SELECT current_setting('server_version_num')::integer, current_setting('server_encoding')";
     let row = transaction.query_one(sql, &[]).await?;
-    let (version, encoding): (i32, String) = (row.try_get(0)?, row.try_get(1)?);
-    match (version >= OLDEST, encoding.as_str()) {
-        (true, "UTF8") => Ok(()),
-        (true, _) => Err(Failure::Unsuited(format!("its encoding is {encoding}, not UTF8"))),
-        (false, _) => {
-            Err(Failure::Unsuited(format!("its server is of version {version}, older than 130000")))
-        }
+    let version: i32 = row.try_get(0)?;
+    let encoding: String = row.try_get(1)?;
+    if version < OLDEST {
+        return Err(Failure::Unsuited(format!("its server is of version {version}, older than {OLDEST}")));
     }
+    if encoding != "UTF8" {
+        return Err(Failure::Unsuited(format!("its encoding is {encoding}, not UTF8")));
+    }
+    Ok(())
 }
 
 /// Returns the format of the tables, 0 where there are none, and `None` without a schema.

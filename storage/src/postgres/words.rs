@@ -12,14 +12,44 @@ use alloquy_core::{Digest, Node, Owner, SearchTerm, SearchText};
 /// A `tsvector` holds a megabyte; what it adds to each word fits into the other half.
 const LARGEST: usize = 512 * 1024;
 
-/// What the index holds of a node `n`: its words, its owner, and its owner's stretch of positions in which it stands. Must be
-/// as in `search_index.sql`.
-pub(super) const INDEXED: &str = "(n.terms || array_to_tsvector(ARRAY[
-    coalesce(substring(n.terms::text FROM '@[0-9a-f]{16}'), '@') || '#' || (n.position >> 13)::text
-]))";
+/// What the index of each format holds of a node `n`, the oldest first: its words and the mark of its owner, then also in which
+/// block of positions it is, then in which blocks of each of [`LEVELS`]. Must be as in `schema.sql`, `search_index.sql` and
+/// `blocks.sql`.
+const INDEXED: [&str; 3] = [
+    "n.terms",
+    "(n.terms || array_to_tsvector(ARRAY[
+        coalesce(substring(n.terms::text FROM '@[0-9a-f]{16}'), '@') || '#' || (n.position >> 13)::text
+    ]))",
+    "(n.terms || replace(
+        '''@#13:' || (n.position >> 13)::text || ''' ''@#14:' || (n.position >> 14)::text
+            || ''' ''@#15:' || (n.position >> 15)::text || ''' ''@#16:' || (n.position >> 16)::text
+            || ''' ''@#17:' || (n.position >> 17)::text || ''' ''@#18:' || (n.position >> 18)::text
+            || ''' ''@#19:' || (n.position >> 19)::text || ''' ''@#20:' || (n.position >> 20)::text
+            || ''' ''@#21:' || (n.position >> 21)::text || ''' ''@#22:' || (n.position >> 22)::text || '''',
+        '@', coalesce(substring(n.terms::text FROM '@[0-9a-f]{16}'), '@')
+    )::tsvector)",
+];
 
-/// How many positions a stretch has: a thousandth of ten million messages, and few enough to look at.
-pub(super) const STRETCH: i64 = 1 << 13;
+/// The sizes of blocks of positions, as powers of two. The smallest is a thousandth of ten million messages, and few enough to
+/// look at.
+pub(super) const LEVELS: RangeInclusive<u32> = 13..=22;
+
+/// Returns what the index of a format holds.
+pub(super) fn indexed(format: usize) -> &'static str {
+    let [oldest, middle, newest] = INDEXED;
+    match format {
+        ..=1 => oldest,
+        2 => middle,
+        _ => newest,
+    }
+}
+
+/// Blocks of positions that follow each other, all of one size.
+pub(super) struct Blocks {
+    /// One of [`LEVELS`].
+    pub(super) level: u32,
+    pub(super) numbers: RangeInclusive<i64>,
+}
 
 /// What is written for a node.
 pub(super) struct Words {
@@ -48,14 +78,18 @@ fn mark(owner: &Owner) -> String {
     format!("@{}", digest.get(..16).unwrap_or_default())
 }
 
-/// What the index is asked for: words of an owner, in some stretches of positions or everywhere. Tokens hold no quotes: see
+/// What the index is asked for: words of an owner, in some blocks of positions or everywhere. Tokens hold no quotes: see
 /// [`SearchText::index`].
-pub(super) fn wanted(owner: &Owner, text: &SearchText, stretches: Option<RangeInclusive<i64>>) -> String {
+pub(super) fn wanted(owner: &Owner, text: &SearchText, blocks: Option<&Blocks>) -> String {
     let mark = mark(owner);
-    let places: Vec<_> = match stretches {
-        Some(stretches) => stretches.map(|stretch| format!("'{mark}#{stretch}'")).collect(),
-        None => vec![format!("'{mark}'")],
-    };
+    let mut places = Vec::new();
+    if let Some(Blocks { level, numbers }) = blocks {
+        for number in numbers.clone() {
+            places.push(format!("'{mark}#{level}:{number}'"));
+        }
+    } else {
+        places.push(format!("'{mark}'"));
+    }
     let mut wanted = format!("({})", places.join(" | "));
     for term in text.terms() {
         let last = term.tokens.len().saturating_sub(1);

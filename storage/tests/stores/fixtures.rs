@@ -188,7 +188,7 @@ fn objects_of_the_first_format_are_read() {
 #[test]
 fn schemas_of_every_format_are_read() {
     let Some(fresh) = urls() else { return };
-    for name in ["postgres-1.sql", "postgres-2.sql"] {
+    for name in ["postgres-1.sql", "postgres-2.sql", "postgres-3.sql"] {
         let url = fresh();
         let schema = url.split_once("schema=").unwrap().1;
         let sql = fs::read_to_string(fixture(name)).unwrap();
@@ -241,6 +241,7 @@ fn schema_of_now(url: &str) -> (i32, String) {
         let version: i32 = client.query_one("SELECT version FROM format", &[]).await.unwrap().get(0);
         let mut sql = include_str!("../../src/postgres/schema.sql").to_owned();
         sql += include_str!("../../src/postgres/search_index.sql");
+        sql += include_str!("../../src/postgres/blocks.sql");
         for table in ["format", "conversations", "metadata", "nodes", "tombstones", "blobs", "uses"] {
             let rows = format!("SELECT coalesce(json_agg(t), '[]')::text FROM {table} t");
             let rows: String = client.query_one(&rows, &[]).await.unwrap().get(0);

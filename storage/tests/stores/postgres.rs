@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use alloquy_core::{ConversationRecord, ConversationStore, ErrorKind, Preface, Query};
+use alloquy_core::{
+    ConversationId, ConversationRecord, ConversationStore, ErrorKind, Preface, Query, Sort, SortKey,
+};
 use alloquy_storage::PostgresStore;
 use alloquy_testing::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
 use pollster::block_on;
@@ -45,6 +47,44 @@ fn laws() {
 fn laws_at_size() {
     let Some(fresh) = urls() else { return };
     block_on(large(async || open(fresh()).await));
+}
+
+/// Positions of a busy server lie far apart, and blocks of all sizes are asked for.
+#[test]
+fn nodes_far_apart_are_found() {
+    let Some(fresh) = urls() else { return };
+    let url = fresh();
+    let store = block_on(open(url.clone()));
+    let id: ConversationId = "tea".parse().unwrap();
+    block_on(store.create(&me(), &ConversationRecord::new(id.clone(), Preface::default()))).unwrap();
+    let mut said = Vec::new();
+    // Each time three times as far: the last is beyond all blocks that one question names.
+    let mut position = 1_i64;
+    for number in 0..18 {
+        let sql = format!("SELECT setval(pg_get_serial_sequence('nodes', 'position'), {position})");
+        on_server(&url, async |client| client.batch_execute(&sql).await.unwrap());
+        let tea = say(None, "green tea");
+        let other = say(None, if number % 2 == 0 { "green coffee" } else { "tea" });
+        let nodes = [tea.clone(), other];
+        block_on(store.append(&me(), &id, &nodes)).unwrap();
+        said.push(tea.id);
+        position = position * 3 + 1;
+    }
+    said.reverse();
+    for limit in [1, 2, 5, 100] {
+        let query = Query::default().text("green tea").unwrap().sort(Sort::descending(SortKey::Created));
+        let query = query.limit(limit);
+        let mut found = Vec::new();
+        let mut page = block_on(store.search(&me(), &query)).unwrap();
+        loop {
+            found.extend(page.hits.iter().map(|hit| hit.node));
+            let Some(next) = page.next else { break };
+            page = block_on(store.search(&me(), &query.clone().after(next))).unwrap();
+        }
+        assert_eq!(found, said, "in pages of {limit}");
+    }
+    let listed = Query::default().text("green coffee").unwrap();
+    assert_eq!(block_on(store.count(&me(), &listed)).unwrap(), 1);
 }
 
 /// An executor of another kind may drive the store too: it has a thread of its own.
