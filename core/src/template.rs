@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::report::Degradation;
+use crate::tokenizer::TokenId;
 use crate::{Digest, Result};
 
 /// How a rendered prompt ends.
@@ -81,6 +82,16 @@ pub trait PromptTemplate: Send + Sync + Debug {
         true
     }
 
+    /// Returns the texts that end a reply in the template's format and are not part of it; none unless the template knows some.
+    fn stop_strings(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns the tokens each of which ends a reply in the template's format; none unless the template knows some.
+    fn stop_tokens(&self) -> Vec<TokenId> {
+        Vec::new()
+    }
+
     /// Returns what of `input` the rendered prompt does not say, or says elsewhere; nothing, unless a template was told
     /// to render such conversations nevertheless.
     fn degradations(&self, input: &TemplateInput) -> Vec<Degradation> {
@@ -108,6 +119,14 @@ impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
 
     fn reads(&self, input: &TemplateInput, variable: &str) -> bool {
         (**self).reads(input, variable)
+    }
+
+    fn stop_strings(&self) -> Vec<String> {
+        (**self).stop_strings()
+    }
+
+    fn stop_tokens(&self) -> Vec<TokenId> {
+        (**self).stop_tokens()
     }
 
     fn degradations(&self, input: &TemplateInput) -> Vec<Degradation> {

@@ -312,10 +312,16 @@ impl LanguageModel {
         of_model.chain(ignored).chain(of_template).chain(of_processor).chain(forged).collect()
     }
 
+    /// How the reply is sampled: as the request asks, else as the model's authors recommend. Stops of the model's family and of
+    /// the template add to both.
     fn options(&self, request: &Request) -> SamplingOptions {
         let stop = self.processor.stop_strings();
         let family = SamplingOptions { stop, ..SamplingOptions::default() };
-        request.sampling.clone().or(&self.model().sampling).or(&family)
+        let mut format = SamplingOptions { stop: self.template.stop_strings(), ..SamplingOptions::default() };
+        for token in self.template.stop_tokens() {
+            format.stop_tokens.push(vec![token]);
+        }
+        request.sampling.clone().or(&self.model().sampling).or(&family).or(&format)
     }
 
     /// The tokens of a text that stands behind a prompt.

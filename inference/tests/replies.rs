@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, Cancel, ChatModel, Conversation, ConversationManager, Engine, Error, ErrorKind, FinishReason,
-    Manager, Message, ModelInfo, NewConversation, NodeStatus, Preface, Reply, Request, Result,
-    SamplingOptions, Session, Tokenizer, Unit, Usage,
+    Ask, Cancel, ChatModel, Conversation, ConversationManager, Digest, Engine, Error, ErrorKind,
+    FinishReason, Manager, Message, ModelInfo, NewConversation, NodeStatus, Preface, PromptTemplate, Reply,
+    Request, Result, SamplingOptions, Session, TemplateInput, TokenId, Tokenizer, Unit, Usage,
 };
 use alloquy_inference::LanguageModel;
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -23,6 +23,28 @@ fn over(engine: impl Engine + 'static) -> LanguageModel {
         .processor(TaggedProcessor)
         .build()
         .unwrap()
+}
+
+/// Renders as the tagged template does, and knows what ends a reply.
+#[derive(Debug)]
+struct Stopping;
+
+impl PromptTemplate for Stopping {
+    fn render(&self, input: &TemplateInput) -> Result<String> {
+        TaggedTemplate.render(input)
+    }
+
+    fn digest(&self) -> Digest {
+        TaggedTemplate.digest()
+    }
+
+    fn stop_strings(&self) -> Vec<String> {
+        vec!["world".to_owned()]
+    }
+
+    fn stop_tokens(&self) -> Vec<TokenId> {
+        vec![u32::from(b'N')]
+    }
 }
 
 fn round() -> LanguageModel {
@@ -94,6 +116,26 @@ fn failing(after: usize) -> LanguageModel {
 
 /// The units of the prompt `<user>Hi<end><assistant>`.
 const PROMPT: usize = 5;
+
+#[test]
+fn what_ends_a_reply_in_the_format_of_the_template_ends_it() {
+    let engine = Arc::new(ScriptedEngine::new(SCRIPT));
+    // As an `Arc`, as templates that are chosen at run time are.
+    let template: Arc<dyn PromptTemplate> = Arc::new(Stopping);
+    let model = LanguageModel::builder(engine).template(template).processor(TaggedProcessor).build().unwrap();
+    let ended = |question: &str, sampling: SamplingOptions| {
+        let request = Request::new(Preface::default(), vec![Message::user(question)]).sampling(sampling);
+        let reply = block_on(async { model.reply(request).await?.finish().await }).unwrap();
+        (reply.text(), reply.finish)
+    };
+    let (text, finish) = ended("Hi", SamplingOptions::default());
+    assert_eq!((text.as_str(), finish), ("Hello, ", FinishReason::StopString));
+    let (text, _) = ended("And now?", SamplingOptions::default());
+    assert_eq!(text, "", "the first token ends it");
+    let stop = SamplingOptions { stop: vec!["ll".to_owned()], ..SamplingOptions::default() };
+    let (text, _) = ended("Hi", stop);
+    assert_eq!(text, "He", "stops add up");
+}
 
 #[test]
 fn a_reply_that_fails_midway_keeps_what_there_is() {

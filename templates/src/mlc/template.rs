@@ -312,6 +312,14 @@ impl PromptTemplate for ConversationTemplate {
     fn reads(&self, _: &TemplateInput, variable: &str) -> bool {
         variable == TOOL_CHOICE
     }
+
+    fn stop_strings(&self) -> Vec<String> {
+        self.stop_strings.clone()
+    }
+
+    fn stop_tokens(&self) -> Vec<TokenId> {
+        Self::stop_tokens(self).to_vec()
+    }
 }
 
 fn object_of(json: &str) -> Result<(Map<String, Value>, Vec<Warning>)> {
