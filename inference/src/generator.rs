@@ -44,7 +44,7 @@ pub use slots::CacheBudget;
 /// use futures::StreamExt;
 ///
 /// # pollster::block_on(async {
-/// let generator = Generator::spawn(Arc::new(ScriptedEngine::new([("Hi", "ya")])), 2)?;
+/// let generator = Generator::new(Arc::new(ScriptedEngine::new([("Hi", "ya")])), 2)?;
 /// let prompt = Prompt::lower(&[PromptPart::Text("Hi".into())], generator.tokenizer())?;
 /// let events: Vec<_> = generator.decode(DecodeRequest::new(prompt, 8)).collect().await;
 /// let events = events.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -66,10 +66,10 @@ pub struct Generator {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GeneratorOptions {
     /// How much is kept for prompts to come.
-    pub budget: CacheBudget,
+    pub cache: CacheBudget,
     /// How many generations advance together, at least one and no more than there may be sessions; others wait. Each takes
     /// the memory of a session until it ends, and the more there are, the longer is each of their steps.
-    pub generations: usize,
+    pub max_concurrent: usize,
     /// How replies are guessed ahead; not at all unless set.
     pub lookup: Option<PromptLookup>,
 }
@@ -77,19 +77,19 @@ pub struct GeneratorOptions {
 impl Default for GeneratorOptions {
     /// Four generations in sessions of the usual budget, without guesses.
     fn default() -> Self {
-        Self { budget: CacheBudget::default(), generations: 4, lookup: None }
+        Self { cache: CacheBudget::default(), max_concurrent: 4, lookup: None }
     }
 }
 
 impl From<CacheBudget> for GeneratorOptions {
     fn from(budget: CacheBudget) -> Self {
-        Self { budget, ..Self::default() }
+        Self { cache: budget, ..Self::default() }
     }
 }
 
 impl From<usize> for GeneratorOptions {
     fn from(sessions: usize) -> Self {
-        Self { budget: sessions.into(), generations: sessions, ..Self::default() }
+        Self { cache: sessions.into(), max_concurrent: sessions, ..Self::default() }
     }
 }
 
@@ -126,7 +126,7 @@ impl Generator {
     ///
     /// # Errors
     /// [`ErrorKind::Backend`] when the system gives no thread.
-    pub fn spawn(engine: Arc<dyn Engine>, options: impl Into<GeneratorOptions>) -> Result<Self> {
+    pub fn new(engine: Arc<dyn Engine>, options: impl Into<GeneratorOptions>) -> Result<Self> {
         let options = options.into();
         let (work, inbox) = queue::channel();
         let name = format!("alloquy {}", engine.model().name);

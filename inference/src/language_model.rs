@@ -105,19 +105,19 @@ impl LanguageModelBuilder {
     /// Keeps at most this many KV caches, and lets as many replies be written at the same time.
     pub fn sessions(self, sessions: usize) -> Self {
         self.option("sessions", |options| {
-            options.budget.sessions = sessions;
-            options.generations = sessions;
+            options.cache.sessions = sessions;
+            options.max_concurrent = sessions;
         })
     }
 
     /// Lets so many replies be written at the same time, while others wait; 4 unless set.
     pub fn generations(self, generations: usize) -> Self {
-        self.option("generations", |options| options.generations = generations)
+        self.option("generations", |options| options.max_concurrent = generations)
     }
 
     /// Keeps KV caches within a budget; [`CacheBudget::default`] unless set.
     pub fn cache(self, budget: CacheBudget) -> Self {
-        self.option("cache", |options| options.budget = budget)
+        self.option("cache", |options| options.cache = budget)
     }
 
     /// Guesses replies ahead; [`Reply::speculation`](alloquy_core::Reply) says how well.
@@ -135,7 +135,7 @@ impl LanguageModelBuilder {
         let template = self.template.ok_or_else(|| missing("template"))?;
         let processor = self.processor.ok_or_else(|| missing("processor"))?;
         let decoder = match self.continues {
-            Continues::Engine(engine, options) => Arc::new(Generator::spawn(engine, options)?),
+            Continues::Engine(engine, options) => Arc::new(Generator::new(engine, options)?),
             Continues::Decoder(decoder) => decoder,
             Continues::Misplaced(name) => {
                 let message = format!(

@@ -128,14 +128,14 @@ fn outcome(stream: TokenStream) -> Result<(Vec<TokenId>, Option<DecodeEnd>)> {
 }
 
 fn alone(prompt: Prompt, limit: usize) -> Vec<TokenId> {
-    let generator = Generator::spawn(Arc::new(NoiseEngine::new([])), 1).unwrap();
+    let generator = Generator::new(Arc::new(NoiseEngine::new([])), 1).unwrap();
     outcome(generator.generate(prompt, greedy(), limit)).unwrap().0
 }
 
 #[test]
 fn a_long_prompt_keeps_no_reply_waiting() {
     let engine = Gated::new(NoiseEngine::new([]));
-    let generator = Generator::spawn(Arc::new(engine.clone()), 2).unwrap();
+    let generator = Generator::new(Arc::new(engine.clone()), 2).unwrap();
     let short = generator.generate(prompt(0..5), greedy(), 8);
     let long = generator.generate(prompt((0..200).rev()), greedy(), 1);
     engine.open_gate();
@@ -150,7 +150,7 @@ fn a_long_prompt_keeps_no_reply_waiting() {
 #[test]
 fn candidates_compute_their_prompt_once_and_step_together() {
     let engine = Gated::new(NoiseEngine::new([]));
-    let generator = Generator::spawn(Arc::new(engine.clone()), 4).unwrap();
+    let generator = Generator::new(Arc::new(engine.clone()), 4).unwrap();
     let seeded = |seed| {
         let options =
             SamplingOptions { temperature: Some(1.0), seed: Some(seed), ..SamplingOptions::default() };
@@ -160,7 +160,7 @@ fn candidates_compute_their_prompt_once_and_step_together() {
     engine.open_gate();
     let said: Vec<_> = streams.into_iter().map(|stream| outcome(stream).unwrap().0).collect();
     for (seed, said) in said.iter().enumerate() {
-        let generator = Generator::spawn(Arc::new(NoiseEngine::new([])), 1).unwrap();
+        let generator = Generator::new(Arc::new(NoiseEngine::new([])), 1).unwrap();
         let expected = generator.generate(prompt(0..95), seeded(seed as u64), 6);
         assert_eq!(*said, outcome(expected).unwrap().0, "seed {seed}");
     }
@@ -175,7 +175,7 @@ fn candidates_compute_their_prompt_once_and_step_together() {
 #[test]
 fn more_generations_than_sessions_wait_their_turn() {
     let engine = Gated::new(NoiseEngine::new([]));
-    let generator = Generator::spawn(Arc::new(engine.clone()), 2).unwrap();
+    let generator = Generator::new(Arc::new(engine.clone()), 2).unwrap();
     let prompts: Vec<_> = (0..7).map(|first| prompt(first * 10..first * 10 + 15)).collect();
     let streams: Vec<_> =
         prompts.iter().map(|prompt| generator.generate(prompt.clone(), greedy(), 5)).collect();
@@ -189,7 +189,7 @@ fn more_generations_than_sessions_wait_their_turn() {
 #[test]
 fn a_dropped_stream_frees_its_place_at_once() {
     let engine = Gated::new(NoiseEngine::new([]));
-    let generator = Generator::spawn(Arc::new(engine.clone()), 1).unwrap();
+    let generator = Generator::new(Arc::new(engine.clone()), 1).unwrap();
     let endless = generator.generate(prompt(0..5), greedy(), 4_000);
     let waiting = generator.generate(prompt(50..55), greedy(), 4_000);
     let last = generator.generate(prompt(90..95), greedy(), 3);
@@ -202,7 +202,7 @@ fn a_dropped_stream_frees_its_place_at_once() {
 
 fn guessing(engine: impl Engine + 'static) -> Generator {
     let options = GeneratorOptions { lookup: Some(PromptLookup::default()), ..GeneratorOptions::default() };
-    Generator::spawn(Arc::new(engine), options).unwrap()
+    Generator::new(Arc::new(engine), options).unwrap()
 }
 
 /// How many tokens were guessed and kept in a whole generation.
@@ -304,7 +304,7 @@ impl Session for PeculiarSession {
 #[test]
 fn a_budget_of_bytes_is_kept_and_told() {
     let budget = CacheBudget { sessions: 10, bytes: 50 };
-    let generator = Generator::spawn(Arc::new(Peculiar::weighed()), budget).unwrap();
+    let generator = Generator::new(Arc::new(Peculiar::weighed()), budget).unwrap();
     for first in 0..5 {
         outcome(generator.generate(prompt(first * 20..first * 20 + 20), greedy(), 0)).unwrap();
     }
@@ -324,7 +324,7 @@ fn a_budget_of_bytes_is_kept_and_told() {
 
 #[test]
 fn what_sessions_copy_is_told_once() {
-    let generator = Generator::spawn(Arc::new(Peculiar::weighed()), CacheBudget::from(10)).unwrap();
+    let generator = Generator::new(Arc::new(Peculiar::weighed()), CacheBudget::from(10)).unwrap();
     let copied = |units| {
         outcome(generator.generate(prompt(units), greedy(), 0)).unwrap();
         let told = block_on(generator.statistics()).unwrap();
@@ -339,7 +339,7 @@ fn what_sessions_copy_is_told_once() {
 #[test]
 fn more_are_kept_than_are_written_together() {
     let engine = Gated::new(NoiseEngine::new([]));
-    let generator = Generator::spawn(Arc::new(engine.clone()), GeneratorOptions::default()).unwrap();
+    let generator = Generator::new(Arc::new(engine.clone()), GeneratorOptions::default()).unwrap();
     let prompts = (0..12).map(|first| prompt(first * 10..first * 10 + 5));
     let streams: Vec<_> = prompts.map(|prompt| generator.generate(prompt, greedy(), 12)).collect();
     engine.open_gate();
@@ -352,7 +352,7 @@ fn more_are_kept_than_are_written_together() {
 #[test]
 fn a_long_scoring_keeps_no_reply_waiting() {
     let engine = Gated::new(NoiseEngine::new([]));
-    let generator = Generator::spawn(Arc::new(engine.clone()), 2).unwrap();
+    let generator = Generator::new(Arc::new(engine.clone()), 2).unwrap();
     let targets = vec![vec![1; 6]; 20];
     let mut scoring = Box::pin(generator.score(prompt(100..180), targets.clone()));
     assert!(scoring.as_mut().now_or_never().is_none(), "the gate is closed");
@@ -365,7 +365,7 @@ fn a_long_scoring_keeps_no_reply_waiting() {
     let said = log.iter().take(last).filter(|(units, _)| *units == 1).count();
     assert_eq!(said, 7, "it had to wait: {log:?}");
     // With nobody else there the scores are the same.
-    let alone = Generator::spawn(Arc::new(NoiseEngine::new([])), 1).unwrap();
+    let alone = Generator::new(Arc::new(NoiseEngine::new([])), 1).unwrap();
     assert_eq!(block_on(alone.score(prompt(100..180), targets)).unwrap(), scores);
 }
 
@@ -425,7 +425,7 @@ impl Session for PoisonedSession {
 #[test]
 fn a_prompt_that_fails_or_panics_harms_no_other() {
     let engine = Poisoned { engine: ScriptedEngine::new([("a", "bc")]), calls: Arc::default() };
-    let generator = Generator::spawn(Arc::new(engine), 3).unwrap();
+    let generator = Generator::new(Arc::new(engine), 3).unwrap();
     let of = |text: &str| prompt(text.bytes().map(u32::from));
     for _ in 0..20 {
         let good = generator.generate(of("xa"), greedy(), 5);
@@ -472,7 +472,7 @@ proptest! {
             ..SamplingOptions::default()
         };
         let sampler = || Sampler::new(&options).unwrap();
-        let plain = Generator::spawn(Arc::new(NoiseEngine::new([])), 1).unwrap();
+        let plain = Generator::new(Arc::new(NoiseEngine::new([])), 1).unwrap();
         let expected = outcome(plain.generate(prompt(said.clone()), sampler(), limit)).unwrap();
         for generator in [guessing(NoiseEngine::new([])), guessing(Peculiar::forgetful())] {
             prop_assert_eq!(&outcome(generator.generate(prompt(said.clone()), sampler(), limit)).unwrap(), &expected);
@@ -485,7 +485,7 @@ proptest! {
     #[test]
     fn whoever_else_is_served_a_reply_is_what_it_would_be_alone(callers in callers(), sessions in 1..5_usize) {
         let engine = Gated::new(NoiseEngine::new([]));
-        let generator = Generator::spawn(Arc::new(engine.clone()), sessions).unwrap();
+        let generator = Generator::new(Arc::new(engine.clone()), sessions).unwrap();
         let streams: Vec<_> = callers
             .iter()
             .map(|caller| generator.generate(prompt(caller.prompt.clone()), greedy(), caller.limit))

@@ -40,7 +40,7 @@ fn a_generator_is_a_decoder() {
     for lookup in [None, Some(PromptLookup::default())] {
         let engine = ScriptedEngine::new([("Tell me: ", "a tale of six seas, of six seas and six tales")]);
         let options = GeneratorOptions { lookup, ..GeneratorOptions::default() };
-        let decoder = Generator::spawn(Arc::new(engine), options).unwrap();
+        let decoder = Generator::new(Arc::new(engine), options).unwrap();
         let prompt = [PromptPart::Text("Tell me: ".to_owned())];
         let prompt = Prompt::lower(&prompt, decoder.tokenizer()).unwrap();
         pollster::block_on(laws::decoder::all(&decoder, &prompt));

@@ -245,7 +245,7 @@ fn generators_equal_fresh_prefills() {
     let engine = Arc::new(NoiseEngine::new([]));
     let greedy = SamplingOptions { temperature: Some(0.0), ..SamplingOptions::default() };
     run("generators", &conversations(), |(sessions, turns)| {
-        let generator = Generator::spawn(Arc::clone(&engine) as Arc<dyn Engine>, sessions).unwrap();
+        let generator = Generator::new(Arc::clone(&engine) as Arc<dyn Engine>, sessions).unwrap();
         let mut texts: Vec<Vec<TokenId>> = vec![vec![1, 2, 3]];
         for turn in turns {
             let prompts: Vec<Vec<TokenId>> = turn.iter().map(|asked| prompt(&texts, asked)).collect();

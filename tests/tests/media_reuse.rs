@@ -60,7 +60,7 @@ fn a_second_turn_forwards_what_is_new_and_another_picture_or_frame_all_from_ther
         (MODELS[6], &films),
     ] {
         let engine = Arc::new(model.load(&models));
-        let generator = Generator::spawn(Arc::clone(&engine) as Arc<dyn Engine>, 2).unwrap();
+        let generator = Generator::new(Arc::clone(&engine) as Arc<dyn Engine>, 2).unwrap();
         let first = around(one.clone());
         assert_eq!(reused(&generator, &first).forwarded, 25, "{}", model.folder);
         let second = [first.clone(), units(&[60, 61, 62, 63, 64])].concat();

@@ -76,7 +76,7 @@ impl DataProcessor for Thinker {
 
 fn careless(support: GrammarSupport, said: &str) -> Arc<Careless> {
     let engine = ScriptedEngine::new([("<user>Go!<end><assistant>", said)]);
-    Arc::new(Careless { generator: Generator::spawn(Arc::new(engine), 1).unwrap(), support })
+    Arc::new(Careless { generator: Generator::new(Arc::new(engine), 1).unwrap(), support })
 }
 
 fn ask(support: GrammarSupport, said: &str, grammar: Grammar, sampling: SamplingOptions) -> Result<Reply> {

@@ -13,8 +13,8 @@ use super::{GeneratorOptions, Job, PromptLookup, Work};
 
 /// Serves an inbox until nobody can write to it any more.
 pub(super) fn serve_all(engine: &dyn Engine, options: GeneratorOptions, inbox: &queue::Receiver<Work>) {
-    let slots = Slots::new(options.budget);
-    let generations = options.generations.clamp(1, slots.capacity());
+    let slots = Slots::new(options.cache);
+    let generations = options.max_concurrent.clamp(1, slots.capacity());
     let mut worker = Worker {
         engine,
         slots,
