@@ -2,6 +2,7 @@
 
 mod annotating;
 mod ask;
+mod blocking;
 mod copying;
 mod walking;
 

@@ -16,10 +16,7 @@ use crate::store::{
     ConversationId, ConversationPage, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner,
 };
 use crate::tool::{Tool, Toolbox};
-use crate::turn::{PartialReplies, Parts};
-
-/// How often a model may ask for tools in one turn unless told otherwise.
-const TOOL_ROUNDS: usize = 8;
+use crate::turn::{PartialReplies, Parts, TOOL_ROUNDS};
 
 /// Makes and finds conversations.
 ///

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures::future::BoxFuture;
 use futures::{Stream, StreamExt};
 use serde_json::{Map, Value};
 use tracing::Instrument;
@@ -34,7 +35,7 @@ mod unfinished;
 
 use facts::facts;
 pub use outcome::{TurnEnd, TurnEvent, TurnReply};
-pub(crate) use parts::Parts;
+pub(crate) use parts::{Parts, TOOL_ROUNDS};
 use results::{Replaced, too_much_for_the_store};
 use start::open_path;
 pub(crate) use start::{Place, Start};
@@ -93,6 +94,16 @@ impl Turn {
     /// refused, and once a tool may have run all of it, on the path of the head.
     pub async fn finish(self) -> Result<TurnReply> {
         self.run.finish().await
+    }
+}
+
+impl IntoFuture for Turn {
+    type Output = Result<TurnReply>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    /// Takes the turn to its end, as [`Turn::finish`] does: `chat.send("Hello").await?`.
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.finish())
     }
 }
 

@@ -108,6 +108,15 @@ impl Owned {
 }
 
 impl MemoryStore {
+    /// A store that holds one conversation.
+    pub(crate) fn holding(owner: Owner, record: ConversationRecord) -> Self {
+        let id = record.id.clone();
+        let entry = Entry { updated: record.created, record, tree: Tree::default() };
+        let mut owned = Owned::default();
+        owned.conversations.insert(id, entry);
+        Self { owners: Mutex::new(HashMap::from([(owner, owned)])) }
+    }
+
     /// Every change below is one call that cannot panic half-way, so a panic elsewhere leaves the maps whole.
     fn owners(&self) -> MutexGuard<'_, HashMap<Owner, Owned>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)

@@ -9,9 +9,12 @@ use crate::chat_model::{ChatModel, Request};
 use crate::middleware::{Middleware, Next};
 use crate::preface::Preface;
 use crate::sampling::SamplingOptions;
-use crate::store::{ConversationId, ConversationStore, Owner};
+use crate::store::{ConversationId, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner};
 use crate::tool::{Toolbox, Tools};
 use crate::tree::NodeId;
+
+/// How often a model may ask for tools in one turn unless it is set.
+pub(crate) const TOOL_ROUNDS: usize = 8;
 
 /// Everything that turns of one manager share.
 #[derive(Clone, Debug)]
@@ -29,6 +32,24 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// What turns of one conversation in memory share.
+    pub(crate) fn in_memory(model: Arc<dyn ChatModel>, record: ConversationRecord) -> Self {
+        let owner = Owner::local();
+        let store = MemoryStore::holding(owner.clone(), record);
+        Self {
+            model,
+            middleware: Vec::new(),
+            toolbox: Toolbox::default(),
+            store: Arc::new(Guarded(Arc::new(store))),
+            owner,
+            sampling: SamplingOptions::default(),
+            tool_rounds: TOOL_ROUNDS,
+            partial_replies: PartialReplies::default(),
+            unfinished: Arc::default(),
+            trails: Arc::default(),
+        }
+    }
+
     /// Asks for an answer to `path`, offering `tools` beside those of the preface.
     pub(crate) fn request(&self, tools: &Tools, preface: &Preface, path: &Trail) -> Request {
         let mut preface = preface.clone();

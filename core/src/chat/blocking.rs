@@ -1,0 +1,45 @@
+//! For programs that wait: a conversation in memory, and a question whose answer is returned whole.
+
+use std::sync::Arc;
+
+use super::{Ask, Chat};
+use crate::chat_model::ChatModel;
+use crate::preface::Preface;
+use crate::store::{ConversationId, ConversationRecord};
+use crate::turn::{Parts, TurnReply};
+use crate::{Error, ErrorKind, Result};
+
+impl Chat {
+    /// Begins a conversation in memory, which ends with its last handle. [`Manager`](crate::Manager) keeps conversations in a
+    /// store, offers tools and puts middleware before the model.
+    ///
+    /// ```
+    /// use alloquy_core::{Chat, Preface};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let chat = Chat::in_memory(EchoModel, Preface::default());
+    /// assert_eq!(chat.ask("Hello")?.text(), "Hello");
+    /// assert_eq!(pollster::block_on(chat.history())?.len(), 2);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn in_memory(model: impl ChatModel + 'static, preface: Preface) -> Self {
+        let record = ConversationRecord::new(ConversationId::new(), preface);
+        let id = record.id.clone();
+        Self::new(Arc::new(Parts::in_memory(Arc::new(model), record)), id)
+    }
+
+    /// Says something, as [`Chat::send`], and waits for the whole answer.
+    ///
+    /// It blocks the thread, inside of an async runtime too; in asynchronous code await [`Chat::send`].
+    ///
+    /// # Errors
+    /// Those of [`Turn::finish`](crate::Turn::finish), and [`ErrorKind::Backend`] for an answer that failed midway: what was
+    /// said until then is kept in the conversation.
+    pub fn ask(&self, ask: impl Into<Ask>) -> Result<TurnReply> {
+        let answered = pollster::block_on(self.send(ask).finish())?;
+        match &answered.reply.error {
+            Some(error) => Err(Error::new(ErrorKind::Backend, error.clone())),
+            None => Ok(answered),
+        }
+    }
+}
