@@ -7,7 +7,8 @@ mod sampling;
 
 use std::path::PathBuf;
 
-use alloquy_core::{ConversationId, Owner, Preface};
+use alloquy::ModelBuilder;
+use alloquy::core::{ConversationId, Owner, Preface};
 use clap::builder::BoolishValueParser as Switch;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -22,7 +23,7 @@ use crate::resume::ResumeArguments;
 use crate::settings::{Origin, Settings, Sources};
 
 pub(crate) use media::MediaSettings;
-pub(crate) use model::{ModelArguments, OptimizationLevel, TemplateDialect, Waiting, provided};
+pub(crate) use model::{ModelArguments, OptimizationLevel, Waiting, names};
 pub(crate) use prompt::PromptArguments;
 pub(crate) use sampling::SamplingArguments;
 
@@ -241,6 +242,28 @@ pub(crate) enum Shift {
     Off,
 }
 
+impl From<ContextPolicy> for alloquy::ContextPolicy {
+    fn from(policy: ContextPolicy) -> Self {
+        match policy {
+            ContextPolicy::Error => Self::Error,
+            ContextPolicy::Drop => Self::Drop,
+            ContextPolicy::Shift => Self::Shift,
+            ContextPolicy::Summarise => Self::Summarize,
+        }
+    }
+}
+
+impl From<alloquy::ContextPolicy> for ContextPolicy {
+    fn from(policy: alloquy::ContextPolicy) -> Self {
+        match policy {
+            alloquy::ContextPolicy::Error => Self::Error,
+            alloquy::ContextPolicy::Drop => Self::Drop,
+            alloquy::ContextPolicy::Shift => Self::Shift,
+            alloquy::ContextPolicy::Summarize => Self::Summarise,
+        }
+    }
+}
+
 impl From<Shift> for ContextPolicy {
     fn from(shift: Shift) -> Self {
         match shift {
@@ -266,6 +289,14 @@ impl ContextArguments {
         let policy = self.context_policy.map(|policy| (policy, settings.origin("context-policy")));
         let shift = self.context_shift.map(|shift| (shift.into(), settings.origin("context-shift")));
         policy.into_iter().chain(shift).min_by_key(|(_, origin)| *origin)
+    }
+
+    /// Adds the policy to a model, where one was asked for.
+    pub(crate) fn added_to(&self, builder: ModelBuilder, settings: &Settings) -> ModelBuilder {
+        match self.asked(settings) {
+            Some((policy, _)) => builder.context_policy(policy.into()),
+            None => builder,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use alloquy_core::{Cursor, Error, ErrorKind, Filter, Query, Result, Scalar};
+use alloquy::core::{Cursor, Error, ErrorKind, Filter, Query, Result, Scalar};
 use clap::Args;
 use serde_json::Value;
 

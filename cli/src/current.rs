@@ -1,14 +1,14 @@
 //! The conversation that is meant: found by the arguments, and made when the first thing is said, so that
 //! looking leaves no trace.
 
-use alloquy_core::{
+use alloquy::core::{
     Chat, ConversationId, ConversationManager as _, Error, ErrorKind, Manager, NewConversation, Preface,
     ProcessorArguments, Query, Result,
 };
 
 use crate::arguments::WhichConversation;
+use crate::kept::Kept;
 use crate::notes::Notes;
-use crate::open::Kept;
 use crate::preview::shortened;
 
 /// How many characters of the first question become the title.

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use alloquy_core::{Error, ErrorKind, FinishReason, Reply};
+use alloquy::core::{Error, ErrorKind, FinishReason, Reply};
 
 use crate::arguments::Output;
 use crate::notes::Loudness;

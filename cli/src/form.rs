@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{Error, ErrorKind, Grammar, Guidance, ParallelCalls, Result, ToolChoice};
+use alloquy::ModelBuilder;
+use alloquy::core::{Error, ErrorKind, Grammar, Guidance, ParallelCalls, Result, ToolChoice};
 use clap::{Args, ValueEnum};
 
 use crate::limits::count;
@@ -93,12 +94,19 @@ impl FormArguments {
 }
 
 impl DemandArguments {
-    /// Adds what is demanded; where nothing is said of calls and no form shuts them out, what is usual.
-    pub(crate) fn added_to(&self, mut guidance: Guidance, usual: Option<&ToolChoice>) -> Guidance {
+    /// Lets the model call what it likes, where that is demanded; else it has its usual way.
+    pub(crate) fn freeing(&self, builder: ModelBuilder) -> ModelBuilder {
+        match &self.tool_choice {
+            Some(Demanded::Free) => builder.tool_choice(None),
+            Some(Demanded::Choice(_)) | None => builder,
+        }
+    }
+
+    /// Adds what is demanded; where nothing is said of calls the model has its usual way.
+    pub(crate) fn added_to(&self, mut guidance: Guidance) -> Guidance {
         guidance.tool_choice = match &self.tool_choice {
             Some(Demanded::Choice(choice)) => Some(choice.clone()),
-            Some(Demanded::Free) => None,
-            None => usual.filter(|_| guidance.grammar.is_none()).cloned(),
+            Some(Demanded::Free) | None => None,
         };
         guidance.thinking_budget = self.thinking_budget;
         guidance.parallel_calls(match self.parallel_calls {

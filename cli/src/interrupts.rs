@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::{Error, ErrorKind, Result, StopSignal};
+use alloquy::core::{Error, ErrorKind, Result, StopSignal};
 
 use crate::failure::INTERRUPTED;
 use crate::keyboard::{self, Unread};

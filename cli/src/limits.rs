@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use alloquy_onnx::most_threads;
+use alloquy::onnx::most_threads;
 use serde_json::Value;
 
 /// A count of tokens, messages or steps that no machine reaches.

@@ -8,6 +8,7 @@ mod failure;
 mod file;
 mod form;
 mod interrupts;
+mod kept;
 #[cfg_attr(not(unix), path = "keyboard/elsewhere.rs")]
 mod keyboard;
 mod limits;
@@ -22,6 +23,7 @@ mod printer;
 mod progress;
 mod repl;
 mod resume;
+mod runtime;
 mod screen;
 mod settings;
 mod stored;

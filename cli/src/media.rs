@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{
+use alloquy::Model;
+use alloquy::core::{
     Error, ErrorKind, Media, MediaKind, Message, MessagePart, Part, Preface, Request, Result, Role,
 };
-use alloquy_formats::messages::{MediaReference, MediaRules, MediaSource};
-use alloquy_inference::LanguageModel;
-use alloquy_storage::{MediaFolder, read_media};
+use alloquy::formats::messages::{MediaReference, MediaRules, MediaSource};
+use alloquy::storage::{MediaFolder, read_media};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
 /// Pictures and sounds that stand before a text, in the order in which they are named.
@@ -110,12 +110,12 @@ pub(crate) fn said(attached: Vec<MessagePart>, text: String) -> Message {
 }
 
 /// Says whether a model takes media and its template has a place for them, before somebody's question depends on it.
-pub(crate) fn check(round: &LanguageModel, attached: &[MessagePart]) -> Result<()> {
+pub(crate) fn check(model: &Model, attached: &[MessagePart]) -> Result<()> {
     if attached.is_empty() {
         return Ok(());
     }
     let message = said(attached.to_vec(), "?".to_owned());
-    round.prepare(&Request::new(Preface::default(), vec![message])).map(drop)
+    model.language_model().prepare(&Request::new(Preface::default(), vec![message])).map(drop)
 }
 
 /// Where documents may have their media.

@@ -1,7 +1,7 @@
 //! Messages that are piped in: in any dialect, or as conversations are stored.
 
-use alloquy_core::{Error, ErrorKind, Message, Preface, Request, Result};
-use alloquy_formats::messages::{self, Dialect, MediaRules, Transcript};
+use alloquy::core::{Error, ErrorKind, Message, Preface, Request, Result};
+use alloquy::formats::messages::{self, Dialect, MediaRules, Transcript};
 use serde_json::Value;
 
 /// What messages look like.
@@ -65,7 +65,7 @@ fn joined(mut preface: Preface, read: Preface) -> Preface {
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::{Part, Role};
+    use alloquy::core::{Part, Role};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::Write as _;
 
-use alloquy_core::{Cursor, DamagedConversation};
+use alloquy::core::{Cursor, DamagedConversation};
 
 use crate::arguments::Output;
 use crate::screen::{self, Style};

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Read, stdin};
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy::core::{Error, ErrorKind, Result};
 
 /// Reads what is piped in, or `None` when nothing is, or a person sits there.
 pub(crate) fn piped() -> Result<Option<String>> {

@@ -1,6 +1,6 @@
 //! The beginning of a text, on one line.
 
-use alloquy_core::Message;
+use alloquy::core::Message;
 
 /// Returns the beginning of `text` on one line of at most `width` characters; `…` stands for what is left out.
 pub(crate) fn shortened(text: &str, width: usize) -> String {

@@ -5,7 +5,7 @@ mod text;
 
 use std::io;
 
-use alloquy_core::{Delta, Error, Reply, Turn, TurnEvent, TurnReply};
+use alloquy::core::{Delta, Error, Reply, Turn, TurnEvent, TurnReply};
 use futures::StreamExt as _;
 use serde_json::Value;
 

@@ -5,11 +5,11 @@ mod lines;
 
 use std::path::Path;
 
-use alloquy_core::{
+use alloquy::Model;
+use alloquy::core::{
     Ask, Chat, Error, ErrorKind, FinishReason, Guidance, MediaKind, MessagePart, NodeId, Role,
     SamplingOptions, Turn,
 };
-use alloquy_inference::LanguageModel;
 use serde_json::json;
 
 use crate::commands::goto::place;
@@ -46,7 +46,7 @@ pub(crate) struct Repl<'a> {
     /// Pictures and sounds that go with what is said next.
     pub(crate) attached: Vec<MessagePart>,
     /// The model, where it is one of this machine: it says whether it takes what is attached.
-    pub(crate) round: Option<LanguageModel>,
+    pub(crate) model: Option<Model>,
 }
 
 /// Whether there is a next line.
@@ -136,8 +136,8 @@ impl Repl<'_> {
     /// Reads a file, for what is said next.
     fn attach(&mut self, kind: MediaKind, file: &str) -> Result<(), Failure> {
         let part = media::attached(kind, Path::new(file))?;
-        if let Some(round) = &self.round {
-            media::check(round, &[part.clone().into()])?;
+        if let Some(model) = &self.model {
+            media::check(model, &[part.clone().into()])?;
         }
         if let Some(media) = part.shown() {
             self.notes.say(format_args!("{file} goes with what you say next ({})", media.media_type()));
@@ -199,7 +199,7 @@ impl Repl<'_> {
 
     async fn history(&mut self, chat: &Chat) -> Result<(), Failure> {
         let history = chat.history().await?;
-        let said = |node: &alloquy_core::Node| format!("{}: {}\n", node.message.role, node.message.text());
+        let said = |node: &alloquy::core::Node| format!("{}: {}\n", node.message.role, node.message.text());
         let text: String = history.iter().map(said).collect();
         self.printer.show("history", &text, json!({"nodes": history}))?;
         Ok(())
@@ -224,7 +224,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::Arc;
 
-    use alloquy_core::{Manager, Preface};
+    use alloquy::core::{Manager, Preface};
     use alloquy_testing::EchoModel;
 
     use super::*;
@@ -283,7 +283,7 @@ mod tests {
                 sampling,
                 guidance,
                 attached,
-                round: None,
+                model: None,
             };
             repl.run().await
         });

@@ -2,17 +2,18 @@
 //!
 //! Nothing that goes wrong here is an error: what is not restored is computed.
 
-use alloquy_core::{Chat, ConversationId, Owner, Result};
-use alloquy_inference::LanguageModel;
-use alloquy_storage::{SnapshotFolder, SnapshotWritten};
+use alloquy::Model;
+use alloquy::core::{Chat, ConversationId, Owner, Result};
+use alloquy::inference::LanguageModel;
+use alloquy::storage::{SnapshotFolder, SnapshotWritten};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::StoreArguments;
+use crate::kept::default_store;
 use crate::limits::count;
 use crate::notes::Notes;
-use crate::open::{Model, default_store};
 use crate::settings::data_folder;
 
 /// How many megabytes the files may take together unless told otherwise.
@@ -95,7 +96,7 @@ impl Resume {
 
     async fn written(&self, model: &Model, chat: &Chat) -> Result<String> {
         let (request, _) = model.fitted(chat.request().await?).await?;
-        let snapshot = model.round.snapshot(&request).await?;
+        let snapshot = model.language_model().snapshot(&request).await?;
         let written = self.folder.write(&self.owner, chat.id(), &snapshot)?;
         let (units, bytes) = (snapshot.units().len(), snapshot.bytes().len() as u64);
         Ok(match written {

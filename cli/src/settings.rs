@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy::core::{Error, ErrorKind, Result};
 use clap::Args;
 use etcetera::BaseStrategy as _;
 use serde::Serialize;

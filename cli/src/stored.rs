@@ -1,6 +1,6 @@
 //! A stored conversation for commands that ask no model.
 
-use alloquy_core::{
+use alloquy::core::{
     CacheReport, Chat, ChatModel, ConversationId, ConversationManager as _, Error, ErrorKind, Manager,
     ReplyStream, Request, Result,
 };
@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::arguments::{StoreArguments, WhichConversation};
 use crate::commands::Context;
-use crate::open::{self, Kept};
+use crate::kept::{self, Kept};
 use crate::resume::snapshots;
 
 /// Which stored conversation is meant, and where it is kept.
@@ -24,19 +24,19 @@ pub(crate) struct Stored {
 impl Stored {
     /// Opens the conversation that the arguments name, or the last one.
     pub(crate) async fn open(&self, context: &Context) -> Result<Chat> {
-        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let kept = kept::kept(&context.settings.settle(&self.store)?).await?;
         self.of(kept, None).await.map(|(chat, _)| chat)
     }
 
     /// Opens it for reading alone.
     pub(crate) async fn open_for_reading(&self, context: &Context) -> Result<Chat> {
-        let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
+        let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         self.of(kept, None).await.map(|(chat, _)| chat)
     }
 
     /// Opens it, and another one of the same store.
     pub(crate) async fn open_two(&self, context: &Context, other: &ConversationId) -> Result<(Chat, Chat)> {
-        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let kept = kept::kept(&context.settings.settle(&self.store)?).await?;
         let (chat, other) = self.of(kept, Some(other)).await?;
         Ok((chat.clone(), other.unwrap_or(chat)))
     }

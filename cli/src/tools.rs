@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _, stdin};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use alloquy_core::{Approval, Error, ErrorKind, Result, ToolCall, ToolSpec, Toolbox, Verdict};
+use alloquy::core::{Approval, Error, ErrorKind, Result, ToolCall, ToolSpec, Toolbox, Verdict};
 use async_trait::async_trait;
 use serde::Serialize;
 
@@ -149,8 +149,8 @@ mod servers {
 
     use std::pin::pin;
 
-    use alloquy_core::ToolSource as _;
-    use alloquy_mcp::{McpServer, RefusedTool};
+    use alloquy::core::ToolSource as _;
+    use alloquy::mcp::{McpServer, RefusedTool};
     use futures::future::{Either, select};
     use futures_timer::Delay;
 

@@ -215,10 +215,10 @@ fn files_that_are_no_regular_ones() {
     program.write("long", "");
     fs::File::options().write(true).open(program.path("long")).unwrap().set_len(1 << 30).unwrap();
     for (file, said) in [
-        ("pipe", "it is a pipe, a socket or a device, not a file"),
-        ("/dev/zero", "it is a pipe, a socket or a device, not a file"),
-        (".", "it is a folder, not a file"),
-        ("long", "it has 1073741824 bytes, and the limit is 16777216"),
+        ("pipe", "is a pipe, a socket or a device, not a file"),
+        ("/dev/zero", "is a pipe, a socket or a device, not a file"),
+        (".", "is a folder, not a file"),
+        ("long", "has 1073741824 bytes, and the limit is 16777216"),
     ] {
         for arguments in [
             ["ask", "--template", file, "Hello"],

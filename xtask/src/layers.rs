@@ -8,11 +8,12 @@ use crate::{Error, Result};
 
 /// Which members a folder's crate may import, and which in its tests alone: the first line that fits counts. A crate may always
 /// import what stands in a folder of its own.
-const MEMBERS: [(&str, &[&str], &[&str]); 17] = [
+const MEMBERS: [(&str, &[&str], &[&str]); 18] = [
     ("backends/onnx/runtime", &[], &[]),
     ("backends/", &["core", "model-files"], &["testing"]),
+    // What opens a model knows everything that makes one.
     (
-        "cli",
+        "alloquy",
         &[
             "backends/",
             "constraints",
@@ -29,6 +30,25 @@ const MEMBERS: [(&str, &[&str], &[&str]); 17] = [
         ],
         &["testing"],
     ),
+    // The command line wires nothing that a library's user could not: its tests look at the parts too.
+    (
+        "cli",
+        &["alloquy"],
+        &[
+            "backends/",
+            "constraints",
+            "core",
+            "formats",
+            "inference",
+            "media",
+            "model-files",
+            "pocket",
+            "processors",
+            "storage",
+            "templates",
+            "testing",
+        ],
+    ),
     ("constraints", &["core"], &["testing"]),
     ("core", &[], &["testing"]),
     ("formats", &["core"], &["testing"]),
@@ -44,6 +64,7 @@ const MEMBERS: [(&str, &[&str], &[&str]); 17] = [
     (
         "tests",
         &[
+            "alloquy",
             "backends/",
             "constraints",
             "core",

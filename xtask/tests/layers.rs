@@ -92,6 +92,14 @@ fn the_locator_is_for_its_backend_and_for_chores() {
 }
 
 #[test]
+fn the_command_line_wires_nothing() {
+    for imported in ["alloquy-core", "alloquy-onnx", "alloquy-templates", "alloquy-processors"] {
+        assert_forbidden("alloquy-cli", imported, "normal");
+        assert_forbidden("alloquy-onnx", "alloquy", "dev");
+    }
+}
+
+#[test]
 fn chores_import_no_other_member() {
     for imported in ["alloquy-core", "alloquy-onnx", "alloquy-cli"] {
         assert_forbidden("xtask", imported, "normal");

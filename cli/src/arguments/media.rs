@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use alloquy_media::{AlphaHandling, AudioLimits, AudioOptions, ImageBackend, MediaLimits, MediaOptions};
-use alloquy_onnx::OnnxEngineBuilder;
+use alloquy::ModelBuilder;
+use alloquy::media::{AlphaHandling, AudioLimits, AudioOptions, ImageBackend, MediaLimits, MediaOptions};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::provided;
+use super::names;
 use crate::limits::{count, number};
 
 /// What models that see and hear are fed, and what is refused.
@@ -96,7 +96,7 @@ pub(crate) enum Transparency {
 
 impl MediaSettings {
     /// Returns how media are made into tensors.
-    pub(crate) fn options(&self) -> MediaOptions {
+    fn options(&self) -> MediaOptions {
         let usual = MediaOptions::default();
         let cap = self.pixel_cap.map_or(usual.pixel_cap, |pixels| Some(pixels).filter(|pixels| *pixels > 0));
         let frames = self.frames_per_second.unwrap_or(usual.frames_per_second);
@@ -134,15 +134,19 @@ impl MediaSettings {
         self.media_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
     }
 
-    /// Adds to a model what runs its encoders, and what is kept of them.
-    pub(crate) fn added_to(&self, builder: OnnxEngineBuilder) -> OnnxEngineBuilder {
-        let builder = self.vision_provider.iter().fold(builder, |builder, names| {
-            provided(builder, names, OnnxEngineBuilder::vision_provider, OnnxEngineBuilder::vision_fallback)
-        });
-        let builder = self.audio_provider.iter().fold(builder, |builder, names| {
-            provided(builder, names, OnnxEngineBuilder::audio_provider, OnnxEngineBuilder::audio_fallback)
-        });
-        self.media_cache.into_iter().fold(builder, OnnxEngineBuilder::media_cache)
+    /// Adds to a model how its media are read, what runs its encoders, and what is kept of them.
+    pub(crate) fn added_to(&self, builder: ModelBuilder) -> ModelBuilder {
+        let mut builder = builder.media(self.options());
+        if let Some(providers) = &self.vision_provider {
+            builder = builder.vision_providers(names(providers));
+        }
+        if let Some(providers) = &self.audio_provider {
+            builder = builder.audio_providers(names(providers));
+        }
+        if let Some(bytes) = self.media_cache {
+            builder = builder.media_cache(bytes);
+        }
+        builder
     }
 }
 

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use alloquy_core::Channel;
-use alloquy_onnx::OnnxEngineBuilder;
-use alloquy_processors::DataProcessorConfig;
-use alloquy_templates::Dialect;
+use alloquy::core::Channel;
+use alloquy::processors::DataProcessorConfig;
+use alloquy::templates::Dialect;
 use clap::builder::BoolishValueParser as Switch;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -162,14 +161,7 @@ impl From<TemplateDialect> for Dialect {
     }
 }
 
-/// Adds the providers of a list to an engine: the first one, and the others for where it cannot.
-pub(crate) fn provided<'a>(
-    builder: OnnxEngineBuilder,
-    names: &'a str,
-    first: impl FnOnce(OnnxEngineBuilder, &'a str) -> OnnxEngineBuilder,
-    fallback: impl FnMut(OnnxEngineBuilder, &'a str) -> OnnxEngineBuilder,
-) -> OnnxEngineBuilder {
-    let mut names = names.split(',').map(str::trim);
-    let builder = first(builder, names.next().unwrap_or_default());
-    names.fold(builder, fallback)
+/// Returns the names of a list, such as `cuda,cpu`.
+pub(crate) fn names(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim)
 }

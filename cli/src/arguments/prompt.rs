@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use alloquy_core::{
+use alloquy::core::{
     InjectionPolicy, ModelInfo, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch,
 };
 use clap::{Args, ValueEnum};

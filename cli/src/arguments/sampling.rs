@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use alloquy_core::{PenaltyScope, SamplingOptions, TokenId};
+use alloquy::core::{PenaltyScope, SamplingOptions, TokenId};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Error, ErrorKind, FinishReason, MemoryStore, MessagePart, Owner};
+use alloquy::core::{Error, ErrorKind, FinishReason, MemoryStore, MessagePart, Owner};
 use clap::Args;
 
 use super::Context;
@@ -14,8 +14,9 @@ use crate::current::Current;
 use crate::failure::{Failure, finished};
 use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
+use crate::kept::{self, Kept};
 use crate::media::{self, MediaArguments};
-use crate::open::{self, Kept};
+use crate::open;
 use crate::piped::piped;
 use crate::printer::{LineEnd, printer, take};
 use crate::tools::{self, ROUNDS};
@@ -78,19 +79,19 @@ impl Ask {
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
-        let model = open::model(&settings.settle(&self.model)?, *notes)?;
-        let guidance = self.demand.added_to(form, model.tool_choice.as_ref());
+        let builder = open::builder(&settings.settle(&self.model)?, *notes)?;
+        let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder), settings);
+        let model = open::opened(builder, *notes)?;
+        let guidance = self.demand.added_to(form);
         let sampling = settings.settle(&self.sampling)?.options();
-        let asked = settings.settle(&self.overflow)?.asked(settings);
-        let model = model.overflowing(asked.map(|(policy, _)| policy))?;
-        let manager = model.manager(kept)?.toolbox(toolbox);
+        let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
-        let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        let told = settings.settle(&self.prompt)?.told(model.info(), *notes);
         let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         let chat = current.begin(&question).await?;
         let turn = chat.send(
-            alloquy_core::Ask::from(media::said(attached, question)).sampling(sampling).guidance(guidance),
+            alloquy::core::Ask::from(media::said(attached, question)).sampling(sampling).guidance(guidance),
         );
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
@@ -102,7 +103,7 @@ impl Ask {
 
     async fn kept(&self, context: &Context) -> Result<Kept, Failure> {
         match self.which.last || self.which.conversation.is_some() {
-            true => Ok(open::kept(&context.settings.settle(&self.store)?).await?),
+            true => Ok(kept::kept(&context.settings.settle(&self.store)?).await?),
             false => Ok(Kept { store: Arc::new(MemoryStore::default()), owner: Owner::local() }),
         }
     }
@@ -125,7 +126,7 @@ fn question(asked: &str, piped: Option<String>, attached: &[MessagePart]) -> Res
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::{Media, Part};
+    use alloquy::core::{Media, Part};
 
     use super::*;
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alloquy_core::{Engine, LoadPhase, LoadTiming};
-use alloquy_inference::{Benchmark, BenchmarkReport, BenchmarkRun};
+use alloquy::ModelBuilder;
+use alloquy::core::{Engine, LoadPhase, LoadTiming};
+use alloquy::inference::{Benchmark, BenchmarkReport, BenchmarkRun};
+use alloquy::onnx::GraphCacheUse;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -59,11 +61,16 @@ impl Bench {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let arguments = context.settings.settle(&self.model)?;
         let start = Instant::now();
-        let engine = open::onnx_engine(&arguments, context.notes)?;
+        let builder = open::builder(&arguments, context.notes)?;
+        let engine = builder.load_engine()?;
+        match engine.graph_cache() {
+            GraphCacheUse::Off | GraphCacheUse::Read => {}
+            told => context.notes.say(told),
+        }
         let waiting = engine.waiting().to_string();
         let engine: Arc<dyn Engine> = Arc::new(engine);
         let load = start.elapsed().as_secs_f64();
-        let loading = loading(&arguments, &engine, context.notes);
+        let loading = loading(builder, &engine, context.notes);
         let progress = Progress::new(context.notes);
         let benchmark = Benchmark {
             prompts: self.prompt,
@@ -95,9 +102,9 @@ impl Bench {
 }
 
 /// How long everything took that a conversation needs; what only conversations need may be missing, which is told.
-fn loading(arguments: &ModelArguments, engine: &Arc<dyn Engine>, notes: Notes) -> LoadTiming {
-    match open::conversing(arguments, Arc::clone(engine)) {
-        Ok(model) => model.loading,
+fn loading(builder: ModelBuilder, engine: &Arc<dyn Engine>, notes: Notes) -> LoadTiming {
+    match builder.loaded(Arc::clone(engine)).build() {
+        Ok(model) => model.load_timing().clone(),
         Err(error) => {
             notes.say(format_args!("template and processor are not measured: {error}"));
             engine.load_timing().cloned().unwrap_or_default()

@@ -1,6 +1,6 @@
 //! `alloquy bookmark`: names for places in a conversation.
 
-use alloquy_core::{Chat, Result};
+use alloquy::core::{Chat, Result};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
@@ -57,7 +57,7 @@ impl Bookmark {
         })
     }
 
-    async fn place(&self, chat: &Chat) -> Result<Option<alloquy_core::NodeId>> {
+    async fn place(&self, chat: &Chat) -> Result<Option<alloquy::core::NodeId>> {
         match &self.at {
             Some(at) => chat.resolve(at).await,
             None => chat.head().await,

@@ -1,6 +1,6 @@
 //! `alloquy branches`: where a conversation leads.
 
-use alloquy_core::{Branch, Result};
+use alloquy::core::{Branch, Result};
 use clap::Args;
 use serde_json::json;
 

@@ -14,6 +14,7 @@ use crate::current::Current;
 use crate::failure::Failure;
 use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
+use crate::kept;
 use crate::keyboard::Keyboard;
 use crate::media::{self, MediaArguments};
 use crate::notes::Notes;
@@ -87,29 +88,29 @@ impl Chat {
         let attached = self.media.read()?;
         let store = settings.settle(&self.store)?;
         let resume = settings.settle(&self.resume)?.open(&store, *notes)?;
-        let kept = open::kept(&store).await?;
+        let kept = kept::kept(&store).await?;
         // Before the model is loaded, so that a wrong name does not take seconds to be told.
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
-        let model = open::model(&settings.settle(&self.model)?, *notes)?;
-        media::check(&model.round, &attached)?;
-        let guidance = self.demand.added_to(form, model.tool_choice.as_ref());
+        let builder = open::builder(&settings.settle(&self.model)?, *notes)?;
+        let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder), settings);
+        let model = open::opened(builder, *notes)?;
+        media::check(&model, &attached)?;
+        let guidance = self.demand.added_to(form);
         let sampling = settings.settle(&self.sampling)?.options();
-        let asked = settings.settle(&self.overflow)?.asked(settings);
-        let model = model.overflowing(asked.map(|(policy, _)| policy))?;
-        let manager = model.manager(kept)?.toolbox(toolbox);
+        let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
         let preface = settings.settle(&self.system)?.preface();
-        let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        let told = settings.settle(&self.prompt)?.told(model.info(), *notes);
         if let (Some(resume), Some(id)) = (&resume, &id) {
-            resume.restore(&model.round, id).await;
+            resume.restore(model.language_model(), id).await;
         }
         let current = Current::open(&manager, id, preface, *notes).await?.telling(told);
-        model.introduce(*notes);
+        open::introduce(&model, *notes);
         let (lines, after_error) = lines(&settings.settle(&self.history)?, keyboard, *notes)?;
         let printer = printer(output, LineEnd::Always);
-        let (notes, round) = (*notes, Some(model.round.clone()));
+        let notes = *notes;
         let mut repl = Repl {
             current,
             lines,
@@ -120,7 +121,7 @@ impl Chat {
             sampling,
             guidance,
             attached,
-            round,
+            model: Some(model.clone()),
         };
         let ended = repl.run().await;
         if let (Some(resume), Ok(chat)) = (&resume, repl.current.chat()) {

@@ -1,6 +1,7 @@
 //! `alloquy complete`: goes on where a text ends. For models that were never taught to converse.
 
-use alloquy_core::{ChatModel as _, Ending, Error, ErrorKind, FinishReason, Preface, Reply, Request};
+use alloquy::Model;
+use alloquy::core::{ChatModel as _, Ending, Error, ErrorKind, FinishReason, Preface, Reply, Request};
 use clap::Args;
 use futures::StreamExt as _;
 
@@ -63,9 +64,10 @@ impl Complete {
                 notes.say(format_args!("--{flag} has no effect: the prompt is the text alone"));
             }
         }
-        let model = open::completion_model(&settings.settle(&self.model)?, *notes)?;
-        let sampling = model.sampling(settings.settle(&self.sampling)?.options());
-        let told = settings.settle(&self.prompt)?.told(model.round.model(), *notes);
+        let builder = open::builder(&settings.settle(&self.model)?, *notes)?;
+        let model = open::opened(builder.completion(), *notes)?;
+        let sampling = settings.settle(&self.sampling)?.options();
+        let told = settings.settle(&self.prompt)?.told(model.info(), *notes);
         let request = Request::new(Preface::default(), vec![media::said(attached, text)]);
         let request = request.sampling(sampling).arguments(told).ending(Ending::Continue).guidance(guidance);
         interrupts.end_with(request.stop.clone());
@@ -79,12 +81,8 @@ impl Complete {
     }
 }
 
-async fn continued(
-    model: &open::Model,
-    request: Request,
-    printer: &mut dyn Printer,
-) -> Result<Reply, Failure> {
-    let mut stream = model.round.reply(request).await?;
+async fn continued(model: &Model, request: Request, printer: &mut dyn Printer) -> Result<Reply, Failure> {
+    let mut stream = model.reply(request).await?;
     while let Some(delta) = stream.next().await {
         printer.delta(&delta)?;
     }

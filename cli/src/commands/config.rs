@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Error, Owner, Result};
+use alloquy::ModelDescription;
+use alloquy::core::{Error, Owner, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::Context;
 use crate::arguments::{ContextArguments, ContextPolicy, SamplingArguments, Settable};
 use crate::failure::{Failure, one_line};
-use crate::open::{self, Description};
+use crate::kept::default_store;
+use crate::open;
 use crate::resume::QUOTA;
 use crate::settings::{HISTORY_FILE, Origin, data_folder, entries, keys};
 use crate::tools::{ROUNDS, TIMEOUT};
@@ -95,7 +97,7 @@ fn defaults(context: &Context, settled: &Settable) -> Result<(Defaults, Option<E
     let folder = data_folder()?;
     let history = folder.join(HISTORY_FILE).display().to_string();
     defaults.insert("owner".to_owned(), (Owner::local().to_string().into(), Origin::Default));
-    defaults.insert("store".to_owned(), (open::default_store(&folder).into(), Origin::Default));
+    defaults.insert("store".to_owned(), (default_store(&folder).into(), Origin::Default));
     defaults.insert("history-file".to_owned(), (history.into(), Origin::Default));
     defaults.insert("no-history".to_owned(), (false.into(), Origin::Default));
     defaults.insert("resume".to_owned(), (false.into(), Origin::Default));
@@ -107,14 +109,15 @@ fn defaults(context: &Context, settled: &Settable) -> Result<(Defaults, Option<E
     defaults.insert("tool-timeout".to_owned(), (TIMEOUT.into(), Origin::Default));
     defaults.insert("tool-rounds".to_owned(), (ROUNDS.into(), Origin::Default));
     let mut overflow = (ContextPolicy::Error, Origin::Default);
-    let described = settled.model.model.as_deref().map(open::describe_named).transpose();
+    let described = settled.model.model.as_deref().map(|path| open::describe(Some(path))).transpose();
     let (description, problem) = match described {
         Ok(description) => (description, None),
         Err(error) => (None, Some(error)),
     };
     if let Some(description) = description {
-        if description.context_policy != ContextPolicy::Error {
-            overflow = (description.context_policy, Origin::Model);
+        let policy = ContextPolicy::from(description.context_policy);
+        if policy != ContextPolicy::Error {
+            overflow = (policy, Origin::Model);
         }
         defaults.extend(said_by(description)?.into_iter().map(|(key, value)| (key, (value, Origin::Model))));
     }
@@ -126,7 +129,7 @@ fn defaults(context: &Context, settled: &Settable) -> Result<(Defaults, Option<E
 }
 
 /// What a model's description files say.
-fn said_by(description: Description) -> Result<Map<String, Value>> {
+fn said_by(description: ModelDescription) -> Result<Map<String, Value>> {
     let mut said = entries(&SamplingArguments::from(description.info.sampling))?;
     said.retain(|_, value| !value.is_null());
     said.insert("family".to_owned(), description.family.into());

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{ConversationPage, ConversationSummary, Query, Result, Sort, SortKey};
+use alloquy::core::{ConversationPage, ConversationSummary, Query, Result, Sort, SortKey};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::Context;
 use crate::arguments::StoreArguments;
 use crate::condition::QueryArguments;
 use crate::failure::Failure;
-use crate::open;
+use crate::kept;
 use crate::visible::on_one_line;
 
 const EXAMPLES: &str = "\
@@ -45,7 +45,7 @@ impl Conversations {
 
     async fn list(self, context: &Context) -> Result<(), Failure> {
         let query = self.query()?;
-        let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
+        let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let page = kept.store.list(&kept.owner, &query).await?;
         context.notes.damaged(&page.damaged);
         context.notes.more(page.next.as_ref());

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_formats::messages::{self as dialects, Dialect};
+use alloquy::core::{Error, ErrorKind, Result};
+use alloquy::formats::messages::{self as dialects, Dialect};
 use clap::Args;
 use serde_json::Value;
 

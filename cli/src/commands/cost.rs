@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{Error, ErrorKind, PriceTable, Result, Spending};
+use alloquy::core::{Error, ErrorKind, PriceTable, Result, Spending};
 use clap::Args;
 use serde_json::json;
 

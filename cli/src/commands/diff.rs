@@ -1,6 +1,6 @@
 //! `alloquy diff`: what two branches do not share.
 
-use alloquy_core::{BranchDiff, Node, Result};
+use alloquy::core::{BranchDiff, Node, Result};
 use clap::Args;
 use serde_json::json;
 

@@ -2,14 +2,16 @@
 
 use std::fmt::Display;
 
-use alloquy_core::{Error, Result};
+use alloquy::core::{Error, Result};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::arguments::{ModelArguments, StoreArguments};
 use crate::failure::{Failure, one_line};
-use crate::open::{self, Runtime};
+use crate::kept;
+use crate::open;
+use crate::runtime::{self, Runtime};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,12 +47,12 @@ impl Doctor {
     pub(crate) fn run(self, context: &Context) -> Result<(), Failure> {
         let model = context.settings.settle(&self.model)?;
         let store = context.settings.settle(&self.store)?;
-        let runtime = open::runtime(&model);
+        let runtime = runtime::runtime(&model);
         let is_fetchable = matches!(runtime, Ok(Runtime::Fetchable(_)));
         let checks = [
             check("configuration", Ok(configuration(context)), ""),
             check("runtime", runtime.map(|runtime| present(&runtime)), RUNTIME),
-            check("store", pollster::block_on(open::inspect_store(&store)), STORE),
+            check("store", pollster::block_on(kept::inspect_store(&store)), STORE),
             check("model", inspect_model(&model, is_fetchable, context), MODEL),
         ];
         let text: String = checks.iter().map(line).collect();
@@ -93,13 +95,13 @@ fn present(runtime: &Runtime) -> String {
 
 /// Loads the model; where that would fetch the runtime first, reads what describes it.
 fn inspect_model(arguments: &ModelArguments, is_fetchable: bool, context: &Context) -> Result<String> {
-    if arguments.model.is_none() && open::pocket::describe().is_none() {
+    if arguments.model.is_none() && open::describe_pocket().is_none() {
         return Ok("none is named; --model DIR loads one".to_owned());
     }
     if !is_fetchable {
         return Ok(open::model(arguments, context.notes)?.summary());
     }
-    let described = open::described(arguments)?;
+    let described = runtime::described(arguments)?;
     Ok(format!("{described}; it was not loaded, as the runtime is not here yet"))
 }
 

@@ -1,7 +1,7 @@
 //! `alloquy export`: a conversation as a document.
 
-use alloquy_core::{ConversationId, ConversationStoreExt};
-use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
+use alloquy::core::{ConversationId, ConversationStoreExt};
+use alloquy::formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use clap::Args;
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use super::Context;
 use super::import::format;
 use crate::arguments::StoreArguments;
 use crate::failure::Failure;
-use crate::open;
+use crate::kept;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,7 +47,7 @@ impl Export {
     }
 
     async fn export(self, context: &Context) -> Result<(), Failure> {
-        let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
+        let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let archive = kept.store.export(&kept.owner, &self.id).await?;
         let written = archive::write(self.to, &archive, &ArchiveLimits::default())?;
         for omission in &written.omitted {

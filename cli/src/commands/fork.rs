@@ -1,6 +1,6 @@
 //! `alloquy fork`: a copy of a conversation that goes its own way.
 
-use alloquy_core::{ConversationId, Result};
+use alloquy::core::{ConversationId, Result};
 use clap::Args;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! `alloquy goto`: where a conversation stands.
 
-use alloquy_core::{Chat, NodeId, Result};
+use alloquy::core::{Chat, NodeId, Result};
 use clap::Args;
 use serde_json::json;
 

@@ -4,18 +4,18 @@ use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
 
-use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_formats::archive::{ArchiveFormat, ArchiveLimits, Archives, ReadArchive};
-use alloquy_storage::DataknobsDatabase;
+use alloquy::core::{Error, ErrorKind, Result};
+use alloquy::formats::archive::{ArchiveFormat, ArchiveLimits, Archives, ReadArchive};
+use alloquy::storage::DataknobsDatabase;
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::arguments::StoreArguments;
 use crate::failure::Failure;
+use crate::kept::{self, Kept};
 use crate::media::MediaRootArguments;
 use crate::notes::Notes;
-use crate::open::{self, Kept};
 use crate::progress::Progress;
 
 const EXAMPLES: &str = "\
@@ -99,7 +99,7 @@ impl Import {
         }
         let mut start = Vec::new();
         let read = fs::File::open(&self.file).and_then(|file| file.take(START).read_to_end(&mut start));
-        read.is_ok() && alloquy_storage::is_sqlite(&start)
+        read.is_ok() && alloquy::storage::is_sqlite(&start)
     }
 
     fn bytes(&self, limits: &ArchiveLimits) -> Result<Vec<u8>> {
@@ -115,7 +115,7 @@ impl Import {
     }
 
     async fn import(&self, context: &Context, mut source: impl Source) -> Result<(), Failure> {
-        let kept = open::kept(&context.settings.settle(&self.store)?).await?;
+        let kept = kept::kept(&context.settings.settle(&self.store)?).await?;
         let mut done = Done::default();
         let mut progress = Progress::of(context.notes, source.size());
         loop {

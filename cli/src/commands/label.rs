@@ -1,6 +1,6 @@
 //! `alloquy label`: what a branch is called.
 
-use alloquy_core::Result;
+use alloquy::core::Result;
 use clap::Args;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! `alloquy merge`: what another copy of a conversation has.
 
-use alloquy_core::{ConversationId, Result};
+use alloquy::core::{ConversationId, Result};
 use clap::Args;
 use serde_json::json;
 

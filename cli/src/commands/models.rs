@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy::ModelDescription;
+use alloquy::core::{Error, ErrorKind, Result};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::failure::Failure;
-use crate::open::{self, Description};
+use crate::open;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,7 +41,7 @@ pub(crate) struct Models {
 struct Found {
     /// The folder, or the name of the one within the program.
     path: PathBuf,
-    description: Result<Description>,
+    description: Result<ModelDescription>,
 }
 
 impl Models {
@@ -116,12 +117,12 @@ fn cache() -> Vec<PathBuf> {
 
 /// The model within the program, which stands first.
 fn pocket() -> Option<Found> {
-    let description = open::pocket::describe()?;
-    Some(Found { path: PathBuf::from(open::pocket::NAME), description })
+    let description = open::describe_pocket()?;
+    Some(Found { path: PathBuf::from(open::POCKET), description })
 }
 
 fn found(path: PathBuf) -> Found {
-    let description = open::describe(&path);
+    let description = ModelDescription::read(&path);
     Found { path, description }
 }
 
@@ -151,7 +152,7 @@ fn widths(rows: &[[String; 6]]) -> [usize; 6] {
 fn row(found: &Found) -> [String; 6] {
     let path = found.path.display().to_string();
     match &found.description {
-        Ok(Description { info, family, template, layout, .. }) => {
+        Ok(ModelDescription { info, family, template, layout, .. }) => {
             let context = info.context_length.to_string();
             [info.name.clone(), family.clone(), context, (*layout).to_owned(), template.clone(), path]
         }
@@ -166,7 +167,7 @@ fn row(found: &Found) -> [String; 6] {
 fn value(found: &Found) -> Value {
     let path = found.path.display().to_string();
     match &found.description {
-        Ok(Description { info, family, template, layout, .. }) => json!({
+        Ok(ModelDescription { info, family, template, layout, .. }) => json!({
             "name": info.name,
             "family": family,
             "context": info.context_length,

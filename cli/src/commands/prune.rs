@@ -1,6 +1,6 @@
 //! `alloquy prune`: a branch that goes.
 
-use alloquy_core::Result;
+use alloquy::core::Result;
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;

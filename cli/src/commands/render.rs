@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
-use alloquy_core::{
+use alloquy::Model;
+use alloquy::core::{
     ConversationManager as _, Ending, Error, ErrorKind, InjectionPolicy, PlacedMedia, PreparedPrompt,
     PromptPart, Request, Role, Unit,
 };
-use alloquy_formats::messages::Dialect;
+use alloquy::formats::messages::Dialect;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -16,6 +17,7 @@ use crate::arguments::{
     WhichConversation,
 };
 use crate::failure::Failure;
+use crate::kept;
 use crate::media::{self, MediaArguments, MediaRootArguments};
 use crate::messages;
 use crate::notes::Notes;
@@ -86,11 +88,11 @@ impl Render {
 
     async fn render(self, context: &Context) -> Result<(), Failure> {
         self.check(&context.settings)?;
-        let model = open::model(&context.settings.settle(&self.model)?, context.notes)?;
-        let asked = context.settings.settle(&self.overflow)?.asked(&context.settings);
-        let model = model.overflowing(asked.map(|(policy, _)| policy))?;
+        let builder = open::builder(&context.settings.settle(&self.model)?, context.notes)?;
+        let overflow = context.settings.settle(&self.overflow)?;
+        let model = open::opened(overflow.added_to(builder, &context.settings), context.notes)?;
         let (request, told) = model.fitted(self.request(context, &model).await?).await?;
-        let prepared = model.round.prepare(&request)?;
+        let prepared = model.language_model().prepare(&request)?;
         let text = match self.show {
             Stage::Text => with_line_end(text(&prepared)),
             Stage::Parts => parts(&prepared),
@@ -119,7 +121,7 @@ impl Render {
         Ok(())
     }
 
-    async fn request(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
+    async fn request(&self, context: &Context, model: &Model) -> Result<Request, Failure> {
         let mut request = self.before(context, model).await?;
         let tools = tools::toolbox(&context.settings.settle(&self.tools)?, context.notes).await?.now()?;
         request.preface.tools.extend(tools.specs().cloned());
@@ -129,17 +131,17 @@ impl Render {
         }
         let answered = request.path.last().is_some_and(|message| message.role == Role::Assistant);
         request.ending = if answered { Ending::Closed } else { Ending::Answer };
-        request.arguments = context.settings.settle(&self.prompt)?.told(model.round.model(), context.notes);
+        request.arguments = context.settings.settle(&self.prompt)?.told(model.info(), context.notes);
         Ok(request)
     }
 
     /// What stands before the message.
-    async fn before(&self, context: &Context, model: &open::Model) -> Result<Request, Failure> {
+    async fn before(&self, context: &Context, model: &Model) -> Result<Request, Failure> {
         let preface = context.settings.settle(&self.system)?.preface();
         if self.which.last || self.which.conversation.is_some() {
-            let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
+            let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
             let id = self.which.find_or_last(&kept).await?;
-            let manager = model.manager(kept)?.build()?;
+            let manager = model.manager().store(kept.store).owner(kept.owner).build()?;
             return Ok(manager.open(&id).await?.request().await?);
         }
         match self.message.is_empty() && self.media.is_empty() {

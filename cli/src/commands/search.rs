@@ -1,6 +1,6 @@
 //! `alloquy search`: where something was said.
 
-use alloquy_core::{Owner, Query, Ranked, Result, SearchHit, SearchPage, Sort, SortKey};
+use alloquy::core::{Owner, Query, Ranked, Result, SearchHit, SearchPage, Sort, SortKey};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::Context;
 use crate::arguments::StoreArguments;
 use crate::condition::QueryArguments;
 use crate::failure::Failure;
-use crate::open;
+use crate::kept;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +44,7 @@ impl Search {
 
     async fn search(self, context: &Context) -> Result<(), Failure> {
         let query = self.query()?;
-        let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
+        let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let page = kept.store.search(&kept.owner, &query).await?;
         if let Ranked::Newest(count) = page.ranked {
             context
@@ -89,7 +89,7 @@ fn value(page: &SearchPage, owner: &Owner) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::{Error, ErrorKind};
+    use alloquy::core::{Error, ErrorKind};
 
     use super::*;
 

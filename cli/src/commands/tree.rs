@@ -1,13 +1,13 @@
 //! `alloquy tree`: everything that was said in a conversation.
 
-use alloquy_core::{Annotations, Drawing};
+use alloquy::core::{Annotations, Drawing};
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
 use crate::arguments::{StoreArguments, WhichConversation};
 use crate::failure::Failure;
-use crate::open;
+use crate::kept;
 use crate::visible::on_one_line;
 
 const EXAMPLES: &str = "\
@@ -35,7 +35,7 @@ impl Tree {
     }
 
     async fn draw(self, context: &Context) -> Result<(), Failure> {
-        let kept = open::kept_for_reading(&context.settings.settle(&self.store)?).await?;
+        let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         let id = self.which.find_or_last(&kept).await?;
         let (record, tree) = kept.store.load(&kept.owner, &id).await?;
         let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();

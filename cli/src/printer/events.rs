@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use alloquy_core::{Delta, Error, HeadMove, Reply, ReplyTiming, TurnEvent, TurnReply};
+use alloquy::core::{Delta, Error, HeadMove, Reply, ReplyTiming, TurnEvent, TurnReply};
 use serde_json::{Value, json};
 
 use super::Printer;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use alloquy_core::{
+use alloquy::core::{
     CacheReport, Channel, Degradation, Delta, Digest, Error, FinishReason, HeadMove, Reply, ReplyTiming,
     TurnEnd, TurnEvent, TurnReply,
 };
@@ -344,7 +344,7 @@ fn cached(report: CacheReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::{ChannelText, Message};
+    use alloquy::core::{ChannelText, Message};
 
     use super::*;
     use crate::arguments::Output;

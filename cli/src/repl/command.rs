@@ -1,6 +1,6 @@
 //! The commands of a chat: lines that begin with a slash.
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy::core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
 /// Name, argument and purpose of every command, in the order in which help lists them.

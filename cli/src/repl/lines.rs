@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Stdin};
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{Error, ErrorKind};
+use alloquy::core::{Error, ErrorKind};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{

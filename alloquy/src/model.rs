@@ -1,0 +1,267 @@
+//! A model that is ready to converse: what computes, its template, its family, its stops, how its makers want it sampled, and
+//! what becomes of conversations that outgrow its context. The command line opens models by this and nothing else.
+
+mod builder;
+mod context;
+mod description;
+#[cfg(feature = "onnx")]
+mod engine;
+mod family;
+#[cfg(all(feature = "media", feature = "onnx"))]
+mod media;
+#[cfg(feature = "pocket")]
+mod pocket;
+mod recommended;
+mod template;
+mod warning;
+
+#[cfg(feature = "onnx")]
+use std::path::Path;
+use std::sync::Arc;
+
+use alloquy_core::{
+    Ask, CacheReport, Chat, ChatModel, Degradation, Engine, LoadTiming, Manager, ManagerBuilder, ModelInfo,
+    Preface, PreparedPrompt, ReplyStream, Request, Result, SamplingOptions, Score, ToolChoice, TurnReply,
+};
+use alloquy_inference::LanguageModel;
+use async_trait::async_trait;
+
+pub use builder::ModelBuilder;
+pub use context::{ContextPolicy, FullContext};
+pub use description::ModelDescription;
+#[cfg(feature = "onnx")]
+pub use engine::graph_cache_folder;
+pub use warning::ModelWarning;
+
+use context::Fitting;
+
+/// A model that is ready to converse. Cheap to clone: clones share what computes and what is cached.
+///
+/// It is a [`ChatModel`], so that everything takes it that takes one: a [`Manager`], a middleware, a host's own loop. Prompts
+/// that outgrow the context are made to fit first, as [`ContextPolicy`] says, and replies say so.
+///
+/// ```
+/// # #[cfg(feature = "pocket")] {
+/// let model = alloquy::Model::pocket()?;
+/// assert_eq!(model.info().name, "pocket");
+/// let answer = model.conversation().ask("What is the capital of Portugal?")?;
+/// assert!(answer.text().contains("Lisbon"));
+/// # }
+/// # Ok::<(), alloquy::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Model {
+    parts: Arc<Parts>,
+}
+
+#[derive(Debug)]
+struct Parts {
+    language_model: LanguageModel,
+    /// Where the template is from.
+    template: String,
+    family: String,
+    /// What holds where a request does not say otherwise, beside what the engine recommends.
+    sampling: SamplingOptions,
+    tool_choice: Option<ToolChoice>,
+    full_context: FullContext,
+    fitting: Fitting,
+    warnings: Vec<ModelWarning>,
+    load_timing: LoadTiming,
+}
+
+impl Model {
+    /// Opens a folder with an ONNX export as the exporters of ONNX Runtime GenAI, optimum and transformers.js write it.
+    ///
+    /// Everything is as the folder's files say: the chat template, the family, the texts and tokens that end a reply, the
+    /// sampling that the model's makers recommend, MLC's settings, and what becomes of conversations that outgrow the context.
+    /// [`Model::warnings`] says what of it was not found or has no effect.
+    ///
+    /// ```no_run
+    /// let conversation = alloquy::Model::open("models/qwen3")?.conversation();
+    /// println!("{}", conversation.ask("Hello!")?.text());
+    /// # Ok::<(), alloquy::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Model`](crate::ErrorKind::Model) when files are missing, damaged or contradict each other,
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for an export that cannot be run here,
+    /// [`ErrorKind::Template`](crate::ErrorKind::Template) for a template that is none, and
+    /// [`ErrorKind::Backend`](crate::ErrorKind::Backend) when ONNX Runtime is not available.
+    #[cfg(feature = "onnx")]
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
+        Self::builder(folder).build()
+    }
+
+    /// Starts opening a folder otherwise than its files say.
+    #[cfg(feature = "onnx")]
+    pub fn builder(folder: impl AsRef<Path>) -> ModelBuilder {
+        ModelBuilder::folder(folder.as_ref())
+    }
+
+    /// Opens the tiny model within this library. It knows a closed world and is often wrong outside of it, so that its calls are
+    /// held to the tools that are offered: see [`ModelBuilder::tool_choice`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Backend`](crate::ErrorKind::Backend) when ONNX Runtime is not available.
+    #[cfg(feature = "pocket")]
+    pub fn pocket() -> Result<Self> {
+        Self::pocket_builder().build()
+    }
+
+    /// Starts opening the tiny model within this library.
+    #[cfg(feature = "pocket")]
+    pub fn pocket_builder() -> ModelBuilder {
+        ModelBuilder::pocket()
+    }
+
+    /// Starts making a model of an engine that is loaded already, or of a host's own.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use alloquy_testing::ScriptedEngine;
+    ///
+    /// let engine = ScriptedEngine::new([("Hi", " there.")]);
+    /// let model = alloquy::Model::of(Arc::new(engine)).build()?;
+    /// assert_eq!(model.warnings(), [alloquy::ModelWarning::NoTemplate, alloquy::ModelWarning::NoFamily]);
+    /// # Ok::<(), alloquy::Error>(())
+    /// ```
+    pub fn of(engine: Arc<dyn Engine>) -> ModelBuilder {
+        ModelBuilder::engine(engine)
+    }
+
+    /// Begins a conversation in memory. It is a handle: clones are the same conversation.
+    ///
+    /// To keep conversations, offer tools or put middleware before the model, see [`Model::manager`].
+    pub fn conversation(&self) -> Chat {
+        self.conversation_with(Preface::default())
+    }
+
+    /// Begins a conversation in memory with instructions, tools or earlier messages.
+    ///
+    /// ```
+    /// # #[cfg(feature = "pocket")] {
+    /// use alloquy::{Model, Preface};
+    ///
+    /// let conversation = Model::pocket()?.conversation_with(Preface::system("Be brief."));
+    /// println!("{}", conversation.ask("What is 2 + 3?")?.text());
+    /// # }
+    /// # Ok::<(), alloquy::Error>(())
+    /// ```
+    pub fn conversation_with(&self, preface: Preface) -> Chat {
+        Chat::in_memory(self.clone(), preface)
+    }
+
+    /// Asks one question and returns the whole answer; nothing of it is kept. It blocks the thread.
+    ///
+    /// # Errors
+    /// As [`Chat::ask`].
+    pub fn ask(&self, question: impl Into<Ask>) -> Result<TurnReply> {
+        self.conversation().ask(question)
+    }
+
+    /// Starts building a manager of this model: conversations in a store, with tools and middleware.
+    pub fn manager(&self) -> ManagerBuilder {
+        Manager::builder(self.clone())
+    }
+
+    /// Returns what the model says of itself.
+    pub fn info(&self) -> &ModelInfo {
+        self.parts.language_model.model()
+    }
+
+    /// Returns the language model within, for what only that does: scores, snapshots, statistics of its cache. It makes no
+    /// prompt fit and adds no stops: that is done before it.
+    pub fn language_model(&self) -> &LanguageModel {
+        &self.parts.language_model
+    }
+
+    /// Returns where the chat template is from: a file of the model, a path, or the name of a known template.
+    pub fn template(&self) -> &str {
+        &self.parts.template
+    }
+
+    /// Returns the name of the family, whose processor reads replies and writes calls.
+    pub fn family(&self) -> &str {
+        &self.parts.family
+    }
+
+    /// Returns how replies are sampled, and what ends them, where a request does not say otherwise.
+    pub fn sampling(&self) -> SamplingOptions {
+        self.parts.sampling.clone().or(&self.info().sampling)
+    }
+
+    /// Returns whether replies call tools where a request does not say so.
+    pub fn tool_choice(&self) -> Option<&ToolChoice> {
+        self.parts.tool_choice.as_ref()
+    }
+
+    /// Returns what becomes of conversations that outgrow the context, with its numbers.
+    pub fn full_context(&self) -> &FullContext {
+        &self.parts.full_context
+    }
+
+    /// Returns what was not found, is ignored, or was replaced when the model was opened.
+    pub fn warnings(&self) -> &[ModelWarning] {
+        &self.parts.warnings
+    }
+
+    /// Returns how long opening took, phase by phase.
+    pub fn load_timing(&self) -> &LoadTiming {
+        &self.parts.load_timing
+    }
+
+    /// Returns the name, the family, where the template is from, and the context on one line.
+    pub fn summary(&self) -> String {
+        description::summary(self.info(), self.family(), self.template())
+    }
+
+    /// Returns a request as the model will see it, and what its prompt goes without because there is no room for it.
+    ///
+    /// # Errors
+    /// Those of the template, the processor and the tokenizer, those of the model where it summarises, and
+    /// [`ErrorKind::ContextOverflow`](crate::ErrorKind::ContextOverflow) for a last question that is too long by itself.
+    pub async fn fitted(&self, request: Request) -> Result<(Request, Vec<Degradation>)> {
+        self.parts.fitting.fitted(self.completed(request)).await
+    }
+
+    /// Adds what holds where the request does not say otherwise.
+    fn completed(&self, mut request: Request) -> Request {
+        request.sampling = request.sampling.or(&self.parts.sampling);
+        request
+    }
+
+    /// The request as a reply to it will begin with it.
+    async fn ahead(&self, request: Request) -> Result<Request> {
+        self.parts.fitting.ahead(self.completed(request)).await
+    }
+}
+
+#[async_trait]
+impl ChatModel for Model {
+    fn name(&self) -> &str {
+        ChatModel::name(&self.parts.language_model)
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let mut request = self.completed(request);
+        let guidance = &mut request.guidance;
+        if guidance.tool_choice.is_none() && guidance.grammar.is_none() {
+            guidance.tool_choice.clone_from(&self.parts.tool_choice);
+        }
+        self.parts.fitting.reply(request, &self.parts.language_model).await
+    }
+
+    /// Where a conversation outgrows the context and is summarised, a summary that is not known yet is made first, which blocks.
+    fn prompt(&self, request: &Request) -> Result<Option<PreparedPrompt>> {
+        let request = pollster::block_on(self.ahead(request.clone()))?;
+        ChatModel::prompt(&self.parts.language_model, &request)
+    }
+
+    async fn warm(&self, request: Request) -> Result<Option<CacheReport>> {
+        self.parts.language_model.warm(self.ahead(request).await?).await
+    }
+
+    async fn score(&self, request: Request, targets: &[String]) -> Result<Vec<Score>> {
+        ChatModel::score(&self.parts.language_model, self.ahead(request).await?, targets).await
+    }
+}

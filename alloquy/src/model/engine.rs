@@ -1,0 +1,97 @@
+//! How ONNX Runtime computes a model, and where what it rewrites is kept.
+
+use std::path::PathBuf;
+
+use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_onnx::{GraphOptimization, LocateError, Locator, OnnxEngineBuilder, Waiting};
+
+/// What is set of an engine; what is not the engine decides.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EngineOptions {
+    pub(super) providers: Vec<String>,
+    pub(super) vision_providers: Vec<String>,
+    pub(super) audio_providers: Vec<String>,
+    pub(super) runtime: Option<Locator>,
+    pub(super) threads: Option<usize>,
+    pub(super) waiting: Option<Waiting>,
+    pub(super) adapter: Option<PathBuf>,
+    pub(super) optimization: Option<GraphOptimization>,
+    pub(super) graph_cache: Option<PathBuf>,
+    pub(super) graph_type: Option<String>,
+    pub(super) prefill_chunk: Option<usize>,
+    pub(super) media_cache: Option<usize>,
+}
+
+impl EngineOptions {
+    /// Adds what is set to an engine.
+    pub(super) fn added_to(&self, mut builder: OnnxEngineBuilder) -> OnnxEngineBuilder {
+        if let Some(locator) = &self.runtime {
+            builder = builder.runtime(locator.clone());
+        }
+        builder = listed(builder, &self.providers, OnnxEngineBuilder::provider, OnnxEngineBuilder::fallback);
+        let vision = &self.vision_providers;
+        builder =
+            listed(builder, vision, OnnxEngineBuilder::vision_provider, OnnxEngineBuilder::vision_fallback);
+        let audio = &self.audio_providers;
+        builder =
+            listed(builder, audio, OnnxEngineBuilder::audio_provider, OnnxEngineBuilder::audio_fallback);
+        if let Some(threads) = self.threads {
+            builder = builder.threads(threads);
+        }
+        if let Some(waiting) = self.waiting {
+            builder = builder.waiting(waiting);
+        }
+        if let Some(file) = &self.adapter {
+            builder = builder.adapter(file);
+        }
+        if let Some(level) = self.optimization {
+            builder = builder.graph_optimization(level);
+        }
+        if let Some(folder) = &self.graph_cache {
+            builder = builder.graph_cache(folder);
+        }
+        if let Some(name) = &self.graph_type {
+            builder = builder.graph_type(name);
+        }
+        if let Some(tokens) = self.prefill_chunk {
+            builder = builder.prefill_chunk(tokens);
+        }
+        if let Some(bytes) = self.media_cache {
+            builder = builder.media_cache(bytes);
+        }
+        builder
+    }
+}
+
+/// A setter of a provider.
+type Provider = fn(OnnxEngineBuilder, String) -> OnnxEngineBuilder;
+
+/// Adds a list of providers to an engine: the first one, and the others for where it cannot.
+fn listed(
+    mut builder: OnnxEngineBuilder,
+    names: &[String],
+    first: Provider,
+    fallback: Provider,
+) -> OnnxEngineBuilder {
+    let Some((name, others)) = names.split_first() else { return builder };
+    builder = first(builder, name.clone());
+    for name in others {
+        builder = fallback(builder, name.clone());
+    }
+    builder
+}
+
+/// Returns the usual folder of [`ModelBuilder::graph_cache`](crate::ModelBuilder::graph_cache), in this user's cache folder.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] when there is no home folder.
+pub fn graph_cache_folder() -> Result<PathBuf> {
+    match alloquy_onnx::cache_folder() {
+        Ok(folder) => Ok(folder.join("graphs")),
+        Err(source) => Err(unknown(source)),
+    }
+}
+
+fn unknown(source: LocateError) -> Error {
+    Error::new(ErrorKind::Invalid, source.to_string()).with_source(source)
+}
