@@ -100,7 +100,7 @@ impl Render {
         };
         told.iter().for_each(|told| context.notes.say(degradation(told)));
         remark(&request, &prepared, context.notes);
-        context.print_document(&text, &value(&request, &prepared))
+        context.print_document(&text, &value(&request, &prepared, &model))
     }
 
     /// Refuses what says how a document is read where none is.
@@ -243,7 +243,7 @@ fn loosened(policy: &InjectionPolicy) -> Option<String> {
     Some(format!("(control tokens that are let through: {})", let_through.join(", ")))
 }
 
-fn value(request: &Request, prepared: &PreparedPrompt) -> Value {
+fn value(request: &Request, prepared: &PreparedPrompt, model: &Model) -> Value {
     let part = |(part, placed): (&PromptPart, Option<&PlacedMedia>)| match (part, placed) {
         (PromptPart::Text(text), _) => json!({"text": text}),
         (PromptPart::Literal(text), _) => json!({"literal": text}),
@@ -263,5 +263,7 @@ fn value(request: &Request, prepared: &PreparedPrompt) -> Value {
         "template": {"digest": prepared.template, "name": prepared.template_name},
         "arguments": request.joined_arguments(),
         "degradations": prepared.degradations,
+        "family": model.family(),
+        "sampling": request.sampling.clone().or(&model.sampling()),
     })
 }
