@@ -199,7 +199,7 @@ fn an_example_that_embeds_the_library_leaves_nothing() {
     for name in ["hello", "streaming", "branching", "tool"] {
         let example = examples.join(name);
         if !example.is_file() {
-            eprintln!("Skipping: {example:?} is not built; `cargo test -p alloquy-cli` builds it");
+            eprintln!("Skipping: {example:?} is not built; `cargo test --workspace` builds it");
             continue;
         }
         let home = Home::new();

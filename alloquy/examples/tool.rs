@@ -4,20 +4,8 @@ mod model;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{
-    Engine, Error, ErrorKind, Manager, Preface, Result, SamplingOptions, Tool, ToolSpec, TurnEvent,
-};
-use alloquy_inference::LanguageModel;
-use alloquy_templates::JinjaTemplate;
-use futures::StreamExt;
-use serde_json::{Map, Value, json};
-
-/// The least that tells a model of tools.
-const TEMPLATE: &str = "\
-{% if tools %}<|im_start|>system\nTools: {{ tools | tojson }}<|im_end|>\n{% endif %}\
-{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}\
-{% for call in message.tool_calls %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}<|im_end|>\n\
-{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}";
+use alloquy::prelude::*;
+use serde_json::{Value, json};
 
 /// Tells the time.
 #[derive(Debug)]
@@ -39,17 +27,8 @@ impl Tool for Clock {
 }
 
 fn main() -> Result<()> {
-    let engine = model::engine()?;
-    let own = JinjaTemplate::of(engine.model())?;
-    // A template that has no place for tools refuses them rather than drop them.
-    let template = match own.capabilities().tools {
-        true => own,
-        false => JinjaTemplate::from_source(TEMPLATE, Map::new())?,
-    };
-    let processor = alloquy_processors::detect(engine.model()).processor;
     let short = SamplingOptions { max_tokens: Some(256), ..SamplingOptions::default() };
-    let model = LanguageModel::builder(engine).template(template).processor(processor).build()?;
-    let manager = Manager::builder(model).sampling(short);
+    let manager = model::builder().sampling(short).build()?.manager();
     pollster::block_on(ask(&manager.tool(Clock).build()?))
 }
 

@@ -2,25 +2,19 @@
 
 mod model;
 
-use alloquy_core::{Delta, Engine, Error, ErrorKind, Manager, Preface, Result, TurnEvent};
-use alloquy_inference::LanguageModel;
-use futures::StreamExt;
 use std::io::{Write, stdout};
+
+use alloquy::core::Delta;
+use alloquy::prelude::*;
 
 /// After how many pieces the answer is long enough.
 const ENOUGH: usize = 12;
 
 fn main() -> Result<()> {
-    let engine = model::engine()?;
-    let template = alloquy_templates::detect(engine.model())?.template;
-    let processor = alloquy_processors::detect(engine.model()).processor;
-    let model = LanguageModel::builder(engine).template(template).processor(processor).build()?;
-    let manager = Manager::new(model);
-    pollster::block_on(tell(&manager))
+    pollster::block_on(tell(&model::builder().build()?.conversation()))
 }
 
-async fn tell(manager: &Manager) -> Result<()> {
-    let chat = manager.create(Preface::default()).await?;
+async fn tell(chat: &Conversation) -> Result<()> {
     let mut turn = chat.send("Count from 1 to 9.");
     let mut pieces = 0;
     while let Some(event) = turn.next().await {

@@ -2,30 +2,26 @@
 
 mod model;
 
-use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, SamplingOptions, Turn, TurnReply};
-use alloquy_inference::LanguageModel;
+use alloquy::core::Turn;
+use alloquy::prelude::*;
 
 fn main() -> Result<()> {
-    let engine = model::engine()?;
-    let template = alloquy_templates::detect(engine.model())?.template;
-    let processor = alloquy_processors::detect(engine.model()).processor;
     let varied = SamplingOptions {
         temperature: Some(0.8),
         seed: Some(7),
         max_tokens: Some(12),
         ..SamplingOptions::default()
     };
-    let model = LanguageModel::builder(engine).template(template).processor(processor).build()?;
-    let manager = Manager::builder(model).sampling(varied).build()?;
+    let model = model::builder().sampling(varied).build()?;
+    let chat = model.conversation_with(Preface::system("You are a patient gardener."));
     pollster::block_on(async {
-        let chat = manager.create(Preface::system("You are a patient gardener.")).await?;
         branch(&chat).await?;
         print!("{}", chat.draw().await?);
         Ok(())
     })
 }
 
-async fn branch(chat: &Chat) -> Result<()> {
+async fn branch(chat: &Conversation) -> Result<()> {
     take("ask", chat.send("When do I sow beans?")).await?;
     let peas = take("go on", chat.send("And peas?")).await?;
     let again = SamplingOptions { seed: Some(8), ..SamplingOptions::default() };
