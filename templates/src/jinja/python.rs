@@ -1,6 +1,7 @@
 //! Values as Python prints them, and text as Python sees it.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 use minijinja::Error;
 use minijinja::value::{Value, ValueKind, from_args};
@@ -66,6 +67,10 @@ fn write_repr(text: &mut String, value: &Value, depth: usize) -> Result<(), Erro
     }
     match value.kind() {
         ValueKind::Undefined => text.push_str("Undefined"),
+        // Lists of numbers are long: no string for each.
+        ValueKind::Number if value.is_integer() => {
+            write!(text, "{value}").map_err(|error| refusal(error.to_string()))?
+        }
         ValueKind::Number => text.push_str(&number::repr(value)),
         ValueKind::Seq if range::is_range(value) => text.push_str(&value.to_string()),
         ValueKind::Map => write_map(text, value, depth)?,
@@ -75,10 +80,10 @@ fn write_repr(text: &mut String, value: &Value, depth: usize) -> Result<(), Erro
         ValueKind::Bool | ValueKind::None => text.push_str(&format!("{value:?}")),
         _ => text.push_str(&value.to_string()),
     }
-    match text.len() > TEXT_BYTES {
-        true => Err(excess(format!("a value prints as more than {TEXT_BYTES} bytes"))),
-        false => Ok(()),
+    if text.len() > TEXT_BYTES {
+        return Err(excess(format!("a value prints as more than {TEXT_BYTES} bytes")));
     }
+    Ok(())
 }
 
 /// Double quotes only around a text that has single ones and no double ones.
