@@ -27,7 +27,7 @@ use alloquy_core::{
     Node, NodeId, Owner, Piece, Preface, Query, Result, SamplingOptions, Session, ShiftPolicy, SummaryPolicy,
     TokenId, Tokenizer, Unit,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
@@ -135,7 +135,8 @@ fn round(engine: Still) -> Result<LanguageModel> {
     let engine = Arc::new(engine);
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    LanguageModel::builder(engine).template(template).processor(processor).build()
+    let generator = Generator::new(engine, GeneratorOptions::default())?;
+    LanguageModel::builder(generator).template(template).processor(processor).build()
 }
 
 fn with_policy(name: &str, builder: ManagerBuilder, round: &LanguageModel) -> Result<ManagerBuilder> {
@@ -219,7 +220,8 @@ async fn soak(turns: usize) -> Result<()> {
     let engine = Arc::new(OnnxEngine::of_files(alloquy_pocket::files()).load()?);
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let round = LanguageModel::builder(engine).template(template).processor(processor).build()?;
+    let generator = Generator::new(engine, GeneratorOptions::default())?;
+    let round = LanguageModel::builder(generator).template(template).processor(processor).build()?;
     let shift = HistoryShift::new(round.clone(), ShiftPolicy::new(round.model().context_length))?;
     let folder = tempfile::tempdir().unwrap();
     let kept = store("sqlite", folder.path()).await?;

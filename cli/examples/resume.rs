@@ -11,7 +11,7 @@ use alloquy_core::{
     ChatModel, ConversationId, Ending, Engine, Error, ErrorKind, Message, Owner, Preface, Reply, Request,
     Result, SamplingOptions,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_storage::SnapshotFolder;
 
 /// How long the conversation is that is resumed.
@@ -94,7 +94,8 @@ fn round() -> Result<LanguageModel> {
     let engine = model::engine()?;
     let template = alloquy_templates::detect(engine.model())?.template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    LanguageModel::builder(engine).template(template).processor(processor).build()
+    let generator = Generator::new(engine, GeneratorOptions::default())?;
+    LanguageModel::builder(generator).template(template).processor(processor).build()
 }
 
 /// Questions and answers that take so many tokens together, or as many as the context has room for.

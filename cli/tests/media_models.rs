@@ -12,7 +12,7 @@ use alloquy_core::{
     Part, Preface, Reply, Request, Result, Role, SamplingOptions, SnapshotRefusal, TokenId, Unit,
 };
 use alloquy_formats::messages::{self, Dialect, MediaRules};
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_media::{AlphaHandling, ImageBackend, MediaOptions, MediaProcessors};
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::read_media;
@@ -45,7 +45,11 @@ fn loaded(folder: &Path, options: MediaOptions) -> LanguageModel {
     let engine = OnnxEngine::builder(folder).media_from(read).load().unwrap();
     let family = alloquy_processors::detect(engine.model()).processor;
     let template = JinjaTemplate::builder(TEMPLATE).build().unwrap();
-    LanguageModel::builder(Arc::new(engine)).template(template).processor(family).build().unwrap()
+    LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+        .template(template)
+        .processor(family)
+        .build()
+        .unwrap()
 }
 
 fn picture(file: &str) -> Option<Part> {

@@ -13,7 +13,7 @@ use alloquy_core::{
     Ask, ConversationId, ConversationManager as _, Engine, Grammar, Guidance, Manager, Owner, Preface, Reply,
     SamplingOptions, Snapshot, SnapshotRefusal, TokenId,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::{SnapshotFolder, SnapshotWritten};
 use alloquy_testing::Draws;
@@ -33,7 +33,9 @@ fn round(model: &Path) -> LanguageModel {
     let engine = Arc::new(OnnxEngine::builder(model).threads(1).load().unwrap());
     let template = alloquy_templates::detect(engine.model()).unwrap().template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let builder = LanguageModel::builder(engine).template(template).processor(processor);
+    let builder = LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
+        .template(template)
+        .processor(processor);
     builder.grammars(Llguidance::default()).build().unwrap()
 }
 

@@ -13,7 +13,7 @@ use alloquy_core::{
     Ask, Chat, ChatModel, Engine, Manager, Middleware, Next, Preface, ReplyStream, Request, Result,
     SamplingOptions, TurnReply,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
 use futures::StreamExt;
@@ -27,7 +27,13 @@ fn round() -> Option<LanguageModel> {
     let source = std::fs::read_to_string(shared::find(TEMPLATE)?).unwrap();
     let template = JinjaTemplate::from_source(source, serde_json::Map::new()).unwrap();
     let processor = alloquy_processors::named("qwen3", engine.model()).unwrap();
-    Some(LanguageModel::builder(Arc::new(engine)).template(template).processor(processor).build().unwrap())
+    Some(
+        LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+            .template(template)
+            .processor(processor)
+            .build()
+            .unwrap(),
+    )
 }
 
 /// Writes down every prompt as the template printed it.

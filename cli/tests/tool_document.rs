@@ -11,7 +11,7 @@ use alloquy_core::{
     SamplingOptions, Session, TokenId, Tokenizer, ToolCall, ToolSpec, Toolbox, TurnEnd, TypedTool, Unit,
     Verdict, decode,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use pollster::block_on;
 use schemars::JsonSchema;
@@ -152,7 +152,13 @@ fn toolbox() -> Toolbox {
 fn round() -> Option<LanguageModel> {
     let Qwen3 { engine, template, processor } = Qwen3::load()?;
     let engine = Arc::new(Guided::new(engine));
-    Some(LanguageModel::builder(engine).template(template).processor(processor).build().unwrap())
+    Some(
+        LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
+            .template(template)
+            .processor(processor)
+            .build()
+            .unwrap(),
+    )
 }
 
 #[test]

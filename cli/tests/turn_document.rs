@@ -10,7 +10,7 @@ use alloquy_core::{
     DataProcessor, Engine, Manager, Message, Node, Preface, PromptSource, Request, SamplingOptions,
     TurnEvent, TurnReply, decode,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use futures::StreamExt;
 use pollster::block_on;
@@ -26,8 +26,10 @@ struct Stack {
 
 fn stack() -> Option<Stack> {
     let Qwen3 { engine, template, processor } = Qwen3::load()?;
-    let round =
-        LanguageModel::builder(engine.clone()).template(template).processor(Arc::clone(&processor)).build();
+    let round = LanguageModel::builder(Generator::new(engine.clone(), GeneratorOptions::default()).unwrap())
+        .template(template)
+        .processor(Arc::clone(&processor))
+        .build();
     Some(Stack { engine, processor, round: round.unwrap() })
 }
 

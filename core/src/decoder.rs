@@ -4,6 +4,7 @@ pub mod snapshot;
 mod statistics;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -157,6 +158,58 @@ pub trait Decoder: Send + Sync + Debug {
     async fn restore(&self, from: SnapshotSource, origin: SnapshotOrigin) -> Result<usize, SnapshotRefusal> {
         let _ = (from, origin);
         Err(SnapshotRefusal::Unsupported)
+    }
+}
+
+/// A decoder that is shared.
+#[async_trait]
+impl<D: Decoder + ?Sized> Decoder for Arc<D> {
+    fn model(&self) -> &ModelInfo {
+        (**self).model()
+    }
+
+    fn tokenizer(&self) -> &dyn Tokenizer {
+        (**self).tokenizer()
+    }
+
+    fn media(&self) -> Option<&dyn MediaProcessor> {
+        (**self).media()
+    }
+
+    fn positions(&self, unit: &Unit) -> Result<usize> {
+        (**self).positions(unit)
+    }
+
+    fn grammar_support(&self) -> GrammarSupport {
+        (**self).grammar_support()
+    }
+
+    fn ignored(&self, sampling: &SamplingOptions) -> Vec<&'static str> {
+        (**self).ignored(sampling)
+    }
+
+    fn decode(&self, request: DecodeRequest) -> TokenStream {
+        (**self).decode(request)
+    }
+
+    async fn score(&self, prompt: Prompt, targets: Vec<Vec<TokenId>>) -> Result<Vec<Vec<Logprob>>> {
+        (**self).score(prompt, targets).await
+    }
+
+    async fn cache_statistics(&self) -> Result<Option<CacheStatistics>> {
+        (**self).cache_statistics().await
+    }
+
+    fn identity(&self) -> Option<Digest> {
+        (**self).identity()
+    }
+
+    async fn snapshot(&self, prompt: Prompt, origin: SnapshotOrigin) -> Result<Snapshot> {
+        (**self).snapshot(prompt, origin).await
+    }
+
+    async fn restore(&self, from: SnapshotSource, origin: SnapshotOrigin) -> Result<usize, SnapshotRefusal> {
+        (**self).restore(from, origin).await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloquy_core::{Ask, Chat, Manager, Preface, Result, TurnReply};
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
 const SCRIPT: [(&str, &str); 4] = [
@@ -15,7 +15,9 @@ const SCRIPT: [(&str, &str); 4] = [
 
 fn main() -> Result<()> {
     let engine = Arc::new(ScriptedEngine::new(SCRIPT));
-    let round = LanguageModel::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+    let generator = Generator::new(engine, GeneratorOptions::default())?;
+    let round =
+        LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build()?;
     let manager = Manager::new(round);
     pollster::block_on(async {
         let chat = manager.create(Preface::system("You are a patient gardener.")).await?;

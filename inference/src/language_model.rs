@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use alloquy_core::{
     CacheReport, CacheStatistics, ChatModel, Constraints, DataProcessor, DecodeEventKind, DecodeRequest,
-    Decoder, Degradation, Digest, Engine, Error, ErrorKind, FinishReason, ModelInfo, PreparedPrompt,
+    Decoder, Degradation, Digest, Error, ErrorKind, FinishReason, ModelInfo, PreparedPrompt,
     ProcessorArguments, Prompt, PromptLength, PromptPart, PromptSource, PromptTemplate, ReplyStream, Request,
     Result, RoleMarkers, Run, SamplingOptions, Score, Snapshot, SnapshotOrigin, SnapshotRefusal,
     SnapshotSource, TemplateInput, ThinkingSwitch, TokenId,
@@ -13,7 +13,6 @@ use alloquy_core::{
 use async_trait::async_trait;
 use futures::StreamExt;
 
-use crate::generator::{CacheBudget, Generator, GeneratorOptions, PromptLookup};
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 
@@ -35,11 +34,12 @@ use verifying::Verifier;
 /// use std::sync::Arc;
 /// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 /// use alloquy_core::{ChatModel, Message, Preface, Request};
-/// use alloquy_inference::LanguageModel;
+/// use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 ///
 /// # pollster::block_on(async {
 /// let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]);
-/// let model = LanguageModel::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+/// let generator = Generator::new(Arc::new(engine), GeneratorOptions::default())?;
+/// let model = LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build()?;
 /// let reply = model.reply(Request::new(Preface::default(), vec![Message::user("Hi")])).await?.finish().await?;
 /// assert_eq!(reply.message.text(), "Hello!");
 /// # Ok::<(), alloquy_core::Error>(())
@@ -60,36 +60,13 @@ pub struct LanguageModel {
 #[derive(Debug)]
 #[must_use]
 pub struct LanguageModelBuilder {
-    continues: Continues,
+    decoder: Arc<dyn Decoder>,
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
     constraints: Option<Box<dyn Constraints>>,
 }
 
-/// What continues the prompts.
-#[derive(Debug)]
-enum Continues {
-    /// A thread that is started for it.
-    Engine(Arc<dyn Engine>, GeneratorOptions),
-    Decoder(Arc<dyn Decoder>),
-    /// An option of such a thread was set beside a decoder, which brings its own.
-    Misplaced(&'static str),
-}
-
 impl LanguageModelBuilder {
-    fn on(continues: Continues) -> Self {
-        Self { continues, template: None, processor: None, constraints: None }
-    }
-
-    /// Sets an option of the engine's thread.
-    fn option(mut self, name: &'static str, set: impl FnOnce(&mut GeneratorOptions)) -> Self {
-        match &mut self.continues {
-            Continues::Engine(_, options) => set(options),
-            Continues::Decoder(_) | Continues::Misplaced(_) => self.continues = Continues::Misplaced(name),
-        }
-        self
-    }
-
     /// Sets the chat template.
     pub fn template(mut self, template: impl PromptTemplate + 'static) -> Self {
         self.template = Some(Arc::new(template));
@@ -102,50 +79,16 @@ impl LanguageModelBuilder {
         self
     }
 
-    /// Keeps at most this many KV caches, and lets as many replies be written at the same time.
-    pub fn sessions(self, sessions: usize) -> Self {
-        self.option("sessions", |options| {
-            options.cache.sessions = sessions;
-            options.max_concurrent = sessions;
-        })
-    }
-
-    /// Lets so many replies be written at the same time, while others wait; 4 unless set.
-    pub fn generations(self, generations: usize) -> Self {
-        self.option("generations", |options| options.max_concurrent = generations)
-    }
-
-    /// Keeps KV caches within a budget; [`CacheBudget::default`] unless set.
-    pub fn cache(self, budget: CacheBudget) -> Self {
-        self.option("cache", |options| options.cache = budget)
-    }
-
-    /// Guesses replies ahead; [`Reply::speculation`](alloquy_core::Reply) says how well.
-    pub fn lookup(self, lookup: PromptLookup) -> Self {
-        self.option("lookup", |options| options.lookup = Some(lookup))
-    }
-
-    /// Starts the engine's thread.
+    /// Builds the language model.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the template or the processor is missing, and for an option of an engine's thread beside a
-    /// decoder.
+    /// [`ErrorKind::Invalid`] when the template or the processor is missing.
     pub fn build(self) -> Result<LanguageModel> {
         let missing = |what: &str| Error::new(ErrorKind::Invalid, format!("a language model needs a {what}"));
         let template = self.template.ok_or_else(|| missing("template"))?;
         let processor = self.processor.ok_or_else(|| missing("processor"))?;
-        let decoder = match self.continues {
-            Continues::Engine(engine, options) => Arc::new(Generator::new(engine, options)?),
-            Continues::Decoder(decoder) => decoder,
-            Continues::Misplaced(name) => {
-                let message = format!(
-                    "{name} is an option of an engine's thread: the decoder brings its own, leave it out"
-                );
-                return Err(Error::new(ErrorKind::Invalid, message));
-            }
-        };
         Ok(LanguageModel {
-            decoder,
+            decoder: self.decoder,
             template,
             processor,
             constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
@@ -156,14 +99,14 @@ impl LanguageModelBuilder {
 }
 
 impl LanguageModel {
-    /// Starts building a language model on `engine`, which gets a thread of its own.
-    pub fn builder(engine: Arc<dyn Engine>) -> LanguageModelBuilder {
-        LanguageModelBuilder::on(Continues::Engine(engine, GeneratorOptions::default()))
-    }
-
-    /// Starts building a language model on a decoder, which brings its own sessions and caches.
-    pub fn decoding(decoder: Arc<dyn Decoder>) -> LanguageModelBuilder {
-        LanguageModelBuilder::on(Continues::Decoder(decoder))
+    /// Starts building a language model over a decoder: a [`Generator`](crate::Generator) over an engine, or any other.
+    pub fn builder(decoder: impl Decoder + 'static) -> LanguageModelBuilder {
+        LanguageModelBuilder {
+            decoder: Arc::new(decoder),
+            template: None,
+            processor: None,
+            constraints: None,
+        }
     }
 
     /// Returns what the model says of itself.
@@ -251,11 +194,14 @@ impl LanguageModel {
     /// use std::sync::Arc;
     /// use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
     /// use alloquy_core::{ChatModel, Message, Preface, Request};
-    /// use alloquy_inference::LanguageModel;
+    /// use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
     ///
     /// # pollster::block_on(async {
     /// let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));
-    /// let model = || LanguageModel::builder(engine.clone()).template(TaggedTemplate).processor(TaggedProcessor).build();
+    /// let model = || {
+    ///     let generator = Generator::new(engine.clone(), GeneratorOptions::default())?;
+    ///     LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build()
+    /// };
     /// let request = Request::new(Preface::default(), vec![Message::user("Hi")]);
     /// let before = model()?;
     /// before.reply(request.clone()).await?.finish().await?;

@@ -13,13 +13,14 @@
 //! ```
 //! use std::sync::Arc;
 //! use alloquy_core::{ChatModel, Message, Preface, Request};
-//! use alloquy_inference::LanguageModel;
+//! use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 //! use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 //!
 //! # pollster::block_on(async {
 //! // An engine of a backend, such as alloquy-onnx, with the template and the processor that its files name.
 //! let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));
-//! let model = LanguageModel::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build()?;
+//! let generator = Generator::new(engine, GeneratorOptions::default())?;
+//! let model = LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build()?;
 //! let request = || Request::new(Preface::default(), vec![Message::user("Hi")]);
 //! let first = model.reply(request()).await?.finish().await?;
 //! assert_eq!(first.text(), "Hello!");

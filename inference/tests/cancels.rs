@@ -12,7 +12,7 @@ use alloquy_core::{
     Cancel, Chat, ChatModel, Ending, Engine, Manager, ModelInfo, Preface, Request, Result, SamplingOptions,
     Session, StopSignal, TokenId, Tokenizer, Turn, Unit,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{Draws, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use pollster::block_on;
@@ -24,10 +24,9 @@ const CANCELS: usize = 10;
 fn round() -> Arc<LanguageModel> {
     let engine = Arc::new(NoiseEngine::new(["<user>", "<assistant>", "<system>"]));
     Arc::new(
-        LanguageModel::builder(engine)
+        LanguageModel::builder(Generator::new(engine, 2).unwrap())
             .template(TaggedTemplate)
             .processor(TaggedProcessor)
-            .sessions(2)
             .build()
             .unwrap(),
     )
@@ -162,8 +161,11 @@ fn a_long_prompt_that_is_stopped_ends_with_the_chunk_it_is_in() {
     let engine = ScriptedEngine::new([("<assistant>", "Hello!")]).context_length(5000);
     let engine = Arc::new(Deaf { engine, progress: Arc::clone(&progress) });
     let chunk = engine.prefill_chunk();
-    let round =
-        LanguageModel::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build().unwrap();
+    let round = LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
+        .build()
+        .unwrap();
     let manager = Manager::new(round);
     block_on(async {
         let chat = manager.create(Preface::default()).await.unwrap();

@@ -4,14 +4,17 @@
 use std::sync::Arc;
 
 use alloquy_core::{Ask, Chat, HeadMove, Manager, Preface};
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
 async fn chat() -> Chat {
     let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));
-    let round =
-        LanguageModel::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build().unwrap();
+    let round = LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
+        .build()
+        .unwrap();
     Manager::new(round).create(Preface::default()).await.unwrap()
 }
 

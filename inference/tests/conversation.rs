@@ -7,7 +7,7 @@ use alloquy_core::{
     Conversation, Degradation, ErrorKind, FinishReason, Message, MessagePart, Part, Preface, Role,
     SamplingOptions,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use serde_json::json;
@@ -20,8 +20,11 @@ const SCRIPT: [(&str, &str); 3] = [
 
 fn conversation() -> (Conversation, ScriptedEngine) {
     let engine = ScriptedEngine::new(SCRIPT);
-    let round =
-        LanguageModel::builder(Arc::new(engine.clone())).template(TaggedTemplate).processor(TaggedProcessor);
+    let round = LanguageModel::builder(
+        Generator::new(Arc::new(engine.clone()), GeneratorOptions::default()).unwrap(),
+    )
+    .template(TaggedTemplate)
+    .processor(TaggedProcessor);
     (Conversation::new(Arc::new(round.build().unwrap()), Preface::system("Be kind.")), engine)
 }
 
@@ -126,7 +129,10 @@ fn the_whole_reply_comes_back_with_what_was_not_as_asked() {
 #[test]
 fn a_failed_turn_leaves_the_history_alone() {
     let engine = ScriptedEngine::new(SCRIPT).context_length(20);
-    let round = LanguageModel::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
+    let round =
+        LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+            .template(TaggedTemplate)
+            .processor(TaggedProcessor);
     let mut conversation = Conversation::new(Arc::new(round.build().unwrap()), Preface::default());
     let error = conversation.send_message("a question that is far too long").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContextOverflow);

@@ -10,7 +10,7 @@ use alloquy_core::{
     Message, Middleware, ModelInfo, Node, Owner, Piece, Preface, PromptTemplate, Request, Result,
     SamplingOptions, Session, ShiftPolicy, SpecialToken, SummaryPolicy, TemplateInput, TokenId, Tokenizer,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{
     ByteTokenizer, FaultStore, NoiseEngine, ScriptedEngine, StoreCall, TaggedProcessor, TaggedTemplate,
 };
@@ -42,7 +42,11 @@ impl PromptTemplate for Counting {
 
 fn round(template: Counting, context: usize) -> LanguageModel {
     let engine = ScriptedEngine::new([("<assistant>", "An answer.")]).context_length(context);
-    LanguageModel::builder(Arc::new(engine)).template(template).processor(TaggedProcessor).build().unwrap()
+    LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+        .template(template)
+        .processor(TaggedProcessor)
+        .build()
+        .unwrap()
 }
 
 fn policy(name: &str, round: &LanguageModel) -> Box<dyn FnOnce(ManagerBuilder) -> ManagerBuilder> {
@@ -269,7 +273,10 @@ fn spelled(replies: usize) -> usize {
     };
     let asked = Arc::clone(&tokenizer.asked);
     let engine = SpellingEngine { inner, tokenizer };
-    let round = LanguageModel::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor);
+    let round =
+        LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+            .template(TaggedTemplate)
+            .processor(TaggedProcessor);
     let round = round.build().unwrap();
     let thought = |number: usize| format!("<think>thought {number:6}<think>answer {number:6}");
     let tokenizer = ByteTokenizer::new(["<end>", "<user>", "<assistant>", "<think>"]);

@@ -10,7 +10,7 @@ use alloquy_core::{
     Manager, Message, Part, Preface, Reply, ReplyStream, Request, Result, Role, ShiftPolicy, ToolCall,
     ToolResult, ToolSpec, TurnEvent,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use pollster::block_on;
@@ -49,7 +49,7 @@ impl ChatModel for Calling {
 
 fn round(script: &[(&str, &str)]) -> LanguageModel {
     let engine = ScriptedEngine::new(script.iter().copied()).context_length(WINDOW);
-    LanguageModel::builder(Arc::new(engine))
+    LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
         .template(TaggedTemplate)
         .processor(TaggedProcessor)
         .build()

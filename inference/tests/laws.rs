@@ -22,7 +22,10 @@ fn the_echo_model_is_a_chat_model() {
 fn a_round_is_a_chat_model() {
     let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello, what a day!")]);
     let round =
-        LanguageModel::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build();
+        LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+            .template(TaggedTemplate)
+            .processor(TaggedProcessor)
+            .build();
     pollster::block_on(laws::chat_model::all(&round.unwrap(), &request("Hi")));
 }
 
@@ -30,7 +33,10 @@ fn a_round_is_a_chat_model() {
 fn a_round_is_a_chat_model_with_stop_texts() {
     let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello, what a day!")]);
     let round =
-        LanguageModel::builder(Arc::new(engine)).template(TaggedTemplate).processor(TaggedProcessor).build();
+        LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+            .template(TaggedTemplate)
+            .processor(TaggedProcessor)
+            .build();
     let stop = SamplingOptions { stop: vec![" day".to_owned()], ..SamplingOptions::default() };
     pollster::block_on(laws::chat_model::all(&round.unwrap(), &request("Hi").sampling(stop)));
 }

@@ -8,7 +8,7 @@ use alloquy_core::{
     HistoryDrop, Manager, Media, MediaKind, Message, Part, Preface, PreparedPrompt, PromptPart,
     PromptTemplate, Reply, Request, Result, Role, SamplingOptions, TemplateInput, Unit,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, ScriptedMedia, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
@@ -20,7 +20,7 @@ fn engine() -> ScriptedEngine {
 }
 
 fn over(engine: ScriptedEngine) -> LanguageModel {
-    LanguageModel::builder(Arc::new(engine))
+    LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
         .template(TaggedTemplate)
         .processor(TaggedProcessor)
         .build()
@@ -70,7 +70,9 @@ fn what_begins_media_is_said_once() {
     let path = vec![shown(picture(&[1]), "What?")];
     let told = |template: &'static str| {
         let round =
-            LanguageModel::builder(Arc::new(engine())).template(Fixed(template)).processor(TaggedProcessor);
+            LanguageModel::builder(Generator::new(Arc::new(engine()), GeneratorOptions::default()).unwrap())
+                .template(Fixed(template))
+                .processor(TaggedProcessor);
         let prompt = round.build().unwrap().prepare(&request(path.clone())).unwrap();
         prompt.parts.into_iter().filter_map(|part| match part {
             PromptPart::Text(text) => Some(text),

@@ -8,7 +8,7 @@ use alloquy_core::{
     FinishReason, Manager, Message, ModelInfo, NewConversation, NodeStatus, Preface, PromptTemplate, Reply,
     Request, Result, SamplingOptions, Session, TemplateInput, TokenId, Tokenizer, Unit, Usage,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::future::join_all;
 use pollster::block_on;
@@ -18,7 +18,7 @@ const SCRIPT: [(&str, &str); 2] =
     [("<user>Hi<end><assistant>", "Hello, world!"), ("<user>And now?<end><assistant>", "Now we talk.")];
 
 fn over(engine: impl Engine + 'static) -> LanguageModel {
-    LanguageModel::builder(Arc::new(engine))
+    LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
         .template(TaggedTemplate)
         .processor(TaggedProcessor)
         .build()
@@ -122,7 +122,11 @@ fn what_ends_a_reply_in_the_format_of_the_template_ends_it() {
     let engine = Arc::new(ScriptedEngine::new(SCRIPT));
     // As an `Arc`, as templates that are chosen at run time are.
     let template: Arc<dyn PromptTemplate> = Arc::new(Stopping);
-    let model = LanguageModel::builder(engine).template(template).processor(TaggedProcessor).build().unwrap();
+    let model = LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
+        .template(template)
+        .processor(TaggedProcessor)
+        .build()
+        .unwrap();
     let ended = |question: &str, sampling: SamplingOptions| {
         let request = Request::new(Preface::default(), vec![Message::user(question)]).sampling(sampling);
         let reply = block_on(async { model.reply(request).await?.finish().await }).unwrap();

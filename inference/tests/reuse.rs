@@ -4,15 +4,14 @@
 use std::sync::Arc;
 
 use alloquy_core::{CacheReport, ChatModel, Message, MissReason, Preface, Request};
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
 fn round(engine: &ScriptedEngine, sessions: usize) -> LanguageModel {
     let engine = Arc::new(engine.clone());
-    LanguageModel::builder(engine)
+    LanguageModel::builder(Generator::new(engine, sessions).unwrap())
         .template(TaggedTemplate)
         .processor(TaggedProcessor)
-        .sessions(sessions)
         .build()
         .unwrap()
 }

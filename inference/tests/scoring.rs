@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use alloquy_core::{ChatModel, Conversation, ErrorKind, Manager, Message, Preface, Request, SamplingOptions};
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
@@ -13,7 +13,11 @@ const SCRIPT: [(&str, &str); 2] =
 
 fn round(engine: &ScriptedEngine) -> LanguageModel {
     let engine = Arc::new(engine.clone());
-    LanguageModel::builder(engine).template(TaggedTemplate).processor(TaggedProcessor).build().unwrap()
+    LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor)
+        .build()
+        .unwrap()
 }
 
 fn request(text: &str) -> Request {

@@ -7,7 +7,7 @@ use alloquy_core::{
     ChatModel, Digest, Ending, Engine, ErrorKind, Media, Message, MissReason, ModelInfo, Preface, Reply,
     Request, Session, Snapshot, SnapshotOrigin, SnapshotRefusal, StateReader, Tokenizer, Unit,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{Draws, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
@@ -21,7 +21,7 @@ fn engine() -> ScriptedEngine {
 }
 
 fn round_over(engine: impl Engine + 'static) -> LanguageModel {
-    LanguageModel::builder(Arc::new(engine))
+    LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
         .template(TaggedTemplate)
         .processor(TaggedProcessor)
         .build()
@@ -137,9 +137,10 @@ fn what_a_session_holds_already_is_not_held_twice() {
 #[test]
 fn a_restored_session_is_the_most_recently_used() {
     let (_, snapshot) = written();
-    let builder =
-        LanguageModel::builder(Arc::new(engine())).template(TaggedTemplate).processor(TaggedProcessor);
-    let round = builder.sessions(1).build().unwrap();
+    let builder = LanguageModel::builder(Generator::new(Arc::new(engine()), 1).unwrap())
+        .template(TaggedTemplate)
+        .processor(TaggedProcessor);
+    let round = builder.build().unwrap();
     reply(&round, &["something else"]);
     let restored = block_on(round.restore(snapshot.bytes().to_vec())).unwrap();
     let statistics = block_on(round.cache_statistics()).unwrap();

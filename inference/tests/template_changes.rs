@@ -7,7 +7,7 @@ use alloquy_core::{
     Ask, Chat, ChatModel, ConversationManager, ConversationStore, Degradation, Digest, Manager, MemoryStore,
     Message, Node, Preface, PromptTemplate, Result, TemplateInput, Tool, ToolSpec,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 use serde_json::{Value, json};
@@ -50,7 +50,13 @@ const SCRIPT: [(&str, &str); 4] = [
 
 fn round(template: impl PromptTemplate + 'static) -> Arc<dyn ChatModel> {
     let engine = Arc::new(ScriptedEngine::new(SCRIPT));
-    Arc::new(LanguageModel::builder(engine).template(template).processor(TaggedProcessor).build().unwrap())
+    Arc::new(
+        LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
+            .template(template)
+            .processor(TaggedProcessor)
+            .build()
+            .unwrap(),
+    )
 }
 
 /// A conversation in one store, held through one model after another.

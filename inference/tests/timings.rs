@@ -7,14 +7,14 @@ use std::time::Duration;
 use alloquy_core::{
     Conversation, Manager, Preface, Reply, ReplyTiming, SamplingOptions, Tool, ToolSpec, TurnReply,
 };
-use alloquy_inference::{Benchmark, LanguageModel};
+use alloquy_inference::{Benchmark, Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 use serde_json::json;
 
 fn round(script: &[(&str, &str)]) -> LanguageModel {
     let engine = ScriptedEngine::new(script.iter().copied());
-    LanguageModel::builder(Arc::new(engine))
+    LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
         .template(TaggedTemplate)
         .processor(TaggedProcessor)
         .build()

@@ -8,7 +8,7 @@ use alloquy_core::{
     MissReason, ModelInfo, Piece, Preface, PromptTemplate, Request, Result, Session, SpecialToken,
     TemplateInput, TokenId, Tokenizer, TurnEvent, Unit,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ByteTokenizer, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
 use pollster::block_on;
@@ -161,7 +161,7 @@ const SCRIPT: [(&str, &str); 3] = [
 
 fn round() -> LanguageModel {
     let engine = Bytewise::new(ScriptedEngine::new(SCRIPT));
-    LanguageModel::builder(Arc::new(engine))
+    LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
         .template(TaggedTemplate)
         .processor(TaggedProcessor)
         .build()
@@ -296,7 +296,11 @@ fn line_breaks_that_are_tokens_of_their_own_are_text() {
         panic!("there are two");
     };
     let round =
-        LanguageModel::builder(Arc::new(engine)).template(Lined).processor(TaggedProcessor).build().unwrap();
+        LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+            .template(Lined)
+            .processor(TaggedProcessor)
+            .build()
+            .unwrap();
     let tokens = |answer: &str, replies: Vec<Vec<TokenId>>| {
         let path = vec![Message::user("fruit"), Message::assistant(answer), Message::user("more")];
         let prepared = round.prepare(&Request::new(Preface::default(), path).replies(replies)).unwrap();

@@ -8,7 +8,7 @@ use alloquy_core::{
     ProcessorArguments, PromptPart, PromptSource, PromptTemplate, ReplyParser, Request, Result,
     TemplateInput, TextSource, ThinkingHistory, ThinkingSwitch,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
@@ -56,7 +56,11 @@ impl Listening {
 
     fn round(&self) -> LanguageModel {
         let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));
-        LanguageModel::builder(engine).template(TaggedTemplate).processor(self.clone()).build().unwrap()
+        LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
+            .template(TaggedTemplate)
+            .processor(self.clone())
+            .build()
+            .unwrap()
     }
 }
 
@@ -154,8 +158,10 @@ impl PromptTemplate for Switched {
 fn a_switch_that_the_template_does_not_look_at_is_told_to_be_ignored() {
     let told = |switches, arguments: ProcessorArguments| {
         let engine = Arc::new(ScriptedEngine::new([]));
-        let round =
-            LanguageModel::builder(engine).template(Switched(switches)).processor(TaggedProcessor).build();
+        let round = LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
+            .template(Switched(switches))
+            .processor(TaggedProcessor)
+            .build();
         let request = Request::new(Preface::default(), vec!["Hi".into()]).arguments(arguments);
         round.unwrap().prepare(&request).unwrap().degradations
     };

@@ -8,7 +8,7 @@ use alloquy_core::{
     ChatModel, Constraint, Constraints, Degradation, Engine, ErrorKind, FinishReason, Grammar, Guidance,
     Message, Piece, Preface, Progress, Reply, Request, Result, SamplingOptions, TokenId, Vocabulary,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{NoiseEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 use serde_json::{Value, json};
@@ -20,7 +20,9 @@ fn request(grammar: Grammar, sampling: SamplingOptions) -> Request {
 }
 
 fn ask(constraints: Llguidance, request: Request) -> Result<Reply> {
-    let builder = LanguageModel::builder(Arc::new(NoiseEngine::new(["<tool>"])));
+    let builder = LanguageModel::builder(
+        Generator::new(Arc::new(NoiseEngine::new(["<tool>"])), GeneratorOptions::default()).unwrap(),
+    );
     let round = builder.template(TaggedTemplate).processor(TaggedProcessor).grammars(constraints).build()?;
     block_on(async { round.reply(request).await?.finish().await })
 }
@@ -203,7 +205,9 @@ fn limits_are_on() {
 
 #[test]
 fn a_round_without_constraints_says_what_to_add() {
-    let builder = LanguageModel::builder(Arc::new(NoiseEngine::new([])));
+    let builder = LanguageModel::builder(
+        Generator::new(Arc::new(NoiseEngine::new([])), GeneratorOptions::default()).unwrap(),
+    );
     let round = builder.template(TaggedTemplate).processor(TaggedProcessor).build().unwrap();
     let request = request(Grammar::choice(["yes"]), SamplingOptions::default());
     let error = block_on(round.reply(request)).expect_err("nothing keeps the form");
@@ -214,7 +218,9 @@ fn a_round_without_constraints_says_what_to_add() {
 /// A constraint is for one reply: the next one is as free as it asks.
 #[test]
 fn a_form_lives_for_one_turn() {
-    let builder = LanguageModel::builder(Arc::new(NoiseEngine::new([])));
+    let builder = LanguageModel::builder(
+        Generator::new(Arc::new(NoiseEngine::new([])), GeneratorOptions::default()).unwrap(),
+    );
     let builder = builder.template(TaggedTemplate).processor(TaggedProcessor);
     let round = Arc::new(builder.grammars(Llguidance::default()).build().unwrap());
     let mut conversation = alloquy_core::Conversation::new(round, Preface::default());

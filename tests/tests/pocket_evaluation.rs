@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{ChatModel, Engine, Reply, Request, SamplingOptions, TokenId};
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
 use dialogue::{Dialogue, Golden, lines};
@@ -150,7 +150,7 @@ fn round(engine: OnnxEngine) -> LanguageModel {
     let found = alloquy_processors::detect(engine.model());
     let named = alloquy_processors::named("qwen3", engine.model()).unwrap();
     assert_eq!(found.processor.name(), named.name(), "the model is served as another family");
-    LanguageModel::builder(Arc::new(engine))
+    LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
         .template(template)
         .processor(found.processor)
         .grammars(Llguidance::default())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, Tool, ToolSpec, Turn, TurnReply};
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
 use pollster::block_on;
@@ -33,7 +33,11 @@ fn manager() -> Manager {
     let engine = Arc::new(OnnxEngine::of_files(alloquy_pocket::files()).load().unwrap());
     let template = JinjaTemplate::of(engine.model()).unwrap();
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let model = LanguageModel::builder(engine).template(template).processor(processor).build().unwrap();
+    let model = LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
+        .template(template)
+        .processor(processor)
+        .build()
+        .unwrap();
     Manager::builder(model).tool(Clock).build().unwrap()
 }
 

@@ -85,7 +85,7 @@ fn ask(support: GrammarSupport, said: &str, grammar: Grammar, sampling: Sampling
         start: "<think>\n".to_owned(),
         end: "\n</think>\n\n".to_owned(),
     };
-    let builder = LanguageModel::decoding(careless(support, said))
+    let builder = LanguageModel::builder(careless(support, said))
         .template(TaggedTemplate)
         .processor(Thinker([channel]));
     let round = builder.grammars(Llguidance::default()).build()?;
@@ -136,14 +136,6 @@ fn what_begins_as_thinking_does_may_be_the_answer() {
     assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens: 3 }], "it ends too early");
     let reply = ask(GrammarSupport::Unverified, "<thin!", tag(), SamplingOptions::default()).unwrap();
     assert_eq!(reply.degradations, [Degradation::GrammarViolated { tokens: 5 }]);
-}
-
-#[test]
-fn options_of_an_engine_are_refused_beside_a_decoder() {
-    let builder = LanguageModel::decoding(careless(GrammarSupport::None, "")).template(TaggedTemplate);
-    let error = builder.processor(TaggedProcessor).sessions(2).build().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.to_string().starts_with("sessions is an option of an engine's thread"), "{error}");
 }
 
 #[test]

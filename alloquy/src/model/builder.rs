@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[cfg(feature = "constraints")]
 use alloquy_constraints::Llguidance;
 use alloquy_core::{Channel, Engine, LoadPhase, LoadTiming, ModelInfo, Result, SamplingOptions, ToolChoice};
-use alloquy_inference::{CacheBudget, LanguageModel, LanguageModelBuilder, PromptLookup};
+use alloquy_inference::{CacheBudget, Generator, GeneratorOptions, LanguageModel, PromptLookup};
 #[cfg(all(feature = "media", feature = "onnx"))]
 use alloquy_media::MediaOptions;
 #[cfg(feature = "onnx")]
@@ -258,8 +258,11 @@ impl ModelBuilder {
         };
         let sampling = self.sampling.clone().or(&format).or(&recommended);
         let name = family.processor.name().to_owned();
-        let builder = LanguageModel::builder(engine).template(template.template).processor(family.processor);
-        let builder = self.decoding(builder);
+        let generator = Generator::new(engine, self.generator_options())?;
+        let builder =
+            LanguageModel::builder(generator).template(template.template).processor(family.processor);
+        #[cfg(feature = "constraints")]
+        let builder = builder.grammars(Llguidance::default());
         let language_model = loading.measure(LoadPhase::Processor, || builder.build())?;
         let fitting = Fitting::new(&full_context, &language_model)?;
         let parts = Parts {
@@ -304,22 +307,17 @@ impl ModelBuilder {
         Ok((template, family))
     }
 
-    /// Adds what is set of decoding.
-    fn decoding(&self, mut builder: LanguageModelBuilder) -> LanguageModelBuilder {
-        #[cfg(feature = "constraints")]
-        {
-            builder = builder.grammars(Llguidance::default());
-        }
+    /// How the engine's thread works: as it does by default, but for what is set.
+    fn generator_options(&self) -> GeneratorOptions {
+        let mut options = GeneratorOptions::default();
         if let Some(budget) = self.cache {
-            builder = builder.cache(budget);
+            options.cache = budget;
         }
         if let Some(generations) = self.generations {
-            builder = builder.generations(generations);
+            options.max_concurrent = generations;
         }
-        if let Some(lookup) = self.lookup {
-            builder = builder.lookup(lookup);
-        }
-        builder
+        options.lookup = self.lookup;
+        options
     }
 
     #[cfg(not(feature = "onnx"))]

@@ -20,7 +20,7 @@ use alloquy_constraints::Llguidance;
 use alloquy_core::{
     ChatModel, Engine, FinishReason, Grammar, Guidance, Message, Preface, Reply, Request, SamplingOptions,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use draws::Draws;
 use pollster::block_on;
@@ -34,7 +34,10 @@ fn round() -> Option<LanguageModel> {
     let engine = OnnxEngine::load(shared::find("models/stories260k")?).unwrap();
     let template = alloquy_templates::detect(engine.model()).unwrap().template;
     let processor = alloquy_processors::detect(engine.model()).processor;
-    let builder = LanguageModel::builder(Arc::new(engine)).template(template).processor(processor);
+    let builder =
+        LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+            .template(template)
+            .processor(processor);
     Some(builder.grammars(Llguidance::default()).build().unwrap())
 }
 

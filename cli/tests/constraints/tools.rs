@@ -8,7 +8,7 @@ use alloquy_core::{
     ChatModel, Degradation, Engine, ErrorKind, FinishReason, Grammar, Guidance, Message, ParallelCalls, Part,
     Preface, PromptTemplate, Reply, Request, Result, SamplingOptions, ToolChoice, ToolSpec,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{NoiseEngine, TaggedTemplate};
 use pollster::block_on;
 use serde_json::{Value, json};
@@ -56,7 +56,10 @@ pub(crate) fn round_with(
 ) -> LanguageModel {
     let engine = NoiseEngine::new(tokens.iter().copied());
     let processor = alloquy_processors::named(family, engine.model()).unwrap();
-    let builder = LanguageModel::builder(Arc::new(engine)).template(template).processor(processor);
+    let builder =
+        LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+            .template(template)
+            .processor(processor);
     builder.grammars(Llguidance::default()).build().unwrap()
 }
 

@@ -8,7 +8,7 @@ use alloquy_core::{
     Approval, Ask, Engine, Error, ErrorKind, Guidance, Manager, Node, ParallelCalls, Part, Preface, Role,
     SamplingOptions, Tool, ToolCall, ToolChoice, ToolResult, ToolSpec, Toolbox, TurnEnd, Verdict,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_testing::TaggedTemplate;
 use pollster::block_on;
@@ -70,7 +70,10 @@ impl Approval for NoNotes {
 fn manager() -> Option<Manager> {
     let engine = OnnxEngine::load(shared::find("models/stories260k")?).unwrap();
     let processor = alloquy_processors::named("qwen3", engine.model()).unwrap();
-    let round = LanguageModel::builder(Arc::new(engine)).template(TaggedTemplate).processor(processor);
+    let round =
+        LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
+            .template(TaggedTemplate)
+            .processor(processor);
     let round = round.grammars(Llguidance::default()).build().unwrap();
     let toolbox = Toolbox::default().tool(Weather).tool(Notes).approval(NoNotes);
     Some(Manager::builder(round).toolbox(toolbox).build().unwrap())

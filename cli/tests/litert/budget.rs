@@ -7,7 +7,7 @@ use alloquy_core::{
     Progress, PromptPart, PromptSource, Reply, ReplyParser, Request, Result, TemplateInput, TokenId,
     Vocabulary,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use serde_json::{Map, Value, json};
 
 use crate::counters;
@@ -87,11 +87,12 @@ pub(crate) fn reply(input: &Value, wanted: &[TokenId]) -> Result<Reply> {
     if forced.is_some() {
         guidance = guidance.grammar(Grammar::choice(["anything"]));
     }
-    let round = LanguageModel::builder(Arc::new(recorder))
-        .template(templates::template("{{ messages[0].content }}".to_owned(), &Value::Null)?)
-        .processor(Thinker { family: families::named("generic").unwrap(), channels: vec![channel] })
-        .grammars(Forcing(forced.unwrap_or_default()))
-        .build()?;
+    let round =
+        LanguageModel::builder(Generator::new(Arc::new(recorder), GeneratorOptions::default()).unwrap())
+            .template(templates::template("{{ messages[0].content }}".to_owned(), &Value::Null)?)
+            .processor(Thinker { family: families::named("generic").unwrap(), channels: vec![channel] })
+            .grammars(Forcing(forced.unwrap_or_default()))
+            .build()?;
     let question = Message::user(vocabulary[3].as_str());
     let mut request = Request::new(Preface::default(), vec![question]).guidance(guidance);
     request.sampling.max_tokens = Some(wanted.len() + 8);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloquy_core::{ChatModel, Delta, ErrorKind, Request};
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use futures::StreamExt;
 use serde_json::{Value, json};
 
@@ -44,7 +44,11 @@ fn read(recorder: Recorder) -> (Vec<Delta>, Value) {
     let family = families::named("gemma3").unwrap();
     let template = templates::template("{{ messages[0].content }}".to_owned(), &Value::Null).unwrap();
     let round =
-        LanguageModel::builder(Arc::new(recorder)).template(template).processor(family).build().unwrap();
+        LanguageModel::builder(Generator::new(Arc::new(recorder), GeneratorOptions::default()).unwrap())
+            .template(template)
+            .processor(family)
+            .build()
+            .unwrap();
     pollster::block_on(ended(&round))
 }
 

@@ -7,7 +7,7 @@ use alloquy_core::{
     Cancel, ChatModel, Engine, Error, ErrorKind, ModelInfo, Piece, Request, Result, Session, TokenId,
     Tokenizer, Unit, decode,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::ByteTokenizer;
 use serde_json::{Value, json};
 
@@ -171,7 +171,11 @@ impl Session for RecorderSession {
 /// What a model of a family answers to a request that it refuses.
 pub(crate) fn refusal(family: Family, request: Request) -> Value {
     let template = templates::template("{{ messages[0].content }}".to_owned(), &Value::Null).unwrap();
-    let round = LanguageModel::builder(Arc::new(Recorder::default())).template(template).processor(family);
+    let round = LanguageModel::builder(
+        Generator::new(Arc::new(Recorder::default()), GeneratorOptions::default()).unwrap(),
+    )
+    .template(template)
+    .processor(family);
     let round = round.grammars(Llguidance::default()).build().unwrap();
     match pollster::block_on(round.reply(request)) {
         Ok(_) => json!({"ok": "a reply begins"}),

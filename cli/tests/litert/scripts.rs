@@ -9,7 +9,7 @@ use alloquy_constraints::Llguidance;
 use alloquy_core::{
     Conversation, Ending, ErrorKind, Message, Preface, ProcessorArguments, Request, Result, ThinkingSwitch,
 };
-use alloquy_inference::LanguageModel;
+use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use serde_json::{Value, json};
 
 use crate::families::{self, Family};
@@ -44,7 +44,11 @@ impl Stage {
     fn new(family: Family, template: String, preface: Preface) -> Result<Self> {
         let recorder = Recorder::default();
         let template = templates::template(template, &Value::Null)?;
-        let round = LanguageModel::builder(Arc::new(recorder.clone())).template(template).processor(family);
+        let round = LanguageModel::builder(
+            Generator::new(Arc::new(recorder.clone()), GeneratorOptions::default()).unwrap(),
+        )
+        .template(template)
+        .processor(family);
         let round = round.grammars(Llguidance::default()).build()?;
         let listener = Listener::new(round.clone());
         let conversation = Conversation::new(Arc::new(listener.clone()), preface.clone());

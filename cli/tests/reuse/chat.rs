@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloquy_core::{Ask, Chat, DataProcessor, Engine, Manager, NodeId, Preface, Role, Turn};
-use alloquy_inference::{CacheBudget, LanguageModel};
+use alloquy_inference::{CacheBudget, Generator, LanguageModel};
 use alloquy_templates::SystemRole;
 use futures::StreamExt;
 
@@ -22,12 +22,13 @@ pub(crate) async fn hold(setting: Setting, seed: u64, turns: usize) -> Figures {
     let preface = preface.extra("enable_thinking", true).extra("thinking", true);
     let engine = Replay::new(setting.model.clone(), setting.tokenizer.clone());
     let processor: Arc<dyn DataProcessor> = Arc::clone(&setting.processor);
-    let round = LanguageModel::builder(Arc::new(engine.clone()) as Arc<dyn Engine>)
-        .template(Arc::clone(&setting.template))
-        .processor(processor)
-        .cache(budget())
-        .build()
-        .unwrap();
+    let round = LanguageModel::builder(
+        Generator::new(Arc::new(engine.clone()) as Arc<dyn Engine>, budget()).unwrap(),
+    )
+    .template(Arc::clone(&setting.template))
+    .processor(processor)
+    .build()
+    .unwrap();
     let writer = Writer::new(&setting, &preface);
     let model = Arc::new(Watched::new(round, engine, setting, writer, Draws::new(&[seed, 1])));
     let mut manager = Manager::builder(Arc::clone(&model));
