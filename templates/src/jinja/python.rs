@@ -69,7 +69,7 @@ fn write_repr(text: &mut String, value: &Value, depth: usize) -> Result<(), Erro
         ValueKind::Undefined => text.push_str("Undefined"),
         // Lists of numbers are long: no string for each.
         ValueKind::Number if value.is_integer() => {
-            write!(text, "{value}").map_err(|error| refusal(error.to_string()))?
+            write!(text, "{value}").map_err(|error| refusal(error.to_string()))?;
         }
         ValueKind::Number => text.push_str(&number::repr(value)),
         ValueKind::Seq if range::is_range(value) => text.push_str(&value.to_string()),
