@@ -4,7 +4,27 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cargo_metadata::{Dependency, DependencyKind, Metadata, NodeDep, Package, PackageId};
 
-use crate::{Error, Result};
+use crate::imports::{imports, report_circles};
+use crate::{Error, Result, metadata};
+
+/// Finds imports that the table of layers forbids.
+#[derive(Debug, clap::Args)]
+pub struct Layers {
+    /// Finds files that import each other in a circle instead.
+    #[arg(long)]
+    files: bool,
+}
+
+impl Layers {
+    /// Prints what is found.
+    ///
+    /// # Errors
+    /// When anything is found that is not accepted.
+    pub fn run(self) -> Result {
+        let metadata = metadata()?;
+        if self.files { report_circles(&imports(&metadata)?) } else { report_breaches(&breaches(&metadata)) }
+    }
+}
 
 /// Which members a folder's crate may import, and which in its tests alone: the first line that fits counts. A crate may always
 /// import what stands in a folder of its own.

@@ -6,8 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    Bench, Ci, Codegen, Conformance, Fuzz, Pocket, Result, Setup, Torture, Tree, breaches, metadata, report,
-    report_breaches, root, untidy,
+    Bench, Ci, Codegen, Conformance, Fuzz, Layers, Pocket, Result, Setup, Torture, Tree, report, root, untidy,
 };
 
 /// Chores of the workspace.
@@ -19,8 +18,7 @@ enum Chore {
     Codegen(Codegen),
     Conformance(Conformance),
     Fuzz(Fuzz),
-    /// Finds imports that the table of layers forbids.
-    Layers,
+    Layers(Layers),
     Pocket(Pocket),
     Setup(Setup),
     /// Finds what breaks the house rules that no compiler checks.
@@ -36,7 +34,7 @@ impl Chore {
             Chore::Codegen(codegen) => codegen.run()?,
             Chore::Conformance(conformance) => conformance.run()?,
             Chore::Fuzz(fuzz) => fuzz.run()?,
-            Chore::Layers => report_breaches(&breaches(&metadata()?))?,
+            Chore::Layers(layers) => layers.run()?,
             Chore::Pocket(pocket) => pocket.run()?,
             Chore::Setup(setup) => setup.run()?,
             Chore::Torture(torture) => torture.run()?,
