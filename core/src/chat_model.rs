@@ -26,6 +26,10 @@ use crate::tokenizer::TokenId;
 use crate::turn_data::TurnData;
 use crate::{Error, ErrorKind, Result};
 
+mod mapped_text;
+
+pub use mapped_text::TextMap;
+
 /// What a model is asked.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]

@@ -65,7 +65,7 @@ pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHis
 pub use branch::{Branch, BranchDiff};
 pub use cancel::Cancel;
 pub use chat::{Added, Ask, Chat, Merged};
-pub use chat_model::{ChatModel, Reply, ReplyStream, Request};
+pub use chat_model::{ChatModel, Reply, ReplyStream, Request, TextMap};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
 pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use decoder::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};

@@ -1,0 +1,127 @@
+//! Replies whose text is changed while it is written.
+
+use futures::StreamExt;
+
+use super::{Reply, ReplyStream};
+use crate::error::{Error, ErrorKind, Result};
+use crate::message::{Message, Part};
+use crate::processor::Delta;
+use crate::stream::{Emit, Run};
+
+/// Changes a text that comes in pieces.
+pub trait TextMap: Send {
+    /// Receives more of the text and returns what can be shown now. The rest is held back, as where a word may go on.
+    fn push(&mut self, text: &str) -> String;
+
+    /// Ends the text and returns what was held back. The next piece begins another text.
+    fn finish(&mut self) -> String {
+        String::new()
+    }
+}
+
+impl ReplyStream {
+    /// Changes the text of a reply, in its deltas and in its message alike.
+    ///
+    /// Thinking, other channels and tool calls stay as they are. The reply has no tokens and no log-probabilities
+    /// afterwards: they would say what the text was, and the next prompt would contain it. So the changed text is tokenized
+    /// when it is part of a prompt, and nothing after it comes from the cache of this reply.
+    ///
+    /// ```
+    /// use alloquy_core::{Middleware, Next, ReplyStream, Request, Result, TextMap};
+    ///
+    /// #[derive(Debug)]
+    /// struct Loud;
+    ///
+    /// impl TextMap for Loud {
+    ///     fn push(&mut self, text: &str) -> String {
+    ///         text.to_uppercase()
+    ///     }
+    /// }
+    ///
+    /// #[async_trait::async_trait]
+    /// impl Middleware for Loud {
+    ///     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
+    ///         Ok(next.call(request).await?.map_text(Loud))
+    ///     }
+    /// }
+    /// ```
+    pub fn map_text(self, map: impl TextMap + 'static) -> Self {
+        Run::new(move |emit| Mapping { map, texts: Vec::new(), open: None, emit }.run(self))
+    }
+}
+
+/// A reply on its way through a map.
+struct Mapping<M> {
+    map: M,
+    /// The changed texts that have ended.
+    texts: Vec<String>,
+    /// The changed text that is being written, where there is one.
+    open: Option<String>,
+    emit: Emit<Delta>,
+}
+
+impl<M: TextMap> Mapping<M> {
+    async fn run(mut self, mut stream: ReplyStream) -> Result<Reply> {
+        while let Some(delta) = stream.next().await {
+            match delta {
+                // An empty piece begins no text: the message has no part for it.
+                Delta::Text(text) if text.is_empty() => {}
+                Delta::Text(text) => {
+                    let shown = self.map.push(&text);
+                    self.show(shown).await;
+                }
+                other => {
+                    // Pieces of arguments are no part of the message, so the text before them may go on after them.
+                    let mut parts = Vec::new();
+                    other.join_to(&mut parts);
+                    if !parts.is_empty() {
+                        self.end().await;
+                    }
+                    self.emit.send(other).await;
+                }
+            }
+        }
+        self.end().await;
+        let mut reply = stream.finish().await?;
+        self.rewrite(&mut reply.message)?;
+        reply.tokens.clear();
+        reply.logprobs.clear();
+        Ok(reply)
+    }
+
+    async fn show(&mut self, shown: String) {
+        self.open.get_or_insert_default().push_str(&shown);
+        if !shown.is_empty() {
+            self.emit.send(Delta::Text(shown)).await;
+        }
+    }
+
+    async fn end(&mut self) {
+        if self.open.is_some() {
+            let held = self.map.finish();
+            self.show(held).await;
+        }
+        self.texts.extend(self.open.take());
+    }
+
+    /// Replaces the texts of the message by what was shown of each; a part of which nothing was shown is removed.
+    fn rewrite(self, message: &mut Message) -> Result<()> {
+        let count = message.parts.iter().filter(|part| matches!(part.content, Part::Text(_))).count();
+        if count != self.texts.len() {
+            // What is in the message and was never shown would stay as it was.
+            let streamed = self.texts.len();
+            let words = format!(
+                "the model streamed {streamed} texts, and its reply has {count}: they must be the same to be changed"
+            );
+            return Err(Error::new(ErrorKind::Backend, words));
+        }
+        let mut texts = self.texts.into_iter();
+        for part in &mut message.parts {
+            if let Part::Text(text) = &mut part.content {
+                *text = texts.next().unwrap_or_default();
+            }
+        }
+        message.parts.retain(|part| !matches!(&part.content, Part::Text(text) if text.is_empty()));
+        Ok(())
+    }
+}
