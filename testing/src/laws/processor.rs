@@ -2,13 +2,15 @@
 
 mod marks;
 mod media;
+mod prompts;
 
 use alloquy_core::{
     DataProcessor, Ending, InjectionPolicy, Message, Part, Preface, ProcessorArguments, PromptPart,
-    PromptSource, Role, SpecialToken, TemplateInput, TextSource, ToolCall, ToolResult, ToolSpec,
+    PromptSource, Role, SpecialToken, TemplateInput, TextSource, ToolSpec,
 };
 use serde_json::{Value, json};
 
+use self::prompts::{Strip, each_speaker, input, parts, render, text_of};
 use crate::stand_ins::{Draws, ReadReply, join_deltas};
 
 pub use marks::what_a_processor_adds_is_no_way_in;
@@ -214,44 +216,6 @@ pub fn prompts_are_pure(processor: &dyn DataProcessor, special: &str) {
     });
 }
 
-fn input(processor: &dyn DataProcessor, source: PromptSource<'_>) -> TemplateInput {
-    match processor.template_input(source) {
-        Ok(input) => input,
-        Err(error) => panic!("{:?} has no input for {source:?}: {error:#}", processor.name()),
-    }
-}
-
-fn parts(processor: &dyn DataProcessor, rendered: &str, source: PromptSource<'_>) -> Vec<PromptPart> {
-    match processor.prompt_parts(rendered, source) {
-        Ok(parts) => parts,
-        Err(error) => panic!("{:?} has no parts for {rendered:?}: {error:#}", processor.name()),
-    }
-}
-
-/// What a template does to a text before it prints it.
-type Strip = fn(&str) -> &str;
-
-/// Renders each message as `[role]content` and a line break.
-fn render(input: &TemplateInput, strip: Strip) -> String {
-    let field = |message: &Value, name: &str| match message.get(name).and_then(Value::as_str) {
-        Some(text) => text.to_owned(),
-        None => panic!("{message} has no text {name:?}"),
-    };
-    let line =
-        |message: &Value| format!("[{}]{}\n", field(message, "role"), strip(&field(message, "content")));
-    input.messages.iter().map(line).collect()
-}
-
-/// Calls `check` with a conversation of one message by each speaker that is not the model.
-fn each_speaker(text: &str, mut check: impl FnMut(PromptSource<'_>, Role)) {
-    let result = ToolResult::ok(&ToolCall::new("call_0", "tool", json!({})), text);
-    let preface = Preface::default();
-    for message in [Message::system(text), Message::user(text), Message::tool(vec![result])] {
-        let role = message.role;
-        check(PromptSource::new(&preface, &[message], Ending::Closed), role);
-    }
-}
-
 /// Calls `check` with a conversation that offers no tools, and with one that does.
 fn each_setting(check: impl Fn(PromptSource<'_>)) {
     let tool = ToolSpec::new("add", "Adds two numbers", json!({"type": "object", "properties": {}}));
@@ -281,14 +245,6 @@ fn assert_literal(parts: &[PromptPart], special: &str, place: &str) {
     assert_eq!(parts.iter().find(is_text), None, "{special:?} of {place:?} became a control token");
     let is_literal = |part: &PromptPart| matches!(part, PromptPart::Literal(text) if text.contains(special));
     assert!(parts.iter().any(is_literal), "{special:?} of {place:?} is no literal part: {parts:?}");
-}
-
-fn text_of(parts: &[PromptPart]) -> String {
-    let text = |part: &PromptPart| match part {
-        PromptPart::Text(text) | PromptPart::Literal(text) => text.clone(),
-        other => panic!("{other:?} stands in a prompt of texts"),
-    };
-    parts.iter().map(text).collect()
 }
 
 /// Reads a reply in pieces.

@@ -17,6 +17,7 @@
 #![allow(clippy::indexing_slicing)]
 
 mod blobs;
+mod conversations;
 mod deletions;
 mod dropped;
 mod handles;
@@ -24,6 +25,7 @@ mod head;
 mod imports;
 mod lists;
 mod nodes;
+mod outcomes;
 mod owners;
 mod pruning;
 mod records;
@@ -32,12 +34,7 @@ mod searches;
 mod sizes;
 mod writers;
 
-use std::fmt::Display;
-
-use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, ErrorKind, NodeId, Owner, Preface, Query, Result,
-    Tree,
-};
+use alloquy_core::ConversationStore;
 
 pub use blobs::*;
 pub use deletions::*;
@@ -53,8 +50,6 @@ pub use records::*;
 pub use searches::*;
 pub use sizes::*;
 pub use writers::*;
-
-use self::samples::chain;
 
 /// Runs every law of a store but the [`large`] ones; `open` makes a fresh empty one each time.
 ///
@@ -151,65 +146,4 @@ pub async fn persistent<P: Clone, S: ConversationStore>(place: impl Fn() -> P, o
     of_two_handles_one_replaces_metadata(&open(here.clone()).await, &open(here).await).await;
     let here = place();
     two_handles_lose_nothing(&open(here.clone()).await, &open(here).await).await;
-}
-
-/// The owner in whose name laws run that are not about owners.
-fn me() -> Owner {
-    Owner::local()
-}
-
-#[track_caller]
-fn must<T, E: Display>(call: &str, outcome: Result<T, E>) -> T {
-    outcome.unwrap_or_else(|error| panic!("{call} must succeed, but: {error:#}"))
-}
-
-fn kind<T>(outcome: Result<T>) -> Option<ErrorKind> {
-    outcome.err().map(|error| error.kind())
-}
-
-fn name(text: &str) -> ConversationId {
-    must("a conversation id", text.parse())
-}
-
-/// Equality of values ignores the order of their fields; equality of their text does not.
-fn text(value: &impl serde::Serialize) -> String {
-    must("serialise", serde_json::to_string(value))
-}
-
-async fn contents(store: &dyn ConversationStore, id: &ConversationId) -> (ConversationRecord, Tree) {
-    must("load", store.load(&me(), id).await)
-}
-
-async fn created(store: &dyn ConversationStore, text: &str) -> ConversationId {
-    let record = ConversationRecord::new(name(text), Preface::system("Be brief."));
-    must("create", store.create(&me(), &record).await);
-    record.id
-}
-
-/// A conversation with two branches and its head on the first.
-async fn filled(store: &dyn ConversationStore, text: &str) -> ConversationId {
-    let id = created(store, text).await;
-    let trunk = chain(None, 3);
-    let branch = chain(Some(trunk[0].id), 2);
-    must("append", store.append(&me(), &id, &trunk).await);
-    must("append", store.append(&me(), &id, &branch).await);
-    must("set_head", store.set_head(&me(), &id, None, Some(trunk[2].id)).await);
-    id
-}
-
-async fn move_head(store: &dyn ConversationStore, id: &ConversationId, to: NodeId) {
-    loop {
-        let from = must("record", store.record(&me(), id).await).head;
-        match store.set_head(&me(), id, from, Some(to)).await {
-            Err(error) if error.is_conflict() => {}
-            outcome => return must("set_head", outcome),
-        }
-    }
-}
-
-/// The names that a list holds, in its order.
-async fn listed(store: &dyn ConversationStore, query: &Query) -> Vec<String> {
-    let page = must("list", store.list(&me(), query).await);
-    assert!(page.damaged.is_empty(), "nothing is damaged: {:?}", page.damaged);
-    page.conversations.into_iter().map(|summary| summary.record.id.into()).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use alloquy_core::{DataProcessor, Ending, Preface, PromptPart, PromptSource, Role, ToolSpec};
 use serde_json::{Value, json};
 
-use super::{each_speaker, input, parts, render, text_of};
+use super::prompts::{each_speaker, input, parts, render, text_of};
 
 /// A processor that marks as many characters as this, one after the other, is no longer followed.
 const ROUNDS: usize = 3;

@@ -6,7 +6,7 @@ use alloquy_core::{
 };
 use serde_json::Value;
 
-use super::{input, parts};
+use super::prompts::{input, parts};
 
 /// Media stand where the template printed the places of their kinds, in their order; a text that spells a place is none;
 /// and a template that printed fewer places than there are media, or more, is refused.

@@ -7,8 +7,9 @@ use alloquy_core::{
     BLOB_GRACE, ConversationRecord, ConversationStore, ConversationStoreExt, Digest, Media, Node, Preface,
 };
 
+use super::conversations::created;
+use super::outcomes::{me, must, name, text};
 use super::samples::showing;
-use super::{created, me, must, name, text};
 
 /// Blobs are kept by digest, once, whatever they hold; a digest nobody stored is none.
 pub async fn blobs_are_kept_by_digest(store: &dyn ConversationStore) {

@@ -6,8 +6,9 @@ use alloquy_core::{
 };
 use serde_json::{Map, json};
 
+use super::conversations::{contents, created, filled, listed};
+use super::outcomes::{kind, me, must, name};
 use super::samples::object;
-use super::{contents, created, filled, kind, listed, me, must, name};
 
 /// Every call on a conversation that is not there is "not found".
 pub async fn a_missing_conversation_is_not_found(store: &dyn ConversationStore) {

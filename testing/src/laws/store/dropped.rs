@@ -9,7 +9,7 @@ use alloquy_core::{
 use async_trait::async_trait;
 use futures::StreamExt;
 
-use super::must;
+use super::outcomes::must;
 
 /// How many turns are dropped unless said otherwise.
 const TURNS: usize = 20;

@@ -8,8 +8,9 @@ use alloquy_core::{
 use futures::future::join_all;
 use serde_json::json;
 
+use super::conversations::{contents, created, filled};
+use super::outcomes::{kind, me, must};
 use super::samples::{chain, object, rich_nodes, rich_record};
-use super::{contents, created, filled, kind, me, must};
 
 /// What was acknowledged is there after the store is closed and opened again; `open` opens the same place.
 pub async fn what_was_acknowledged_survives<S: ConversationStore>(open: impl AsyncFn() -> S) {

@@ -3,8 +3,9 @@
 use alloquy_core::{ConversationStore, ErrorKind, HeadMove, Message, Node, NodeId};
 use futures::future::join_all;
 
+use super::conversations::{contents, created};
+use super::outcomes::{kind, me, must, name};
 use super::samples::chain;
-use super::{contents, created, kind, me, must};
 
 /// The head moves from where it stands, to any node and back before the first; from elsewhere it is a conflict.
 pub async fn the_head_moves_by_compare_and_set(store: &dyn ConversationStore) {
@@ -58,7 +59,7 @@ pub async fn nodes_are_appended_with_the_head(store: &dyn ConversationStore) {
     let nowhere = store.append_and_move(&owner, &id, &[], to, Some(NodeId::new())).await;
     assert_eq!(kind(nowhere), Some(ErrorKind::NotFound), "a head must exist");
     assert_eq!(contents(store, &id).await, before, "what cannot be done changes nothing");
-    let missing = super::name("no such conversation");
+    let missing = name("no such conversation");
     let missing = store.append_and_move(&owner, &missing, &late, None, to).await;
     assert_eq!(kind(missing), Some(ErrorKind::NotFound), "a conversation must exist");
 }

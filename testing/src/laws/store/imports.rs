@@ -7,7 +7,7 @@ use alloquy_core::{
     Part, Preface, Query, Role,
 };
 
-use super::{kind, me, must, name};
+use super::outcomes::{kind, me, must, name};
 
 /// A conversation of a question that shows an image, and two answers, the first of which is the head.
 fn sample(title: &str) -> Archive {

@@ -8,8 +8,9 @@ use alloquy_core::{
 };
 use serde_json::{Value, json};
 
+use super::conversations::listed;
+use super::outcomes::{kind, me, must, name};
 use super::samples::{chain, moment, node_of, object};
-use super::{kind, listed, me, must, name};
 
 /// A conversation that was created at a moment, with metadata.
 async fn put(store: &dyn ConversationStore, text: &str, seconds: u64, metadata: Value) {

@@ -3,8 +3,9 @@
 use alloquy_core::{ConversationStore, ErrorKind, Message, Node, NodeId, Query, Tree};
 use serde_json::{Value, json};
 
+use super::conversations::{contents, created, filled};
+use super::outcomes::{kind, me, must, text};
 use super::samples::{chain, rich_nodes, rich_record};
-use super::{contents, created, filled, kind, me, must, text};
 
 /// Appending the same nodes again, or none, is fine and changes nothing.
 pub async fn appending_again_changes_nothing(store: &dyn ConversationStore) {

@@ -8,8 +8,8 @@ use alloquy_core::{
 };
 use serde_json::json;
 
+use super::outcomes::{kind, must, name};
 use super::samples::{chain, object};
-use super::{kind, must, name};
 
 fn owners() -> [Owner; 4] {
     ["ann", "Ann", "ann/bob", "%"].map(|name| must("an owner", name.parse()))

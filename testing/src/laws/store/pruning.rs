@@ -2,8 +2,9 @@
 
 use alloquy_core::{ConversationId, ConversationStore, ErrorKind, Message, Node, NodeId, Query};
 
+use super::conversations::{contents, created};
+use super::outcomes::{kind, me, must, text};
 use super::samples::chain;
-use super::{contents, created, kind, me, must, text};
 
 /// A trunk of four nodes with a branch of three at its second, which says "branch", and the head at the trunk's end.
 async fn branched(store: &dyn ConversationStore, name: &str) -> (ConversationId, Vec<Node>, Vec<Node>) {

@@ -7,8 +7,9 @@ use alloquy_core::{
 use futures::future::join_all;
 use serde_json::json;
 
+use super::conversations::{contents, created, filled, listed};
+use super::outcomes::{kind, me, must, name, text};
 use super::samples::object;
-use super::{contents, created, filled, kind, listed, me, must, name, text};
 
 /// Creating a conversation that exists is a conflict and changes nothing.
 pub async fn creating_twice_is_a_conflict(store: &dyn ConversationStore) {

@@ -8,7 +8,7 @@ use alloquy_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{must, name};
+use super::outcomes::{must, name};
 
 pub(super) fn chain(parent: Option<NodeId>, length: usize) -> Vec<Node> {
     let mut parent = parent;

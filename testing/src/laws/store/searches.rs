@@ -6,8 +6,9 @@ use alloquy_core::{
 };
 use serde_json::json;
 
+use super::conversations::created;
+use super::outcomes::{kind, me, must, name};
 use super::samples::{node_of, object};
-use super::{created, kind, me, must, name};
 
 async fn say(store: &dyn ConversationStore, id: &ConversationId, text: &str) -> Node {
     let node = Node::new(None, Message::user(text));

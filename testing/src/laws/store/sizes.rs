@@ -2,8 +2,9 @@
 
 use alloquy_core::{ConversationStore, Message, Node, NodeId, Query};
 
+use super::conversations::{contents, created};
+use super::outcomes::{me, must};
 use super::samples::chain;
-use super::{contents, created, me, must};
 
 /// How many nodes stand in a tree, and how many are appended at once.
 const NODES: usize = 100_000;

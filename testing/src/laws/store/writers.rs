@@ -6,8 +6,9 @@ use alloquy_core::{
 use futures::future::{FutureExt, join_all};
 use serde_json::json;
 
+use super::conversations::{contents, created, move_head};
+use super::outcomes::{kind, me, must, name};
 use super::samples::{chain, object};
-use super::{contents, created, kind, me, move_head, must, name};
 
 /// Appends that are waited for together lose nothing.
 pub async fn concurrent_appends_lose_nothing(store: &dyn ConversationStore) {
