@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 
 use alloquy_core::decoder::snapshot::Reading;
 use alloquy_core::{
-    CacheStatistics, Cancel, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, Digest, Engine, Error,
-    ErrorKind, GrammarSupport, Logprob, MediaProcessor, ModelInfo, Prompt, Result, Snapshot, SnapshotOrigin,
+    CacheStatistics, Cancel, DecodeEvent, DecodeRequest, Decoder, Digest, Engine, Error, ErrorKind,
+    GrammarSupport, Logprob, MediaProcessor, ModelInfo, Prompt, Result, Snapshot, SnapshotOrigin,
     SnapshotRefusal, SnapshotSource, TokenId, TokenStream, Tokenizer, Unit,
 };
 use async_trait::async_trait;
@@ -18,16 +18,20 @@ use crate::sampler::Sampler;
 
 mod active;
 mod guided_sampler;
+mod job;
 mod lookup;
+mod options;
 mod scorer;
 mod scoring;
 mod slots;
 mod worker;
 
 use guided_sampler::GuidedSampler;
+use job::{Job, Work};
 use scoring::Scoring;
 
 pub use lookup::PromptLookup;
+pub use options::GeneratorOptions;
 pub use slots::CacheBudget;
 
 /// Runs an engine on a thread of its own; clones share the thread, which ends with the last of them.
@@ -57,68 +61,6 @@ pub use slots::CacheBudget;
 pub struct Generator {
     engine: Arc<dyn Engine>,
     work: queue::Sender<Work>,
-}
-
-/// How an engine's thread works.
-///
-/// A number of sessions stands for that many, each of which may be in use at the same time; a [`CacheBudget`] leaves the
-/// rest as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GeneratorOptions {
-    /// How much is kept for prompts to come.
-    pub cache: CacheBudget,
-    /// How many generations advance together, at least one and no more than there may be sessions; others wait. Each takes
-    /// the memory of a session until it ends, and the more there are, the longer is each of their steps.
-    pub max_concurrent: usize,
-    /// How replies are guessed ahead; not at all unless set.
-    pub lookup: Option<PromptLookup>,
-}
-
-impl Default for GeneratorOptions {
-    /// Four generations in sessions of the usual budget, without guesses.
-    fn default() -> Self {
-        Self { cache: CacheBudget::default(), max_concurrent: 4, lookup: None }
-    }
-}
-
-impl From<CacheBudget> for GeneratorOptions {
-    fn from(budget: CacheBudget) -> Self {
-        Self { cache: budget, ..Self::default() }
-    }
-}
-
-impl From<usize> for GeneratorOptions {
-    fn from(sessions: usize) -> Self {
-        Self { cache: sessions.into(), max_concurrent: sessions, ..Self::default() }
-    }
-}
-
-/// What the thread is asked to do.
-#[derive(Debug)]
-enum Work {
-    Generate(Box<Job>),
-    Score(Scoring),
-    Statistics(oneshot::Sender<CacheStatistics>),
-    Snapshot(Prompt, SnapshotOrigin, oneshot::Sender<Result<Snapshot>>),
-    Restore(Box<Reading<SnapshotSource>>, oneshot::Sender<Result<usize, SnapshotRefusal>>),
-}
-
-#[derive(Debug)]
-struct Job {
-    prompt: Prompt,
-    sampler: Sampler,
-    limit: usize,
-    guide: GuidedSampler,
-    cancel: Cancel,
-    events: mpsc::UnboundedSender<Result<DecodeEvent>>,
-}
-
-impl Job {
-    /// Reports what happens now.
-    fn emit(&self, event: Result<DecodeEventKind>) {
-        // Nobody listens any more: the stream was dropped, and `cancel` ends the work.
-        let _ = self.events.unbounded_send(event.map(DecodeEvent::now));
-    }
 }
 
 impl Generator {

@@ -17,6 +17,7 @@ use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 
 mod constraining;
+mod guiding;
 mod marks;
 mod media;
 mod reading;
@@ -25,7 +26,7 @@ mod verifying;
 use constraining::{Form, Prepared};
 use marks::Marks;
 use media::Outlines;
-use reading::{Reading, ThinkingTokens, read};
+use reading::{Reading, ThinkingTokens, ended, read};
 use verifying::Verifier;
 
 /// The [`ChatModel`] of a [`Decoder`]: with its template and its processor. Clones share the decoder.
@@ -395,10 +396,6 @@ impl PromptLength for LanguageModel {
 
 fn source<'a>(request: &'a Request, arguments: &'a ProcessorArguments) -> PromptSource<'a> {
     PromptSource { preface: &request.preface, path: &request.path, ending: request.ending, arguments }
-}
-
-fn ended() -> Error {
-    Error::new(ErrorKind::Backend, "the decoder's stream ended before its reply did")
 }
 
 #[derive(Clone, Debug)]

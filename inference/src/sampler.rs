@@ -13,14 +13,15 @@ use alloquy_core::{Error, ErrorKind, Result, SamplingOptions, TokenId};
 
 mod candidates;
 mod draw;
-mod filters;
+mod filter;
+mod filtering;
 mod log_softmax;
 mod ngrams;
 mod penalties;
 
 use candidates::{Candidates, Range, likeliest, threshold};
 use draw::Draws;
-use filters::Filter;
+use filter::Filter;
 use ngrams::NGrams;
 use penalties::Penalty;
 

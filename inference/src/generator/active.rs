@@ -5,9 +5,10 @@ use alloquy_core::{
 };
 
 use super::guided_sampler::Draw;
+use super::job::Job;
+use super::lookup::PromptLookup;
 use super::scoring::positions;
 use super::slots::Slot;
-use super::{Job, PromptLookup};
 use crate::sampler::LogSoftmax;
 
 /// How many tokens of a reply get their room beforehand: few are longer, and the memory counts from then on.

@@ -7,9 +7,11 @@ use std::sync::mpsc as queue;
 use alloquy_core::{Cancel, Engine, Error, ErrorKind, Result, Step, Unit};
 
 use super::active::{Active, Going};
+use super::job::{Job, Work};
+use super::lookup::PromptLookup;
+use super::options::GeneratorOptions;
 use super::scorer::Scorer;
 use super::slots::{Slot, Slots};
-use super::{GeneratorOptions, Job, PromptLookup, Work};
 
 /// Serves an inbox until nobody can write to it any more.
 pub(super) fn serve_all(engine: &dyn Engine, options: GeneratorOptions, inbox: &queue::Receiver<Work>) {

@@ -3,12 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use alloquy_core::{
-    Channel, ConstraintCompiler, Constraints, DataProcessor, Decoder, Degradation, Detokenizer, Ending,
-    Error, ErrorKind, Grammar, GrammarSupport, Guidance, GuidedDecoding, Message, Preface, PreparedPrompt,
-    Prompt, PromptSource, Request, Result, ThinkingRule, TokenId, ToolChoice, Vocabulary,
+    Channel, ConstraintCompiler, Constraints, DataProcessor, Decoder, Degradation, Ending, Error, ErrorKind,
+    Grammar, Guidance, Message, Preface, PromptSource, Result, ThinkingRule, ToolChoice, Vocabulary,
 };
-
-use super::{LanguageModel, LanguageModelBuilder, source};
 
 /// A way to enforce grammars, made ready for the model's vocabulary when the first reply needs it.
 #[derive(Debug)]
@@ -22,7 +19,7 @@ impl Prepared {
         Self { constraints, compiler: OnceLock::new() }
     }
 
-    fn compiler(&self, decoder: &dyn Decoder) -> Result<&Arc<dyn ConstraintCompiler>> {
+    pub(super) fn compiler(&self, decoder: &dyn Decoder) -> Result<&Arc<dyn ConstraintCompiler>> {
         if let Some(compiler) = self.compiler.get() {
             return Ok(compiler);
         }
@@ -45,72 +42,12 @@ pub(super) enum Form {
     Complete,
 }
 
-impl LanguageModelBuilder {
-    /// Sets what keeps replies in a form; without it a request for one is an error.
-    pub fn grammars(mut self, constraints: impl Constraints + 'static) -> Self {
-        self.constraints = Some(Box::new(constraints));
-        self
-    }
-}
-
 impl Form {
     /// The reply ended by itself, which its form allows only where it is complete.
     pub(super) fn end(&mut self) {
         if *self == Self::Open {
             *self = Self::Complete;
         }
-    }
-}
-
-impl LanguageModel {
-    /// Makes what the reply to a prompt must match; a grammar that cannot be enforced is found here, before anything is
-    /// generated, and what it shuts out is told.
-    pub(super) fn guided(&self, request: &Request, prompt: &mut PreparedPrompt) -> Result<GuidedDecoding> {
-        prompt.degradations.extend(shut_out(&request.guidance, &request.preface));
-        let (arguments, guidance) = (request.joined_arguments(), &request.guidance);
-        let source = source(request, &arguments);
-        let mut guided = GuidedDecoding::default();
-        if let Some(grammar) = joined(guidance, &*self.processor, source)? {
-            if self.decoder.grammar_support() == GrammarSupport::None {
-                let message =
-                    format!("model {:?} keeps no reply in a form: ask without a grammar", self.model().name);
-                return Err(Error::new(ErrorKind::Unsupported, message));
-            }
-            let matcher = self.compiler()?.compile(&grammar)?;
-            guided.grammar = Some((grammar, matcher));
-        }
-        if guided.grammar.is_some() || guidance.thinking_budget.is_some() {
-            let budget = guidance.thinking_budget;
-            guided.thinking = thinking_rule(self.processor.channels(), &prompt.rendered, source, budget);
-        }
-        Ok(guided)
-    }
-
-    fn compiler(&self) -> Result<&Arc<dyn ConstraintCompiler>> {
-        let missing = || {
-            let message = "this language model keeps no reply in a form: build it with `grammars`, such as those of \
-                           alloquy-constraints";
-            Error::new(ErrorKind::Unsupported, message)
-        };
-        self.constraints.as_ref().ok_or_else(missing)?.compiler(&*self.decoder)
-    }
-
-    /// Starts decoding a reply. One that goes on inside a text is decoded behind that text, for SentencePiece prints
-    /// no space where a text begins; and so is one whose form was checked space by space.
-    pub(super) fn detokenizer(
-        &self,
-        prompt: &Prompt,
-        ending: Ending,
-        guided: &GuidedDecoding,
-    ) -> Result<Box<dyn Detokenizer>> {
-        let mut detokenizer = self.decoder.tokenizer().detokenizer();
-        if ending == Ending::Continue || guided.grammar.is_some() {
-            let special = |token: &TokenId| self.model().specials.iter().any(|special| special.id == *token);
-            for token in prompt.tokens().flatten().filter(|token| !special(token)) {
-                detokenizer.push(token)?;
-            }
-        }
-        Ok(detokenizer)
     }
 }
 
@@ -126,7 +63,7 @@ enum Opening {
 }
 
 /// How the reply to a prompt thinks; `None` where it does not.
-fn thinking_rule(
+pub(super) fn thinking_rule(
     channels: &[Channel],
     rendered: &str,
     source: PromptSource<'_>,
@@ -167,14 +104,14 @@ fn opening(channel: &Channel, rendered: &str, source: PromptSource<'_>) -> Openi
 
 /// Says whether a form is demanded that leaves no room for calls of the tools that are offered, although nobody
 /// said that none is to be called.
-fn shut_out(guidance: &Guidance, preface: &Preface) -> Option<Degradation> {
+pub(super) fn shut_out(guidance: &Guidance, preface: &Preface) -> Option<Degradation> {
     let tools = preface.tools.len();
     let unchosen = guidance.grammar.is_some() && guidance.tool_choice.is_none();
     (unchosen && tools > 0).then_some(Degradation::ToolsShutOut { tools })
 }
 
 /// Returns the grammar of the whole reply behind its thoughts, where anything is demanded.
-fn joined(
+pub(super) fn joined(
     guidance: &Guidance,
     processor: &dyn DataProcessor,
     source: PromptSource<'_>,

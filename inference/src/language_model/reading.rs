@@ -4,13 +4,12 @@ use std::time::Instant;
 
 use alloquy_core::{
     CacheReport, DecodeEnd, DecodeEvent, DecodeEventKind, Degradation, Delta, Detokenizer, Digest, Emit,
-    Error, FinishReason, Message, PlacedMedia, Reply, ReplyParser, Result, SampledLogprobs, Speculation,
-    StopSignal, TokenId, TokenStream, Usage,
+    Error, ErrorKind, FinishReason, Message, PlacedMedia, Reply, ReplyParser, Result, SampledLogprobs,
+    Speculation, StopSignal, TokenId, TokenStream, Usage,
 };
 use futures::StreamExt;
 
 use super::constraining::Form;
-use super::ended;
 use super::marks::Marks;
 use super::verifying::Verifier;
 use crate::splice::KnownReplies;
@@ -83,6 +82,10 @@ pub(super) async fn read(
     let (deltas, reply) = reading.end()?;
     emit.send_all(deltas).await;
     Ok(reply)
+}
+
+pub(super) fn ended() -> Error {
+    Error::new(ErrorKind::Backend, "the decoder's stream ended before its reply did")
 }
 
 impl Reading {

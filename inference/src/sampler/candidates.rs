@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use alloquy_core::TokenId;
 
-use super::filters::Filter;
+use super::filter::Filter;
 
 /// A token that may still be drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
