@@ -26,8 +26,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use alloquy_core::{Error, ErrorKind, Message, Result, Role};
-use serde_json::{Map, Value};
+use alloquy_core::{Error, ErrorKind, Result};
+use serde_json::Value;
 
 mod openai_options;
 mod transcript;
@@ -46,6 +46,8 @@ mod layout;
 mod media;
 mod mime;
 mod place;
+mod plain;
+mod reader;
 mod tools;
 
 pub use media::{MediaReference, MediaRules, MediaSource, NoMediaSource};
@@ -54,8 +56,7 @@ pub use transcript::Transcript;
 
 pub(crate) use arguments::read as read_arguments;
 
-/// Marks a system message that OpenAI's dialect spells with the role `developer`.
-const OPENAI_ROLE: &str = "openai_role";
+use self::reader::{Reader, json};
 
 /// A format of messages.
 ///
@@ -135,7 +136,7 @@ impl FromStr for Dialect {
 /// );
 /// ```
 pub fn read(dialect: Dialect, document: &Value, rules: &MediaRules<'_>) -> Result<Transcript> {
-    let mut reader = Reader { media: media::Intake::new(rules), calls: calls::Calls::default() };
+    let mut reader = Reader::new(rules);
     match dialect {
         Dialect::LiteRt => litert::read(document, &mut reader),
         Dialect::Gemini => gemini::read(document, &mut reader),
@@ -193,38 +194,4 @@ pub fn write_text(dialect: Dialect, transcript: &Transcript) -> Result<String> {
         Value::String(text) => text,
         document => document.to_string(),
     })
-}
-
-/// What a reading carries along.
-struct Reader<'a> {
-    media: media::Intake<'a>,
-    calls: calls::Calls,
-}
-
-fn json(text: &str) -> Result<Value> {
-    serde_json::from_str(text)
-        .map_err(|source| Error::new(ErrorKind::Invalid, "the document is not JSON").with_source(source))
-}
-
-/// The extra fields, for dialects to which a developer is the system and nothing more.
-fn extra(message: &Message) -> Map<String, Value> {
-    let mut extra = message.extra.clone();
-    if message.role == Role::System && extra.get(OPENAI_ROLE).is_some_and(|role| role == "developer") {
-        extra.shift_remove(OPENAI_ROLE);
-    }
-    extra
-}
-
-/// Refuses what stands beside the messages, for dialects that have nothing but messages.
-fn messages_only(transcript: &Transcript) -> Result<()> {
-    if !transcript.tools.is_empty() {
-        return Err(place::Place::root("tools").unsupported("the dialect has no tools"));
-    }
-    match transcript.extra.keys().next() {
-        Some(name) => {
-            let root = place::Place::root("extra");
-            Err(root.field(name).unsupported("the dialect has nothing but messages"))
-        }
-        None => Ok(()),
-    }
 }

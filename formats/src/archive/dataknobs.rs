@@ -1,40 +1,26 @@
 //! The conversation states of dataknobs: read in every schema version, written in 1.1.0. Knows its documents; no database.
 //!
 //! A state has one root, dotted ids that are positions, and times without a zone. What of it has no place in a node stands
-//! in the node's metadata under `dataknobs` ([`ORIGIN`]), and what of a node has no place in a state stands in the state's
-//! metadata under `alloquy` ([`NOTE`]): so either side gets back what it gave.
+//! in the node's metadata under `dataknobs` ([`ORIGIN`](notes::ORIGIN)), and what of a node has no place in a state stands
+//! in the state's metadata under `alloquy` ([`NOTE`](notes::NOTE)): so either side gets back what it gave.
 
 mod facts;
 mod forest;
+mod ids;
 mod message;
+mod notes;
 mod read;
 mod time;
 mod write;
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::Result;
 use serde_json::{Map, Value};
 
-use super::{ArchiveLimits, ReadArchive};
+use self::ids::invalid;
+use super::converted::ReadArchive;
+use super::limits::ArchiveLimits;
 
 pub(super) use write::write;
-
-/// Where metadata here keeps what a state said and a node cannot.
-const ORIGIN: &str = "dataknobs";
-
-/// Where metadata of a state keeps what a node said and the state cannot.
-const NOTE: &str = "alloquy";
-
-/// Where either keeps a value that stood under its own name before.
-const SHADOWED: &str = "shadowed";
-
-/// What either keeps of a conversation, and of a node.
-const ORIGIN_OF_STATE: [&str; 5] = ["created_at", "updated_at", "further", "orphans", "metadata"];
-const ORIGIN_OF_NODE: [&str; 6] =
-    ["timestamp", "prompt_name", "branch_name", "message", "metadata", "further"];
-const NOTE_OF_RECORD: [&str; 5] = ["created", "preface", "sampling", "before_first", "blobs"];
-const NOTE_OF_NODE: [&str; 6] = ["id", "message", "status", "tokens", "facts", "preface"];
-
-const SCHEMA: &str = "1.1.0";
 
 /// Says whether a document looks like one of dataknobs.
 pub(super) fn is_one(document: &Value) -> bool {
@@ -86,45 +72,4 @@ fn unwrapped(document: Value) -> Result<Map<String, Value>> {
         plain => (name, plain),
     };
     Ok(fields.into_iter().map(value).collect())
-}
-
-fn invalid(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Invalid, message)
-}
-
-/// Joins two ids: a root's is empty.
-fn below(parent: &str, place: usize) -> String {
-    match parent {
-        "" => place.to_string(),
-        parent => format!("{parent}.{place}"),
-    }
-}
-
-/// Puts `value` under `key`, and what stood there into it.
-fn insert_shadowing(metadata: &mut Map<String, Value>, key: &str, mut value: Map<String, Value>) {
-    if value.is_empty() {
-        return;
-    }
-    if let Some(own) = metadata.shift_remove(key) {
-        value.insert(SHADOWED.to_owned(), own);
-    }
-    metadata.insert(key.to_owned(), Value::Object(value));
-}
-
-/// The inverse: takes the value out and puts back what stood there. What has other fields than `names` is somebody
-/// else's, and stays.
-fn take_shadowing(
-    metadata: &mut Map<String, Value>,
-    key: &str,
-    names: &[&str],
-) -> Option<Map<String, Value>> {
-    let value = metadata.get(key)?.as_object()?;
-    if value.is_empty() || !value.keys().all(|name| name == SHADOWED || names.contains(&name.as_str())) {
-        return None;
-    }
-    let Some(Value::Object(mut value)) = metadata.shift_remove(key) else { return None };
-    if let Some(own) = value.shift_remove(SHADOWED) {
-        metadata.insert(key.to_owned(), own);
-    }
-    Some(value)
 }

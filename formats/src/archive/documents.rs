@@ -8,7 +8,10 @@ use alloquy_core::{Error, ErrorKind, Result};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{ArchiveFormat, ArchiveLimits, ReadArchive, dataknobs, markdown, native, transcripts};
+use super::converted::ReadArchive;
+use super::format::ArchiveFormat;
+use super::limits::ArchiveLimits;
+use super::{dataknobs, markdown, native, transcripts};
 use crate::messages::MediaRules;
 
 /// The conversations of a document, each read when it is asked for. One that cannot be read is an error of its own.

@@ -6,8 +6,9 @@
 use alloquy_core::{Archive, Error, ErrorKind, Message, MessagePart, Part, Result, Role};
 use serde_json::{Map, Value, json};
 
+use super::converted::{ReadArchive, WrittenArchive};
+use super::limits::ArchiveLimits;
 use super::transcripts::{of, omitted, path};
-use super::{ArchiveLimits, ReadArchive, WrittenArchive};
 use crate::messages::Transcript;
 
 const FENCE: &str = "```alloquy";

@@ -9,7 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::{ArchiveLimits, ReadArchive, Repair, WrittenArchive, name_of};
+use super::converted::{ReadArchive, WrittenArchive};
+use super::derived::name_of;
+use super::limits::ArchiveLimits;
+use super::loss::Repair;
 
 /// The field that makes a document one of ours; it holds the version.
 pub(super) const MARK: &str = "alloquy_conversation";

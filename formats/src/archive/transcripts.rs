@@ -7,7 +7,10 @@ use alloquy_core::{
 };
 use serde_json::Value;
 
-use super::{ArchiveLimits, Omission, ReadArchive, WrittenArchive, milliseconds, name_of};
+use super::converted::{ReadArchive, WrittenArchive};
+use super::derived::{milliseconds, name_of};
+use super::limits::ArchiveLimits;
+use super::loss::Omission;
 use crate::messages::{self, Dialect, MediaRules, Transcript};
 
 /// Reads a conversation that is a document among others.

@@ -8,7 +8,8 @@ use super::further::{self, Shape};
 use super::layout;
 use super::media::Outgoing;
 use super::place::Place;
-use super::{Reader, Transcript};
+use super::reader::{Reader, json};
+use super::{Transcript, plain};
 
 const ROLES: [&str; 3] = ["system", "user", "assistant"];
 const ITEMS: [&str; 4] = ["text", "image", "audio", "video"];
@@ -19,7 +20,7 @@ const MESSAGE: [&str; 3] = ["role", "content", "name"];
 pub(super) fn read(document: &Value, reader: &mut Reader<'_>) -> Result<Transcript> {
     let root = Place::root("messages");
     let travelled = match document {
-        Value::String(text) => Some(super::json(text)?),
+        Value::String(text) => Some(json(text)?),
         _ => None,
     };
     let one = |(index, message)| read_message(message, &root.index(index), reader);
@@ -92,7 +93,7 @@ fn read_frames(frames: &[Value], place: &Place<'_>, reader: &mut Reader<'_>) -> 
 
 /// Writes the list.
 pub(super) fn write(transcript: &Transcript) -> Result<Value> {
-    super::messages_only(transcript)?;
+    plain::messages_only(transcript)?;
     let root = Place::root("messages");
     let one = |(index, message)| write_message(message, &root.index(index));
     transcript.messages.iter().enumerate().map(one).collect()
@@ -107,7 +108,7 @@ fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
     if let Some(name) = &message.name {
         object.insert("name".into(), name.clone().into());
     }
-    append(&mut object, &super::extra(message), &MESSAGE, &place.field("extra"))?;
+    append(&mut object, &plain::extra(message), &MESSAGE, &place.field("extra"))?;
     Ok(Value::Object(object))
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Transcript;
 use super::fields::{Fields, list};
 use super::place::{Place, quoted};
-use super::{further, layout};
+use super::{further, layout, plain};
 
 const START: &str = "<|im_start|>";
 const END: &str = "<|im_end|>";
@@ -94,7 +94,7 @@ fn read_marked<'a>(text: &'a str, place: &Place<'_>) -> Result<(Message, &'a str
 
 /// Writes marked text.
 pub(super) fn write(transcript: &Transcript) -> Result<String> {
-    super::messages_only(transcript)?;
+    plain::messages_only(transcript)?;
     let root = Place::root("messages");
     let one = |(index, message)| write_marked(message, &root.index(index));
     transcript.messages.iter().enumerate().map(one).collect()
@@ -110,7 +110,7 @@ fn write_marked(message: &Message, place: &Place<'_>) -> Result<String> {
         return Err(layout::inexpressible(&part.content, &part_place.index(0)));
     };
     further::none(&part.extra, &part_place.index(0))?;
-    if let Some(field) = super::extra(message).keys().next() {
+    if let Some(field) = plain::extra(message).keys().next() {
         return Err(place.field("extra").field(field).unsupported("the dialect has no further fields"));
     }
     check_unmarked(text, &part_place.index(0))?;

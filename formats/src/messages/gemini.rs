@@ -10,7 +10,8 @@ use super::further::{self, Shape};
 use super::layout;
 use super::media::{MediaReference, Outgoing};
 use super::place::{Place, quoted};
-use super::{Reader, Transcript, tools};
+use super::reader::Reader;
+use super::{Transcript, tools};
 
 const ROLES: [&str; 5] = ["user", "model", "system", "tool", "function"];
 const CONTENT: [&str; 3] = ["role", "parts", "name"];

@@ -10,7 +10,8 @@ use super::further::{self, Shape};
 use super::layout::{self, Layout, Placed};
 use super::media::{MediaReference, Outgoing};
 use super::place::Place;
-use super::{Reader, Transcript, calls, gemini, tools};
+use super::reader::Reader;
+use super::{Transcript, calls, gemini, tools};
 
 mod answer;
 

@@ -6,7 +6,9 @@ use serde_json::{Map, Value, json};
 use super::fields::{Fields, append, list};
 use super::layout::{self, Layout, Placed};
 use super::place::{Place, quoted};
-use super::{OPENAI_ROLE, Reader, Transcript, arguments, calls, tools};
+use super::plain::OPENAI_ROLE;
+use super::reader::Reader;
+use super::{Transcript, arguments, calls, tools};
 
 mod content;
 

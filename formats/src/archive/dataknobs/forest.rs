@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use alloquy_core::Result;
 use serde_json::{Map, Value};
 
-use super::{below, invalid};
+use super::ids::{below, invalid};
 use crate::archive::Repair;
 
 /// The nodes of a state as a tree.

@@ -10,12 +10,17 @@ use serde_json::{Map, Value, json};
 
 use super::facts::{Told, put_back, translated};
 use super::forest::Forest;
+use super::ids::invalid;
 use super::message::{self, ReadMessage};
-use super::time::Timestamp;
-use super::{
-    NOTE, NOTE_OF_NODE, NOTE_OF_RECORD, ORIGIN, ORIGIN_OF_STATE, insert_shadowing, invalid, take_shadowing,
+use super::notes::{
+    NOTE, NOTE_OF_NODE, NOTE_OF_RECORD, ORIGIN, ORIGIN_OF_STATE, insert_shadowing, take_shadowing,
 };
-use crate::archive::{ArchiveLimits, ReadArchive, Repair, name_of, native};
+use super::time::Timestamp;
+use crate::archive::converted::ReadArchive;
+use crate::archive::derived::name_of;
+use crate::archive::limits::ArchiveLimits;
+use crate::archive::loss::Repair;
+use crate::archive::native;
 
 const STATE: [&str; 8] = [
     "schema_version",

@@ -7,10 +7,18 @@ use alloquy_core::{Annotations, Archive, Message, Node, NodeId, NodeStatus, Resu
 use serde_json::{Map, Value, json};
 
 use super::facts::{Told, translated};
+use super::ids::below;
 use super::message::{self, ReadMessage};
+use super::notes::{NOTE, ORIGIN, ORIGIN_OF_NODE, ORIGIN_OF_STATE, insert_shadowing, take_shadowing};
 use super::time::Timestamp;
-use super::{NOTE, ORIGIN, ORIGIN_OF_NODE, ORIGIN_OF_STATE, SCHEMA, below, insert_shadowing, take_shadowing};
-use crate::archive::{ArchiveLimits, Omission, WrittenArchive, milliseconds, native};
+use crate::archive::converted::WrittenArchive;
+use crate::archive::derived::milliseconds;
+use crate::archive::limits::ArchiveLimits;
+use crate::archive::loss::Omission;
+use crate::archive::native;
+
+/// The version of what is written.
+const SCHEMA: &str = "1.1.0";
 
 /// Writes a state.
 pub(in crate::archive) fn write(archive: &Archive, limits: &ArchiveLimits) -> Result<WrittenArchive> {

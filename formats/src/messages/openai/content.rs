@@ -3,12 +3,12 @@
 use alloquy_core::{MediaKind, MessagePart, Part, Result};
 use serde_json::{Map, Value, json};
 
-use crate::messages::Reader;
 use crate::messages::fields::{Fields, string};
 use crate::messages::further::{self, Shape};
 use crate::messages::layout::{self, Layout};
 use crate::messages::media::Outgoing;
 use crate::messages::place::Place;
+use crate::messages::reader::Reader;
 
 const KNOWN: [&str; 9] = [
     "text",

@@ -1,0 +1,17 @@
+//! What a document does not say as it is needed here: the name of a conversation, and times in milliseconds.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use alloquy_core::{ConversationId, Digest, Result};
+
+/// What a conversation is called whose document has no name that it could have: the same text gives the same name.
+pub(super) fn name_of(text: &[u8]) -> Result<ConversationId> {
+    let digest = Digest::of(text).to_string();
+    format!("import-{}", digest.get(..16).unwrap_or(&digest)).parse()
+}
+
+/// A time as stores and documents have it: milliseconds since 1970, 0 before.
+pub(super) fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
