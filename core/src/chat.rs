@@ -13,23 +13,14 @@ use crate::address::Address;
 use crate::arguments::ProcessorArguments;
 use crate::chat_model::Request;
 use crate::report::{CacheReport, Score};
-use crate::store::{ConversationId, ConversationRecord, HeadMove};
+use crate::store::{ConversationId, ConversationRecord};
 use crate::template::Ending;
 use crate::tree::NodeId;
-use crate::turn::{self, Parts, Place, Start, Trail, Turn};
+use crate::turn::{self, Added, Parts, Place, Start, Trail, Turn};
 
 pub(crate) use annotating::must_be_free;
 pub use ask::Ask;
 pub use copying::Merged;
-
-/// What [`Chat::add`] came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Added {
-    /// The node of the last message, or where nothing was added the one below which it would have stood.
-    pub node: Option<NodeId>,
-    /// Whether the head is there now.
-    pub head: HeadMove,
-}
 
 /// One stored conversation. A handle: clones and other processes may use the same conversation at once.
 #[derive(Clone, Debug)]

@@ -10,8 +10,9 @@ use std::time::Instant;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 
-use crate::constraint::{Constraint, Grammar};
+use crate::constraint::Constraint;
 use crate::engine::ModelInfo;
+use crate::grammar::Grammar;
 use crate::media::Digest;
 use crate::media_processor::MediaProcessor;
 use crate::prompt::{Prompt, Unit};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::constraint::Grammar;
+use crate::grammar::Grammar;
 
 /// What the form of one reply must be; by default nothing is demanded.
 ///

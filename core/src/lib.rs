@@ -27,6 +27,7 @@ mod drawing;
 mod engine;
 mod error;
 mod excerpt;
+mod grammar;
 mod guidance;
 mod invisible;
 mod loading;
@@ -64,9 +65,9 @@ pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
 pub use branch::{Branch, BranchDiff};
 pub use cancel::Cancel;
-pub use chat::{Added, Ask, Chat, Merged};
+pub use chat::{Ask, Chat, Merged};
 pub use chat_model::{ChatModel, Reply, ReplyStream, Request, TextMap};
-pub use constraint::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
+pub use constraint::{Constraint, ConstraintCompiler, Constraints, Progress};
 pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use decoder::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
 pub use decoder::{
@@ -77,6 +78,7 @@ pub use drawing::Drawing;
 pub use engine::{Engine, ModelInfo, Session, Step};
 pub use error::{Error, ErrorKind, Result};
 pub use excerpt::excerpt;
+pub use grammar::Grammar;
 pub use guidance::{Guidance, ParallelCalls, ToolChoice};
 pub use loading::{LoadPhase, LoadTiming};
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
@@ -84,24 +86,25 @@ pub use media::{Digest, Media, MediaKind};
 pub use media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult};
 pub use middleware::{
-    CutHistory, CutSummary, DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware,
-    Next, PromptLength, ShiftPolicy, SummarisedRequest, SummaryPolicy,
+    DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, PromptLength,
+    ShiftPolicy, SummarisedRequest, SummaryPolicy,
 };
 pub use path::{MessagePath, MessagesMut};
 pub use preface::{Preface, ToolSpec};
-pub use prices::{Day, Price, PriceTable};
+pub use prices::{Day, Price, PriceTable, TokenCount};
 pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
 pub use prompt::{PlacedMedia, PreparedPrompt, Prompt, Unit, common_prefix};
 pub use query::{
     Cursor, Direction, Filter, MetadataKey, Period, Query, RANKED, Scalar, SearchScope, Sort, SortKey, Test,
 };
 pub use report::{
-    CacheReport, Degradation, FinishReason, MissReason, ReplyTiming, Score, Speculation, Usage,
+    CacheReport, CutHistory, CutSummary, Degradation, FinishReason, MissReason, ReplyTiming, Score,
+    Speculation, Usage,
 };
 pub use role_markers::RoleMarkers;
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, SamplingOptions};
 pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
-pub use spending::{Spending, TokenCount};
+pub use spending::Spending;
 pub use stop::{StopSignal, UntilStopped};
 pub use store::{
     Archive, BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
@@ -116,6 +119,6 @@ pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, To
 pub use tool::TypedTool;
 pub use tool::{Approval, RESULT_DEPTH, Timer, Tool, ToolSource, Toolbox, Tools, Verdict};
 pub use tree::{Node, NodeId, NodeStatus, Tree};
-pub use turn::{PartialReplies, Turn, TurnEnd, TurnEvent, TurnReply};
+pub use turn::{Added, PartialReplies, Turn, TurnEnd, TurnEvent, TurnReply};
 pub use turn_data::TurnData;
 pub use vocabulary::{Vocabulary, VocabularyToken};

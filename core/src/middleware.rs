@@ -21,7 +21,6 @@ mod ids;
 mod lengths;
 mod memory;
 
-pub use cut_history::{CutHistory, CutSummary};
 pub use fitting::{FittedRequest, PromptLength};
 pub use history_drop::{DropPolicy, HistoryDrop};
 pub use history_shift::{HistoryShift, ShiftPolicy};

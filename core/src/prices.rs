@@ -7,8 +7,41 @@ use std::time::SystemTime;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use crate::spending::TokenCount;
+use crate::report::Usage;
 use crate::{Error, ErrorKind, Result};
+
+/// Tokens by what they are charged as; none is counted twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TokenCount {
+    /// Tokens of prompts that were computed.
+    pub input: usize,
+    /// Tokens of prompts that were there from before.
+    pub cached: usize,
+    /// Tokens of replies, without thoughts.
+    pub output: usize,
+    /// Tokens of thoughts.
+    pub reasoning: usize,
+}
+
+impl From<Usage> for TokenCount {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input: usage.prompt.saturating_sub(usage.reused),
+            cached: usage.reused,
+            output: usage.generated.saturating_sub(usage.thinking),
+            reasoning: usage.thinking,
+        }
+    }
+}
+
+impl TokenCount {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.output = self.output.saturating_add(other.output);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
+    }
+}
 
 /// The example that comes with the program.
 const EXAMPLE: &str = include_str!("prices/example.json");

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::arguments::ProcessorArguments;
-use crate::constraint::Grammar;
+use crate::grammar::Grammar;
 use crate::guidance::{ParallelCalls, ToolChoice};
 use crate::media::Media;
 use crate::message::{ChannelText, Malformed, Message, Part, ToolCall};

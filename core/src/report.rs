@@ -1,6 +1,7 @@
 //! What is reported of a reply: why it ended, what it took, what was cached, and what was not done as asked.
 
 mod cache_report;
+mod cut_history;
 mod finish_reason;
 mod score;
 mod speculation;
@@ -9,6 +10,7 @@ mod usage;
 mod warning;
 
 pub use cache_report::{CacheReport, MissReason};
+pub use cut_history::{CutHistory, CutSummary};
 pub use finish_reason::FinishReason;
 pub use score::Score;
 pub use speculation::Speculation;

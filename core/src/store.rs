@@ -2,12 +2,12 @@
 
 mod archive;
 mod deletion;
+mod extension;
 mod guarded;
 mod head;
 mod memory;
 mod name;
 mod record;
-mod transfer;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
-use crate::media::{Digest, Media};
+use crate::media::Digest;
 use crate::query::Query;
 use crate::search::SearchPage;
 use crate::tree::{Node, NodeId, Tree};
@@ -24,6 +24,7 @@ use crate::{Error, ErrorKind, Result};
 
 pub use archive::Archive;
 pub use deletion::PartialDeletion;
+pub use extension::ConversationStoreExt;
 pub(crate) use guarded::Guarded;
 pub use head::HeadMove;
 pub use memory::MemoryStore;
@@ -31,8 +32,6 @@ pub(crate) use name::must_be_a_name;
 pub use name::{ConversationId, Owner};
 pub(crate) use record::milliseconds;
 pub use record::{ConversationPage, ConversationRecord, ConversationSummary, DamagedConversation};
-pub(crate) use transfer::fill_with;
-pub use transfer::import_each;
 
 /// How long a blob stays that nothing refers to, since it was put last: longer than any turn takes from storing a
 /// picture to storing the message that shows it.
@@ -221,111 +220,80 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     }
 }
 
-/// Conveniences over any [`ConversationStore`], also behind `dyn`.
-#[async_trait]
-pub trait ConversationStoreExt: ConversationStore {
-    /// Says whether a conversation exists.
-    ///
-    /// # Errors
-    /// Those of reading.
-    async fn exists(&self, owner: &Owner, id: &ConversationId) -> Result<bool> {
-        match self.record(owner, id).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(error),
+/// Brings a conversation in, whole or not at all.
+async fn import<S: ConversationStore + ?Sized>(store: &S, owner: &Owner, archive: &Archive) -> Result<()> {
+    archive.must_be_whole()?;
+    let record = archive.new_record();
+    for bytes in archive.blobs.values() {
+        store.put_blob(owner, bytes).await?;
+    }
+    let began = match store.create(owner, &record).await {
+        Ok(()) => Began::Now,
+        Err(error) if error.is_conflict() => match is_begun(store, owner, archive).await? {
+            true => Began::Before,
+            false => return Err(error),
+        },
+        Err(error) => return Err(error),
+    };
+    let filled = fill(store, owner, archive).await;
+    if let (Err(_), Began::Now) = (&filled, began) {
+        // Half a conversation is none. Should deleting fail too, the first error is the one to tell, and importing again
+        // finishes what was begun.
+        let _ = store.delete(owner, &record.id).await;
+    }
+    filled
+}
+
+/// Whether this import made the conversation, or one before that was killed.
+enum Began {
+    Now,
+    Before,
+}
+
+/// Says whether what is there is the beginning of this very import.
+async fn is_begun<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    archive: &Archive,
+) -> Result<bool> {
+    let (record, tree) = store.load(owner, &archive.record.id).await?;
+    archive.is_begun(&record, &tree)
+}
+
+async fn fill<S: ConversationStore + ?Sized>(store: &S, owner: &Owner, archive: &Archive) -> Result<()> {
+    fill_with(store, owner, &archive.record.id, &archive.nodes, archive.record.head).await
+}
+
+/// Gives a new conversation its nodes and its head in one step, so that a kill leaves both or neither.
+///
+/// # Errors
+/// [`ErrorKind::Conflict`] where somebody else has moved its head meanwhile.
+pub(crate) async fn fill_with<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    id: &ConversationId,
+    nodes: &[Node],
+    head: Option<NodeId>,
+) -> Result<()> {
+    match store.append_and_move(owner, id, nodes, None, head).await? {
+        HeadMove::Moved => Ok(()),
+        HeadMove::Branched { .. } => {
+            let message = format!("the head of conversation {:?} has moved", id.as_str());
+            Err(Error::new(ErrorKind::Conflict, message))
         }
-    }
-
-    /// Returns what [`delete_matching`](ConversationStore::delete_matching) of the same query would delete, and deletes
-    /// nothing.
-    ///
-    /// # Errors
-    /// As of deleting.
-    async fn preview_deletion(&self, owner: &Owner, query: &Query) -> Result<Vec<ConversationId>> {
-        query.must_be_filtered()?;
-        let page = self.list(owner, query).await?;
-        Ok(page.conversations.into_iter().map(|summary| summary.record.id).collect())
-    }
-
-    /// Changes the metadata, again each time that another writer was faster, and returns the new revision.
-    ///
-    /// # Errors
-    /// Those of reading and writing.
-    async fn change_metadata<F>(&self, owner: &Owner, id: &ConversationId, change: F) -> Result<u64>
-    where
-        F: Fn(&mut Map<String, Value>) + Send + Sync,
-    {
-        loop {
-            let mut record = self.record(owner, id).await?;
-            change(&mut record.metadata);
-            match self.update_metadata(owner, id, record.revision, &record.metadata).await {
-                Err(error) if error.is_conflict() => {}
-                outcome => return outcome,
-            }
-        }
-    }
-
-    /// Brings a whole conversation in: its nodes under their ids, its head, its metadata, and what it shows. What is there
-    /// already stays as it is.
-    ///
-    /// A failure leaves nothing behind. Where a store has no way of its own to write all of it at once, a process that is killed
-    /// may leave a conversation without nodes, which readers see meanwhile; the same import finishes it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Conflict`] when the id is taken, [`ErrorKind::Invalid`] for media without bytes, and those of
-    /// writing.
-    ///
-    /// ```
-    /// use alloquy_core::{
-    ///     Archive, ConversationRecord, ConversationStoreExt, MemoryStore, Message, Node, Owner, Preface,
-    /// };
-    ///
-    /// # pollster::block_on(async {
-    /// let question = Node::new(None, Message::user("Green or black?"));
-    /// let mut record = ConversationRecord::new("tea".parse()?, Preface::default());
-    /// record.head = Some(question.id);
-    /// let tea = Archive::new(record, vec![question])?;
-    /// let (store, owner) = (MemoryStore::default(), Owner::local());
-    /// store.import(&owner, &tea).await?;
-    /// assert!(store.import(&owner, &tea).await.unwrap_err().is_conflict());
-    /// assert_eq!(store.export(&owner, &tea.record.id).await?, tea);
-    /// # Ok::<(), alloquy_core::Error>(())
-    /// # })?;
-    /// # Ok::<(), alloquy_core::Error>(())
-    /// ```
-    async fn import(&self, owner: &Owner, archive: &Archive) -> Result<()> {
-        let outcome = self.import_all(owner, vec![archive.clone()]).await.pop();
-        outcome.unwrap_or_else(|| {
-            Err(Error::new(ErrorKind::Store, "the store does not say what became of the conversation"))
-        })
-    }
-
-    /// Takes a copy of a whole conversation out. Pruned nodes are not in it.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] for a conversation that is not there, or media whose bytes are not; and those of reading.
-    async fn export(&self, owner: &Owner, id: &ConversationId) -> Result<Archive> {
-        transfer::export(self, owner, id).await
-    }
-
-    /// Stores the bytes of `media`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`] when its bytes are not loaded, and those of writing.
-    async fn put_media(&self, owner: &Owner, media: &Media) -> Result<()> {
-        let missing = || Error::new(ErrorKind::Invalid, format!("the bytes of {media:?} are not loaded"));
-        self.put_blob(owner, media.bytes().ok_or_else(missing)?).await.map(drop)
-    }
-
-    /// Returns `media` with its bytes.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] when the store has none, and those of reading.
-    async fn get_media(&self, owner: &Owner, media: &Media) -> Result<Media> {
-        let missing = || Error::new(ErrorKind::NotFound, format!("no bytes are stored for {media:?}"));
-        let bytes = self.get_blob(owner, media.digest()).await?.ok_or_else(missing)?;
-        media.clone().with_bytes(bytes)
     }
 }
 
-impl<S: ConversationStore + ?Sized> ConversationStoreExt for S {}
+/// Brings conversations in, one after the other: what [`ConversationStore::import_all`] does unless a store knows better. A
+/// store around another one calls it to import through its own methods.
+pub async fn import_each<S: ConversationStore + ?Sized>(
+    store: &S,
+    owner: &Owner,
+    archives: &[Archive],
+) -> Vec<Result<()>> {
+    let mut outcomes = Vec::with_capacity(archives.len());
+    for archive in archives {
+        outcomes.push(import(store, owner, archive).await);
+    }
+    outcomes
+}

@@ -1,21 +1,18 @@
 //! The tree of a conversation: nodes that never change, each knowing its parent.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
-use std::str::FromStr;
-use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use crate::address::{Address, Position};
-use crate::clock::new_id;
 use crate::media::{Digest, Media};
 use crate::message::Message;
 use crate::report::Usage;
 use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
+
+pub use crate::address::NodeId;
 
 /// The fact about a reply that says what its prompt was rendered with.
 pub(crate) const TEMPLATE: &str = "template";
@@ -33,68 +30,6 @@ pub(crate) const CUT: &str = "history_cut";
 pub(crate) const PROMPT: &str = "prompt_name";
 /// The fact about a node that says what it was called when it was made.
 pub(crate) const LABEL: &str = "label";
-
-/// The identity of a node: a UUIDv7, so ids sort by the time they were made.
-///
-/// ```
-/// use alloquy_core::NodeId;
-///
-/// let (first, second) = (NodeId::new(), NodeId::new());
-/// assert!(first < second);
-/// assert_eq!(first.to_string().parse::<NodeId>()?, first);
-/// # Ok::<(), alloquy_core::Error>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct NodeId(Uuid);
-
-impl NodeId {
-    /// Makes a new id, above every id made before in this process. A clock that is before 1970 counts as 1970.
-    #[allow(clippy::new_without_default)] // every call gives another value
-    pub fn new() -> Self {
-        Self(new_id())
-    }
-
-    /// Returns the id of a node that was made elsewhere `milliseconds` after 1970, as the `place`th of its siblings.
-    /// The same arguments give the same id, and ids of one moment sort by place. `digest` tells nodes apart that have
-    /// both in common.
-    pub fn of_import(milliseconds: u64, place: u64, digest: Digest) -> Self {
-        // What a version 7 leaves free: 12 and 6 bits for the place, 56 for the digest. Places beyond 18 bits move the
-        // time, so that the order stays.
-        let [.., high, middle, low] = place.to_be_bytes();
-        let [_, _, _, a, b, c, d, e, f, g, ..] = *digest.as_bytes();
-        let bits = [(high << 2) | (middle >> 6), (middle << 2) | (low >> 6), low & 0x3f, a, b, c, d, e, f, g];
-        Self(uuid::Builder::from_unix_timestamp_millis(milliseconds + (place >> 18), &bits).into_uuid())
-    }
-
-    /// Returns when the id was made, to the millisecond.
-    pub fn created(self) -> SystemTime {
-        let since_epoch = self.0.get_timestamp().map_or((0, 0), |timestamp| timestamp.to_unix());
-        SystemTime::UNIX_EPOCH + Duration::new(since_epoch.0, since_epoch.1)
-    }
-}
-
-impl fmt::Display for NodeId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(formatter)
-    }
-}
-
-impl fmt::Debug for NodeId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "NodeId({self})")
-    }
-}
-
-impl FromStr for NodeId {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        text.parse().map(Self).map_err(|source| {
-            Error::new(ErrorKind::Invalid, format!("node id {text:?} is not a UUID")).with_source(source)
-        })
-    }
-}
 
 /// Whether a node's message was said to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,4 +1,5 @@
-//! One turn: message, node, model call, node, tools, node, …, head. The only place that makes nodes.
+//! One turn: message, node, model call, node, tools, node, …, head. The only place that makes nodes, but for
+//! that of a reply whose turn is dropped (`abandoned.rs`).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,11 +7,10 @@ use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 use futures::{Stream, StreamExt};
-use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::calls::OpenCalls;
-use crate::chat::{Added, Ask};
+use crate::chat::Ask;
 use crate::chat_model::Reply;
 use crate::media::Digest;
 use crate::message::{Message, ToolCall, ToolResult};
@@ -23,6 +23,7 @@ use crate::tool::Tools;
 use crate::tree::{Node, NodeId, NodeStatus};
 use crate::{Error, ErrorKind, Result};
 
+mod abandoned;
 mod asking;
 mod facts;
 mod media;
@@ -33,14 +34,14 @@ mod start;
 mod trail;
 mod unfinished;
 
+use abandoned::Abandoned;
 use facts::facts;
-pub use outcome::{TurnEnd, TurnEvent, TurnReply};
+pub use outcome::{Added, TurnEnd, TurnEvent, TurnReply};
 pub(crate) use parts::{Parts, TOOL_ROUNDS};
 use results::{Replaced, too_much_for_the_store};
 use start::open_path;
 pub(crate) use start::{Place, Start};
 pub(crate) use trail::{Trail, Trails};
-use unfinished::Abandoned;
 pub use unfinished::PartialReplies;
 pub(crate) use unfinished::Unfinished;
 
@@ -423,12 +424,4 @@ impl Line {
 /// Whether a store says that it will never keep this, other than that it cannot keep it now.
 fn is_refusal(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported)
-}
-
-/// A node of a reply that nobody waited for.
-pub(crate) fn abandoned_node(parent: Option<NodeId>, said: Message, facts: Map<String, Value>) -> Node {
-    let mut node = Node::new(parent, said);
-    node.status = NodeStatus::Interrupted;
-    node.metadata = facts;
-    node
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::Media;
-use crate::message::Part;
 use crate::{Error, ErrorKind, Result};
 
 /// What a piece of media is.
@@ -108,15 +107,6 @@ impl MediaKind {
             return Err(Error::new(ErrorKind::Invalid, sentence));
         };
         Ok(Media::new(media_type, bytes))
-    }
-
-    /// A film that nobody has sampled yet is one piece of media.
-    pub fn part(self, media: Media) -> Part {
-        match self {
-            MediaKind::Image => Part::Image(media),
-            MediaKind::Audio => Part::Audio(media),
-            MediaKind::Video => Part::Video(vec![media]),
-        }
     }
 }
 

@@ -3,11 +3,10 @@
 
 use std::ops::Range;
 
-use super::cut_history::CutHistory;
 use crate::chat_model::Request;
 use crate::media::Digest;
 use crate::message::Message;
-use crate::report::Degradation;
+use crate::report::{CutHistory, Degradation};
 use crate::{Error, ErrorKind, Result};
 
 /// Tells how many units the prompt of a request has; media count as many as the positions that they take.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::cut_history::{self, CutHistory};
+use super::cut_history;
 use super::fitting::{Cut, FittedRequest, PromptLength, Room, replaced, usual_reply};
 use super::groups::Groups;
 use super::lengths::Lengths;
@@ -14,6 +14,7 @@ use super::memory::{Memory, Place, front};
 use super::{Middleware, Next, ids};
 use crate::Result;
 use crate::chat_model::{ReplyStream, Request};
+use crate::report::CutHistory;
 use crate::template::Ending;
 
 /// When a prompt goes without its oldest turns, and which of them always stay.

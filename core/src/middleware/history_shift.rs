@@ -7,13 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 
 use self::exchanges::Exchanges;
-use super::cut_history::{self, CutHistory};
+use super::cut_history;
 use super::fitting::{Cut, FittedRequest, PromptLength, Room};
 use super::lengths::Lengths;
 use super::memory::{Memory, Place, front};
 use super::{Middleware, Next, ids};
 use crate::Result;
 use crate::chat_model::{ReplyStream, Request};
+use crate::report::CutHistory;
 use crate::template::Ending;
 
 mod exchanges;

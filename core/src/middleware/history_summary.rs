@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 
 use self::summary::{Spent, Summarising, Summary};
-use super::cut_history::{self, CutHistory};
+use super::cut_history;
 use super::fitting::{Cut, PromptLength, Room, replaced};
 use super::groups::Groups;
 use super::lengths::Lengths;
@@ -17,7 +17,7 @@ use crate::Result;
 use crate::chat_model::{ChatModel, ReplyStream, Request};
 use crate::media::Digest;
 use crate::message::{Message, Role};
-use crate::report::{Degradation, Usage};
+use crate::report::{CutHistory, Degradation, Usage};
 use crate::template::Ending;
 
 mod policy;

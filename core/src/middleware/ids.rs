@@ -4,13 +4,12 @@
 use futures::StreamExt;
 
 use super::Next;
-use super::cut_history::CutHistory;
 use crate::Result;
 use crate::chat_model::{ReplyStream, Request};
 use crate::message::Part;
 use crate::path::MessagePath;
 use crate::processor::Delta;
-use crate::report::Degradation;
+use crate::report::{CutHistory, Degradation};
 use crate::stream::Run;
 
 /// Asks for an answer to a request whose path may be a part of what was said, and lets the reply say so; `said` is all of it.

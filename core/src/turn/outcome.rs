@@ -80,3 +80,12 @@ impl TurnReply {
         self.answers
     }
 }
+
+/// What [`Chat::add`](crate::Chat::add) came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// The node of the last message, or where nothing was added the one below which it would have stood.
+    pub node: Option<NodeId>,
+    /// Whether the head is there now.
+    pub head: HeadMove,
+}

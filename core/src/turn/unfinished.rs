@@ -1,18 +1,11 @@
-//! What a turn leaves that is dropped before its end: what was said until then, kept without a thread or a runtime.
-//! Knows stores, not models.
+//! What dropped turns have yet to store, kept without a thread or a runtime. Knows no turn.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
-use serde_json::{Map, Value};
 
-use super::{Parts, abandoned_node};
-use crate::message::{Message, Part, Role};
-use crate::processor::Delta;
-use crate::store::{ConversationId, ConversationRecord};
-use crate::tree::{MODEL, Node, NodeId};
 use crate::{Error, Result};
 
 /// What becomes of a reply that is dropped while it is written, or whose model fails midway.
@@ -41,7 +34,7 @@ impl Unfinished {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn begin(&self, work: BoxFuture<'static, std::result::Result<(), Arc<Error>>>) {
+    pub(super) fn begin(&self, work: BoxFuture<'static, std::result::Result<(), Arc<Error>>>) {
         let work = work.shared();
         // The first poll hands the work to a store that has a thread of its own, which ends it even when nothing of this
         // process polls again.
@@ -86,109 +79,5 @@ impl Unfinished {
 impl fmt::Debug for Unfinished {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Unfinished").field(&self.work().len()).finish()
-    }
-}
-
-/// Watches over a turn: when it is dropped, what was said is kept.
-pub(super) struct Abandoned {
-    /// `None` once the turn came to an end.
-    parts: Option<Arc<Parts>>,
-    conversation: ConversationId,
-    facts: Map<String, Value>,
-    /// Where the turn has seen the head, or put it.
-    from: Option<NodeId>,
-    /// The last node of its path that is stored.
-    tip: Option<NodeId>,
-    /// What is not stored yet, or is being stored: storing it again changes nothing.
-    pending: Vec<Node>,
-    /// Whether more is pending than what was asked.
-    answers: bool,
-    /// What is said of a reply of which there is no node yet.
-    said: Vec<Part>,
-}
-
-impl Abandoned {
-    pub(super) fn new(
-        parts: Arc<Parts>,
-        record: &ConversationRecord,
-        tip: Option<NodeId>,
-        mut facts: Map<String, Value>,
-    ) -> Self {
-        facts.insert(MODEL.to_owned(), parts.model.name().into());
-        let parts = (parts.partial_replies == PartialReplies::Keep).then_some(parts);
-        let (conversation, from) = (record.id.clone(), record.head);
-        let (pending, said) = (Vec::new(), Vec::new());
-        Self { parts, conversation, facts, from, tip, pending, answers: false, said }
-    }
-
-    /// What is asked; it is stored later.
-    pub(super) fn say(&mut self, nodes: &[Node]) {
-        self.pending = nodes.to_vec();
-    }
-
-    /// A reply begins below what there is.
-    pub(super) fn begin(&mut self) {
-        self.said.clear();
-    }
-
-    pub(super) fn said(&mut self, delta: &Delta) {
-        delta.join_to(&mut self.said);
-    }
-
-    /// Returns what the deltas of the reply make so far.
-    pub(super) fn message(&self) -> Message {
-        Message::new(Role::Assistant, self.said.clone())
-    }
-
-    /// A reply, or results, are being stored.
-    pub(super) fn storing(&mut self, node: &Node) {
-        if node.message.role == Role::Assistant {
-            self.said.clear();
-        }
-        self.answers = true;
-        self.pending.push(node.clone());
-    }
-
-    /// What was pending is stored, and the head is at `from`, unless another writer moved it.
-    pub(super) fn stored(&mut self, from: Option<NodeId>) {
-        self.tip = self.pending.last().map_or(self.tip, |node| Some(node.id));
-        self.from = from;
-        self.refused();
-    }
-
-    /// The store did not take what was pending.
-    pub(super) fn refused(&mut self) {
-        self.pending.clear();
-        self.answers = false;
-    }
-
-    pub(super) fn disarm(&mut self) {
-        self.parts = None;
-    }
-}
-
-impl Drop for Abandoned {
-    fn drop(&mut self) {
-        let Some(parts) = self.parts.take() else { return };
-        let said = self.message();
-        let mut nodes = std::mem::take(&mut self.pending);
-        if !said.is_empty() {
-            let parent = nodes.last().map_or(self.tip, |node| Some(node.id));
-            nodes.push(abandoned_node(parent, said, std::mem::take(&mut self.facts)));
-            self.answers = true;
-        }
-        let Some(last) = nodes.last() else { return };
-        // A question without an answer is a branch: many templates refuse the one that would follow it.
-        let to = if self.answers { Some(last.id) } else { self.from };
-        let (store, owner) = (Arc::clone(&parts.store), parts.owner.clone());
-        let (conversation, from) = (self.conversation.clone(), self.from);
-        let kept = async move {
-            let kept = store.append_and_move(&owner, &conversation, &nodes, from, to).await;
-            kept.map(drop).map_err(|error| {
-                tracing::warn!(%error, "a dropped reply could not be kept");
-                Arc::new(error)
-            })
-        };
-        parts.unfinished.begin(kept.boxed());
     }
 }

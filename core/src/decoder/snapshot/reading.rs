@@ -2,9 +2,9 @@
 
 use std::io::{self, Read};
 
-use super::{
-    Beginning, DIGEST, Head, Header, SnapshotOrigin, SnapshotRefusal, SnapshotSource, UNITS, decode,
-};
+use super::header::{Beginning, DIGEST, Head, Header, SnapshotOrigin, UNITS, decode};
+use super::refusal::SnapshotRefusal;
+use super::source::SnapshotSource;
 
 /// So many bytes are hashed on every core; fewer are hashed sooner on one.
 const WORTH_SHARING: usize = 128 << 10;

@@ -7,9 +7,8 @@ use super::transcript::transcript;
 use crate::arguments::{ProcessorArguments, ThinkingSwitch};
 use crate::chat_model::{ChatModel, Reply, Request};
 use crate::message::Message;
-use crate::middleware::{CutHistory, CutSummary};
 use crate::preface::Preface;
-use crate::report::{FinishReason, Usage};
+use crate::report::{CutHistory, CutSummary, FinishReason, Usage};
 use crate::sampling::SamplingOptions;
 use crate::{Error, ErrorKind, Result};
 

@@ -1,0 +1,48 @@
+//! The form that a reply must have, as data. Knows neither a vocabulary nor what enforces a grammar.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The form that a reply must have, whole.
+///
+/// ```
+/// use alloquy_core::Grammar;
+/// use serde_json::json;
+///
+/// let answer = Grammar::choice(["yes", "no"]);
+/// let person = Grammar::JsonSchema(json!({"type": "object", "properties": {"age": {"type": "integer"}}}));
+/// assert_eq!(serde_json::to_value(&answer)?, json!({"choice": ["yes", "no"]}));
+/// # let _ = person;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Grammar {
+    /// A JSON value that a JSON Schema accepts.
+    JsonSchema(Value),
+    /// A text that a regular expression matches from end to end.
+    Regex(String),
+    /// A text that a grammar in Lark's notation derives from its rule `start`.
+    Lark(String),
+    /// One of these texts.
+    Choice(Vec<String>),
+    /// What any of these grammars allows.
+    AnyOf(Vec<Grammar>),
+    /// A grammar in Lark's notation in which `@name` stands for what another grammar allows.
+    Composed {
+        /// The grammar that refers to the others.
+        lark: String,
+        /// The others, by name.
+        parts: BTreeMap<String, Grammar>,
+    },
+}
+
+impl Grammar {
+    /// Allows one of several texts.
+    pub fn choice<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
+        Self::Choice(texts.into_iter().map(Into::into).collect())
+    }
+}
