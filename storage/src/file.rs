@@ -10,6 +10,7 @@ mod folder;
 mod fsck;
 mod imports;
 mod line;
+mod lines;
 mod lock;
 mod log;
 mod name;

@@ -4,6 +4,7 @@ mod blobs;
 mod conversations;
 mod endings;
 mod imports;
+mod keys;
 mod nodes;
 mod place;
 mod questions;
@@ -147,7 +148,7 @@ async fn record_of(
     owner: &Owner,
     id: &ConversationId,
 ) -> Result<Option<ConversationRecord>, Failure> {
-    match conversations::summary(unit, owner, id).await {
+    match keys::summary(unit, owner, id).await {
         Ok(summary) => Ok(Some(summary.record)),
         Err(Failure::NoConversation(_)) => Ok(None),
         Err(failure) => Err(failure),
@@ -249,10 +250,8 @@ impl ConversationStore for PostgresStore {
     async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
         self.endings.wait(owner, id).await;
         let (owner, id) = (owner.clone(), id.clone());
-        self.read(async move |unit: &Transaction<'_>| {
-            Ok(conversations::summary(unit, &owner, &id).await?.record)
-        })
-        .await
+        self.read(async move |unit: &Transaction<'_>| Ok(keys::summary(unit, &owner, &id).await?.record))
+            .await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {

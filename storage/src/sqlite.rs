@@ -3,6 +3,7 @@
 mod blobs;
 mod conversations;
 mod imports;
+mod keys;
 mod migrate;
 mod nodes;
 mod questions;
@@ -293,7 +294,7 @@ impl ConversationStore for SqliteStore {
 
     async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
         let (owner, id) = (owner.clone(), id.clone());
-        self.read(move |transaction| Ok(conversations::summary(transaction, &owner, &id)?.record)).await
+        self.read(move |transaction| Ok(keys::summary(transaction, &owner, &id)?.record)).await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use super::faults::{DiskCall, DiskFault, DiskFaults, failed};
-use super::name::LOG;
-use super::place::CONVERSATIONS;
+use super::name::{CONVERSATIONS, LOG};
 use crate::durability::Durability;
 use crate::failure::Failure;
 use crate::private;

@@ -15,11 +15,11 @@ use serde_json::{Map, Value};
 use super::blobs;
 use super::cache::Cache;
 use super::disk::Disk;
+use super::lines::Line;
 use super::lock::{Guard, Hold};
 use super::log::Log;
 use super::name::log_name;
 use super::place::Place;
-use super::questions::Line;
 use crate::failure::Failure;
 
 /// How often a log is read that changes meanwhile where there is no lock, and the pause before it is read again.

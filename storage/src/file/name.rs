@@ -5,6 +5,9 @@ use alloquy_core::{ConversationId, Digest};
 /// The ending of logs.
 pub(super) const LOG: &str = "jsonl";
 
+/// Where the logs of an owner stand.
+pub(super) const CONVERSATIONS: &str = "conversations";
+
 /// Some file systems end at 143 bytes; this leaves room for an ending.
 const LONGEST: usize = 120;
 

@@ -6,7 +6,7 @@ use alloquy_core::Owner;
 
 use super::disk::Disk;
 use super::lock::{Guard, Hold};
-use super::name::file_name;
+use super::name::{CONVERSATIONS, file_name};
 use crate::failure::Failure;
 
 /// The folders of one owner. Those of [`Owner::local`] stand at the root, where they stood before there were owners.
@@ -76,9 +76,6 @@ impl Place {
         Ok(())
     }
 }
-
-/// Where the logs of an owner stand.
-pub(super) const CONVERSATIONS: &str = "conversations";
 
 /// Where the folders of owners stand.
 pub(super) const OWNERS: &str = "owners";

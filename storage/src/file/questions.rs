@@ -1,35 +1,17 @@
 //! Lists, counts and searches: every log of an owner is looked at, and read where it has grown since.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use alloquy_core::{
-    Candidate, ConversationPage, ConversationSummary, DamagedConversation, Digest, NodeId, Owner, Query,
-    SearchPage,
-};
+use alloquy_core::{Candidate, ConversationPage, DamagedConversation, NodeId, Owner, Query, SearchPage};
 
 use super::disk::Disk;
 use super::folder::{Folder, is_damage};
-use super::line::{self, Position};
+use super::line;
+use super::lines::Line;
 use super::log::Log;
 use super::name::LOG;
 use super::place::Place;
 use crate::failure::Failure;
-
-/// What is kept of a log that is not in memory.
-#[derive(Clone, Debug)]
-pub(super) struct Line {
-    name: String,
-    end: Position,
-    summary: ConversationSummary,
-    pub(super) media: BTreeSet<Digest>,
-}
-
-impl Line {
-    fn of(name: &str, log: &Log) -> Self {
-        let (name, end) = (name.to_owned(), log.position.clone());
-        Self { name, end, summary: log.summary(), media: log.media.clone() }
-    }
-}
 
 type Lines = (Vec<Line>, Vec<DamagedConversation>);
 

@@ -1,47 +1,17 @@
 //! The SQL of records: creating, heads, metadata, deleting. Inside a transaction that the caller begins and ends.
 
 use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationRecord, ConversationSummary, Digest, Filter, HeadMove, Node,
-    NodeId, Owner, Query,
+    BLOB_GRACE, ConversationId, ConversationRecord, Filter, HeadMove, Node, NodeId, Owner, Query,
 };
 use deadpool_postgres::Transaction;
 use serde_json::{Map, Value};
 
-use super::rows::{self, CONVERSATION};
+use super::keys::{lock, summary};
+use super::rows::place;
 use super::{blobs, nodes, questions};
 use crate::failure::Failure;
 use crate::json::encode;
 use crate::stored::{checksum, milliseconds};
-
-/// Returns the key of a conversation.
-pub(super) async fn key(
-    transaction: &Transaction<'_>,
-    owner: &Owner,
-    id: &ConversationId,
-) -> Result<i64, Failure> {
-    found(transaction, "SELECT key FROM conversations WHERE owner = $1 AND id = $2", owner, id).await
-}
-
-/// Returns the key of a conversation that nobody else changes until the transaction ends.
-pub(super) async fn lock(
-    transaction: &Transaction<'_>,
-    owner: &Owner,
-    id: &ConversationId,
-) -> Result<i64, Failure> {
-    found(transaction, "SELECT key FROM conversations WHERE owner = $1 AND id = $2 FOR UPDATE", owner, id)
-        .await
-}
-
-async fn found(
-    transaction: &Transaction<'_>,
-    sql: &str,
-    owner: &Owner,
-    id: &ConversationId,
-) -> Result<i64, Failure> {
-    let statement = transaction.prepare_cached(sql).await?;
-    let row = transaction.query_opt(&statement, &[&owner.as_str(), &id.as_str()]).await?;
-    Ok(row.ok_or_else(|| Failure::NoConversation(id.clone()))?.try_get(0)?)
-}
 
 pub(super) async fn create(
     transaction: &Transaction<'_>,
@@ -58,11 +28,6 @@ pub(super) async fn create(
     let key: i64 = row.ok_or_else(|| Failure::Exists(record.id.clone()))?.try_get(0)?;
     index(transaction, owner, key, &record.metadata).await?;
     blobs::refer(transaction, owner, key, record.media()).await
-}
-
-/// The name of a place in the index of metadata.
-pub(super) fn place(pointer: &str) -> Vec<u8> {
-    Digest::of(pointer.as_bytes()).as_bytes().to_vec()
 }
 
 /// Writes down every value of the metadata, for filters and orders.
@@ -150,17 +115,6 @@ pub(super) async fn update_metadata(
     transaction.execute(&statement, &[&key]).await?;
     index(transaction, owner, key, metadata).await?;
     Ok(record.revision)
-}
-
-pub(super) async fn summary(
-    transaction: &Transaction<'_>,
-    owner: &Owner,
-    id: &ConversationId,
-) -> Result<ConversationSummary, Failure> {
-    let sql = format!("SELECT {CONVERSATION} FROM conversations c WHERE c.owner = $1 AND c.id = $2");
-    let statement = transaction.prepare_cached(&sql).await?;
-    let row = transaction.query_opt(&statement, &[&owner.as_str(), &id.as_str()]).await?;
-    rows::conversation(&row.ok_or_else(|| Failure::NoConversation(id.clone()))?)?.summary()
 }
 
 pub(super) async fn delete(

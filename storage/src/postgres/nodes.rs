@@ -9,7 +9,7 @@ use deadpool_postgres::Transaction;
 
 use super::rows::{self, NODE};
 use super::words::Words;
-use super::{blobs, conversations};
+use super::{blobs, keys};
 use crate::failure::Failure;
 use crate::json::encode;
 use crate::stored::{checksum, damaged, milliseconds};
@@ -20,7 +20,7 @@ pub(super) async fn append(
     id: &ConversationId,
     nodes: &[Node],
 ) -> Result<(), Failure> {
-    let key = conversations::lock(transaction, owner, id).await?;
+    let key = keys::lock(transaction, owner, id).await?;
     let new = Known::read(transaction, key, nodes).await?.new_among(nodes)?;
     let Some(updated) = new.iter().map(|node| node.id.created()).max() else {
         return Ok(());
@@ -141,8 +141,8 @@ pub(super) async fn load(
     owner: &Owner,
     id: &ConversationId,
 ) -> Result<(ConversationRecord, Tree), Failure> {
-    let ConversationSummary { record, nodes, .. } = conversations::summary(transaction, owner, id).await?;
-    let key = conversations::key(transaction, owner, id).await?;
+    let ConversationSummary { record, nodes, .. } = keys::summary(transaction, owner, id).await?;
+    let key = keys::key(transaction, owner, id).await?;
     // A row's position grows with every insertion, so parents come before children.
     let sql =
         format!("SELECT {NODE} FROM nodes n WHERE n.conversation = $1 AND NOT n.pruned ORDER BY n.position");
@@ -174,7 +174,7 @@ pub(super) async fn path(
     id: &ConversationId,
     node: NodeId,
 ) -> Result<Vec<Node>, Failure> {
-    let key = conversations::key(transaction, owner, id).await?;
+    let key = keys::key(transaction, owner, id).await?;
     must_exist(transaction, key, node).await?;
     // A parent stands before its child, so that even a damaged chain ends.
     let sql = format!(
@@ -203,12 +203,12 @@ pub(super) async fn prune(
     id: &ConversationId,
     node: NodeId,
 ) -> Result<(), Failure> {
-    let key = conversations::lock(transaction, owner, id).await?;
+    let key = keys::lock(transaction, owner, id).await?;
     if is_tombstone(transaction, key, node).await? {
         return Ok(());
     }
     must_exist(transaction, key, node).await?;
-    let head = conversations::summary(transaction, owner, id).await?.record.head;
+    let head = keys::summary(transaction, owner, id).await?.record.head;
     let hidden = below(transaction, key, node).await?;
     if head.is_some_and(|head| hidden.contains_key(&head.to_string())) {
         return Err(Failure::PrunesHead(node));
@@ -253,7 +253,7 @@ pub(super) async fn compact(
     owner: &Owner,
     id: &ConversationId,
 ) -> Result<(), Failure> {
-    let key = conversations::lock(transaction, owner, id).await?;
+    let key = keys::lock(transaction, owner, id).await?;
     let sql = format!("SELECT {NODE} FROM nodes n WHERE n.conversation = $1 AND n.pruned");
     let statement = transaction.prepare_cached(&sql).await?;
     let mut media = Vec::new();

@@ -12,7 +12,6 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::conversations;
 use super::rows::{self, CONVERSATION, NODE};
 use super::words::{Blocks, LEVELS, indexed, run, wanted};
 use crate::answers::{Hits, first_mark, limit, page};
@@ -113,7 +112,7 @@ impl Conditions {
     }
 
     fn filter(&mut self, filter: &Filter) {
-        let (owner, place) = (self.owner(), self.value(conversations::place(&filter.key().pointer())));
+        let (owner, place) = (self.owner(), self.value(rows::place(&filter.key().pointer())));
         let (test, is_there) = match filter.test() {
             Test::Exists => (String::new(), "IN"),
             Test::Missing => (String::new(), "NOT IN"),
@@ -150,7 +149,7 @@ fn sorted_by(sort: &Sort, conditions: &mut Conditions) -> String {
         SortKey::Updated => "c.updated".to_owned(),
         SortKey::Created => "c.created".to_owned(),
         SortKey::Metadata(key) => {
-            let place = conditions.value(conversations::place(&key.pointer()));
+            let place = conditions.value(rows::place(&key.pointer()));
             format!(
                 "coalesce((SELECT value FROM metadata m WHERE m.conversation = c.key AND m.place = {place}), ''::bytea)"
             )

@@ -1,5 +1,6 @@
 //! The columns of conversations and nodes. Knows their order, not what they are asked for.
 
+use alloquy_core::Digest;
 use tokio_postgres::Row;
 
 use crate::failure::Failure;
@@ -30,4 +31,9 @@ pub(super) fn conversation(row: &Row) -> Result<StoredConversation, Failure> {
         nodes: row.try_get(4)?,
         updated: row.try_get(5)?,
     })
+}
+
+/// The name of a place in the index of metadata.
+pub(super) fn place(pointer: &str) -> Vec<u8> {
+    Digest::of(pointer.as_bytes()).as_bytes().to_vec()
 }

@@ -7,12 +7,12 @@ use std::time::{Duration, SystemTime};
 use alloquy_core::{Digest, Owner};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::conversations;
+use super::keys;
 use crate::failure::Failure;
 use crate::stored::milliseconds;
 
 pub(super) fn put(transaction: &Transaction<'_>, owner: &Owner, bytes: &[u8]) -> Result<Digest, Failure> {
-    let (digest, owner) = (Digest::of(bytes), conversations::known_owner(transaction, owner)?);
+    let (digest, owner) = (Digest::of(bytes), keys::known_owner(transaction, owner)?);
     // Other bytes under the digest are damaged, and these are the right ones.
     let sql = "INSERT INTO blobs (owner, digest, put, bytes) VALUES (?1, ?2, ?3, ?4)
         ON CONFLICT (owner, digest) DO UPDATE SET bytes = excluded.bytes WHERE bytes <> excluded.bytes";
@@ -28,7 +28,7 @@ pub(super) fn get(
     owner: &Owner,
     digest: Digest,
 ) -> Result<Option<Arc<[u8]>>, Failure> {
-    let owner = conversations::owner(transaction, owner)?;
+    let owner = keys::owner(transaction, owner)?;
     let sql = "SELECT bytes FROM blobs WHERE owner = ?1 AND digest = ?2";
     let mut statement = transaction.prepare_cached(sql)?;
     let row = params![owner, digest.to_string()];
@@ -76,7 +76,7 @@ pub(super) fn collect(
     owner: &Owner,
     grace: Duration,
 ) -> Result<usize, Failure> {
-    let owner = conversations::owner(transaction, owner)?;
+    let owner = keys::owner(transaction, owner)?;
     let grace = i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
     let before = milliseconds(SystemTime::now()).saturating_sub(grace);
     let sql = "DELETE FROM blobs WHERE owner = ?1 AND put <= ?2 AND NOT EXISTS (

@@ -1,48 +1,16 @@
 //! The SQL of records: creating, heads, metadata, deleting. Inside a transaction that the caller begins and ends.
 
 use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationRecord, ConversationSummary, Filter, HeadMove, Node, NodeId,
-    Owner, Query,
+    BLOB_GRACE, ConversationId, ConversationRecord, Filter, HeadMove, Node, NodeId, Owner, Query,
 };
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{Transaction, params};
 use serde_json::{Map, Value};
 
-use super::rows::{self, CONVERSATION};
+use super::keys::{key, known_owner, summary};
 use super::{blobs, nodes, questions};
 use crate::failure::Failure;
 use crate::json::encode;
 use crate::stored::{checksum, milliseconds};
-
-/// Who has nothing: keys begin at 1.
-const NOBODY: i64 = 0;
-
-/// Returns the key of an owner, of [`NOBODY`] when it has stored nothing yet.
-pub(super) fn owner(transaction: &Transaction<'_>, owner: &Owner) -> Result<i64, Failure> {
-    let mut statement = transaction.prepare_cached("SELECT key FROM owners WHERE name = ?1")?;
-    let key = statement.query_row([owner.as_str()], |row| row.get(0)).optional()?;
-    Ok(key.unwrap_or(NOBODY))
-}
-
-/// Returns the key of an owner, who is made known first.
-pub(super) fn known_owner(transaction: &Transaction<'_>, name: &Owner) -> Result<i64, Failure> {
-    match owner(transaction, name)? {
-        NOBODY => {
-            transaction.prepare_cached("INSERT INTO owners (name) VALUES (?1)")?.execute([name.as_str()])?;
-            Ok(transaction.last_insert_rowid())
-        }
-        key => Ok(key),
-    }
-}
-
-/// Returns the key of a conversation.
-pub(super) fn key(transaction: &Transaction<'_>, owner: &Owner, id: &ConversationId) -> Result<i64, Failure> {
-    // A join of the two would be compiled anew for each question: SQLite looks at the values of its parameters.
-    let sql =
-        "SELECT key FROM conversations WHERE owner = (SELECT key FROM owners WHERE name = ?1) AND id = ?2";
-    let mut statement = transaction.prepare_cached(sql)?;
-    let key = statement.query_row([owner.as_str(), id.as_str()], |row| row.get(0)).optional()?;
-    key.ok_or_else(|| Failure::NoConversation(id.clone()))
-}
 
 /// Creates a conversation and returns its key.
 pub(super) fn create(
@@ -149,19 +117,6 @@ pub(super) fn update_metadata(
     transaction.prepare_cached("DELETE FROM metadata WHERE conversation = ?1")?.execute([key])?;
     index(transaction, owner, key, &record.metadata)?;
     Ok(record.revision)
-}
-
-pub(super) fn summary(
-    transaction: &Transaction<'_>,
-    owner: &Owner,
-    id: &ConversationId,
-) -> Result<ConversationSummary, Failure> {
-    let sql = format!(
-        "SELECT {CONVERSATION} FROM conversations c JOIN owners o ON o.key = c.owner WHERE o.name = ?1 AND c.id = ?2"
-    );
-    let mut statement = transaction.prepare_cached(&sql)?;
-    let row = statement.query_row([owner.as_str(), id.as_str()], rows::conversation).optional()?;
-    row.ok_or_else(|| Failure::NoConversation(id.clone()))?.summary()
 }
 
 pub(super) fn delete(

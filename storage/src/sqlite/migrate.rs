@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use alloquy_core::{ConversationRecord, Node, Owner};
 use rusqlite::{Transaction, params};
 
-use super::{blobs, conversations, words};
+use super::{blobs, conversations, keys, words};
 use crate::failure::Failure;
 use crate::stored::{checksum, milliseconds};
 
@@ -19,7 +19,7 @@ pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<(), Failure> {
         ALTER TABLE blobs RENAME TO first_blobs;",
     )?;
     transaction.execute_batch(include_str!("schema.sql"))?;
-    let owner = conversations::known_owner(transaction, &Owner::local())?;
+    let owner = keys::known_owner(transaction, &Owner::local())?;
     take_conversations(transaction, owner)?;
     take_nodes(transaction)?;
     words::catch_up(transaction)?;

@@ -8,7 +8,7 @@ use alloquy_core::{
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::rows::{self, NODE};
-use super::{blobs, conversations, words};
+use super::{blobs, keys, words};
 use crate::failure::Failure;
 use crate::json::encode;
 use crate::stored::{checksum, damaged, milliseconds};
@@ -38,7 +38,7 @@ pub(super) fn append(
     id: &ConversationId,
     nodes: &[Node],
 ) -> Result<(), Failure> {
-    let key = conversations::key(transaction, owner, id)?;
+    let key = keys::key(transaction, owner, id)?;
     append_to(transaction, key, nodes)
 }
 
@@ -134,8 +134,8 @@ pub(super) fn load(
     owner: &Owner,
     id: &ConversationId,
 ) -> Result<(ConversationRecord, Tree), Failure> {
-    let ConversationSummary { record, nodes, .. } = conversations::summary(transaction, owner, id)?;
-    let key = conversations::key(transaction, owner, id)?;
+    let ConversationSummary { record, nodes, .. } = keys::summary(transaction, owner, id)?;
+    let key = keys::key(transaction, owner, id)?;
     // A row's position grows with every insertion, so parents come before children.
     let sql =
         format!("SELECT {NODE} FROM nodes n WHERE n.conversation = ?1 AND n.pruned = 0 ORDER BY n.position");
@@ -167,7 +167,7 @@ pub(super) fn path(
     id: &ConversationId,
     node: NodeId,
 ) -> Result<Vec<Node>, Failure> {
-    let key = conversations::key(transaction, owner, id)?;
+    let key = keys::key(transaction, owner, id)?;
     let position = position(transaction, key, node)?;
     // A parent stands before its child, so that even a damaged chain ends.
     let sql = format!(
@@ -196,12 +196,12 @@ pub(super) fn prune(
     id: &ConversationId,
     node: NodeId,
 ) -> Result<(), Failure> {
-    let key = conversations::key(transaction, owner, id)?;
+    let key = keys::key(transaction, owner, id)?;
     if is_tombstone(transaction, key, node)? {
         return Ok(());
     }
     let top = position(transaction, key, node)?;
-    let head = conversations::summary(transaction, owner, id)?.record.head;
+    let head = keys::summary(transaction, owner, id)?.record.head;
     let head = head.map(|head| position(transaction, key, head)).transpose()?;
     let hidden = below(transaction, key, top)?;
     if head.is_some_and(|head| hidden.contains(&head)) {
@@ -241,7 +241,7 @@ pub(super) fn compact(
     owner: &Owner,
     id: &ConversationId,
 ) -> Result<(), Failure> {
-    let key = conversations::key(transaction, owner, id)?;
+    let key = keys::key(transaction, owner, id)?;
     let sql = format!("SELECT {NODE} FROM nodes n WHERE n.conversation = ?1 AND n.pruned = 1");
     let mut statement = transaction.prepare_cached(&sql)?;
     let rows = statement.query_map([key], rows::node)?.collect::<rusqlite::Result<Vec<_>>>()?;

@@ -10,7 +10,7 @@ use alloquy_core::{
 use rusqlite::types::Value;
 use rusqlite::{Row, Transaction, params_from_iter};
 
-use super::conversations;
+use super::keys;
 use super::rows::{self, CONVERSATION, NODE};
 use super::words::UNWRITTEN;
 use crate::answers::{Hits, first_mark, limit, page};
@@ -185,7 +185,7 @@ pub(super) fn list(
     query: &Query,
 ) -> Result<ConversationPage, Failure> {
     let (sort, start) = (query.list_order()?, query.list_start()?);
-    let owner = conversations::owner(transaction, owner)?;
+    let owner = keys::owner(transaction, owner)?;
     let mut conditions =
         Conditions::of(transaction, owner, query)?.saying(transaction, query.search_text())?;
     // A plus keeps SQLite from walking all conversations in order, which is best unless there are few to sort.
@@ -216,7 +216,7 @@ pub(super) fn list(
 }
 
 pub(super) fn count(transaction: &Transaction<'_>, owner: &Owner, query: &Query) -> Result<usize, Failure> {
-    let owner = conversations::owner(transaction, owner)?;
+    let owner = keys::owner(transaction, owner)?;
     let conditions = Conditions::of(transaction, owner, query)?.saying(transaction, query.search_text())?;
     let sql = format!("SELECT count(*) FROM conversations c WHERE {}", conditions.all());
     let mut statement = transaction.prepare_cached(&sql)?;
@@ -229,7 +229,7 @@ pub(super) fn search(
     query: &Query,
 ) -> Result<SearchPage, Failure> {
     let scope = query.search_scope()?;
-    let conditions = Conditions::of(transaction, conversations::owner(transaction, owner)?, query)?;
+    let conditions = Conditions::of(transaction, keys::owner(transaction, owner)?, query)?;
     let hits = match conditions.is_narrow && nodes_of(transaction, &conditions)? <= FEW_NODES {
         true => hits_among_all(transaction, &scope, conditions)?,
         false => hits_in_the_index(transaction, &scope, conditions)?,
