@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use alloquy_core::{Digest, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput};
 use serde_json::Value;
 
-use crate::sources::TOKENIZER_CONFIG;
+use crate::files::TOKENIZER_CONFIG;
 
 /// Tokenizer classes that begin a text with BOS unless told otherwise.
 ///

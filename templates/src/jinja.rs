@@ -48,9 +48,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alloquy_core::{
-    Degradation, Digest, Ending, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput,
-};
+use alloquy_core::{Degradation, Digest, Ending, PromptTemplate, Result, TemplateInput};
 use minijinja::Environment;
 use serde_json::{Map, Value};
 
@@ -69,9 +67,6 @@ use input::{Message, Variables};
 use known_tools::KnownTools;
 use output::Output;
 use spans::Marks;
-
-use crate::sources::{self, TemplateSource};
-use crate::special_tokens;
 
 const DEFAULT: &str = "default";
 const TOOL_USE: &str = "tool_use";
@@ -104,96 +99,9 @@ pub struct JinjaTemplate {
 }
 
 impl JinjaTemplate {
-    /// Compiles `source`; `variables` hold the special tokens (`bos_token`, …) that are set.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Template`] when the source is not a template.
-    pub fn from_source(source: impl Into<String>, variables: Map<String, Value>) -> Result<Self> {
-        Self::builder(source).variables(variables).build()
-    }
-
-    /// Compiles the template that a model brings, with the model's special tokens, and measures its
-    /// [`capabilities`](JinjaTemplate::capabilities).
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] when it brings none, [`ErrorKind::Model`] when its files cannot be read,
-    /// [`ErrorKind::Template`] when its template is none.
-    pub fn of(model: &ModelInfo) -> Result<Self> {
-        Ok(Self::builder_of(model)?.build()?.measured())
-    }
-
-    /// Compiles the template that a model calls `name`, as [`JinjaTemplate::of`] its own.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] when no template of the model's has that name, else as [`JinjaTemplate::of`].
-    pub fn named(model: &ModelInfo, name: &str) -> Result<Self> {
-        Ok(Self::builder_named(model, name)?.build()?.measured())
-    }
-
-    /// Starts with the template that a model brings and the model's special tokens, for another dialect, polyfill,
-    /// clock or other limits.
-    ///
-    /// # Errors
-    /// As [`JinjaTemplate::of`], but for what is found when it is compiled.
-    ///
-    /// ```
-    /// use alloquy_core::{ModelInfo, PromptTemplate, TemplateInput};
-    /// use alloquy_templates::{Dialect, JinjaTemplate};
-    /// use serde_json::json;
-    ///
-    /// let mut model = ModelInfo::default();
-    /// let source = "{{ messages[0].content }} {{ additional_special_tokens }}";
-    /// let config = json!({"chat_template": source, "additional_special_tokens": ["<a>"]});
-    /// model.files.insert("tokenizer_config.json".into(), config.to_string());
-    /// let template = JinjaTemplate::builder_of(&model)?.dialect(Dialect::HuggingFace4).build()?;
-    /// let mut input = TemplateInput::default();
-    /// input.messages.push(json!({"role": "user", "content": "Hello"}));
-    /// assert_eq!(template.render(&input)?, "Hello ['<a>']");
-    /// # Ok::<(), alloquy_core::Error>(())
-    /// ```
-    pub fn builder_of(model: &ModelInfo) -> Result<JinjaTemplateBuilder> {
-        match sources::find(model)? {
-            Some(source) => Self::builder_from(&source, model),
-            None => {
-                let message =
-                    format!("model {:?} has no chat template, looked in {}", model.name, sources::PLACES);
-                Err(Error::new(ErrorKind::NotFound, message))
-            }
-        }
-    }
-
-    /// Starts with the template that a model calls `name`, as [`JinjaTemplate::builder_of`] with its own.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] when no template of the model's has that name, else as
-    /// [`JinjaTemplate::builder_of`].
-    pub fn builder_named(model: &ModelInfo, name: &str) -> Result<JinjaTemplateBuilder> {
-        Self::builder_from(&sources::named(model, name)?, model)
-    }
-
-    pub(crate) fn builder_from(source: &TemplateSource, model: &ModelInfo) -> Result<JinjaTemplateBuilder> {
-        let builder = Self::builder(source.default.clone()).variables(special_tokens::of(model)?);
-        let tool_use = source.tool_use.clone().or(builder.tool_use);
-        Ok(JinjaTemplateBuilder { tool_use, additional: special_tokens::additional(model)?, ..builder })
-    }
-
     pub(crate) fn measured(self) -> Self {
         self.capabilities();
         self
-    }
-
-    /// Starts a template with more choices than [`JinjaTemplate::from_source`].
-    pub fn builder(source: impl Into<String>) -> JinjaTemplateBuilder {
-        JinjaTemplateBuilder {
-            source: source.into(),
-            tool_use: None,
-            variables: Map::new(),
-            additional: Vec::new(),
-            clock: Clock::default(),
-            limits: Limits::default(),
-            dialect: Dialect::default(),
-            polyfill: Polyfill::default(),
-        }
     }
 
     /// Renders a prompt, finds what the assistant said in it (the insides of `{% generation %}`), and tells what was

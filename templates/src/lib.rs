@@ -9,6 +9,7 @@
 
 mod completion;
 mod detect;
+mod files;
 mod jinja;
 pub mod mlc;
 pub mod sources;

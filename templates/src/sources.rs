@@ -8,9 +8,9 @@ use std::fmt;
 use alloquy_core::{Error, ErrorKind, ModelInfo, Result};
 use serde_json::Value;
 
+use crate::files::TOKENIZER_CONFIG;
 use crate::mlc::{self, MLC_CHAT_CONFIG};
 
-pub(crate) const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
 const CHAT_TEMPLATE_JINJA: &str = "chat_template.jinja";
 const ADDITIONAL: &str = "additional_chat_templates/";
 const CHAT_TEMPLATE_JSON: &str = "chat_template.json";

@@ -3,7 +3,7 @@
 use alloquy_core::{ModelInfo, Result};
 use serde_json::{Map, Value};
 
-use crate::sources::TOKENIZER_CONFIG;
+use crate::files::TOKENIZER_CONFIG;
 
 const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
 

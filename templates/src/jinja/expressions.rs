@@ -5,12 +5,10 @@
 //! not know is left to the engine's parser, and refused if that one should know it after all.
 
 use super::operators as names;
-use super::piece::{Items, Piece, Problem, Result, level};
+use super::piece::{Items, Piece, Problem, Result, given, level};
 use super::tokens::{self, Kind, Token};
 
 mod suffixes;
-
-use suffixes::given;
 
 /// How many brackets may stand in each other: each takes the stack of a dozen functions.
 const BRACKETS: usize = 40;

@@ -1,5 +1,7 @@
 //! A rewritten piece of an expression: its text, and what may be put behind it. Knows no grammar.
 
+use super::operators;
+
 /// How deep an expression may nest: each operator of a chain is a level. 567 public templates need 27.
 const DEPTH: usize = 160;
 
@@ -139,4 +141,10 @@ pub(super) fn level(piece: Piece) -> Result<Piece> {
         true => Err(Problem::Depth),
         false => Ok(piece),
     }
+}
+
+/// What a variable is given is weighed, unless it cannot be larger than what was there before.
+pub(super) fn given(piece: Piece) -> Result<String> {
+    let piece = if piece.settled { piece } else { piece.filtered(operators::GIVEN, &[])? };
+    Ok(piece.text)
 }

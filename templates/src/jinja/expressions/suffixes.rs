@@ -1,7 +1,7 @@
 //! What stands behind an operand: attributes, subscripts, calls, filters and tests.
 
 use super::super::operators as names;
-use super::super::piece::{Items, Piece, Problem, Result, level};
+use super::super::piece::{Items, Piece, Problem, Result, given, level};
 use super::super::tokens::Kind;
 use super::Expressions;
 
@@ -181,10 +181,4 @@ fn filtered(filter: &str, settled: bool, arguments: &Items) -> (bool, bool) {
         "first" | "last" => (settled, false),
         _ => (false, TEXT_FILTERS.contains(&name)),
     }
-}
-
-/// What a variable is given is weighed, unless it cannot be larger than what was there before.
-pub(super) fn given(piece: Piece) -> Result<String> {
-    let piece = if piece.settled { piece } else { piece.filtered(names::GIVEN, &[])? };
-    Ok(piece.text)
 }
