@@ -3,8 +3,8 @@
 //! V3.1 writes `<｜tool▁call▁begin｜>name<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`; V3 and R1 write the type before the mark in
 //! the middle, and behind it the name, a line break and the JSON in a fence of Markdown.
 
+use super::call::{Begun, Call};
 use super::json::{object, spaced};
-use super::{Begun, Call};
 use super::{outline, value};
 
 pub(crate) const BEGIN: &str = "<｜tool▁call▁begin｜>";

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
+use super::call::{Begun, Call};
 use super::value::{self, Escapes, Notation, Reader, Word};
-use super::{Begun, Call};
 
 /// What differs between the models that write it.
 #[derive(Debug, PartialEq)]

@@ -2,8 +2,8 @@
 //!
 //! Between the recipient and the message may stand a channel and the type of the content, in either order.
 
+use super::call::{Begun, Call};
 use super::json::{object, spaced};
-use super::{Begun, Call};
 
 const MESSAGE: &str = "<|message|>";
 const CHANNEL: &str = "<|channel|>";

@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::call::{Begun, Call};
 use super::value::{self, Reader};
-use super::{Begun, Call};
 
 /// What a family's templates print between the brackets.
 #[derive(Debug, PartialEq)]

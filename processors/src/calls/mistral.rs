@@ -1,7 +1,7 @@
 //! Tool calls as Mistral writes them, behind the mark that begins them: a JSON list, or a name, `[ARGS]` and JSON.
 
+use super::call::{Begun, Call};
 use super::json::{JsonCalls, object, spaced};
-use super::{Begun, Call};
 use super::{outline, value};
 
 const ID: &str = "[CALL_ID]";

@@ -2,6 +2,7 @@
 //!
 //! A [`Syntax`] is data: whoever derives a grammar from a family's calls reads the same values as the reader here.
 
+mod call;
 pub(crate) mod deepseek;
 mod gemma;
 mod harmony;
@@ -12,13 +13,11 @@ mod python;
 mod value;
 mod xml;
 
-use std::ops::Range;
-
 use alloquy_core::ToolSpec;
-use serde_json::{Map, Value};
 
 use crate::parser::markers::hold_from;
 
+pub(crate) use call::{Begun, Call};
 pub(crate) use gemma::{ESCAPE, GemmaCalls, QUOTE};
 pub(crate) use json::{JsonCalls, object, spaced};
 pub(crate) use python::{PythonCalls, literal};
@@ -56,26 +55,6 @@ pub(crate) static JSON_PARAMETERS: Syntax = Syntax::Json(JsonCalls { arguments: 
 pub(crate) static PYTHON_LIST: Syntax = Syntax::Python(PythonCalls { list: true });
 /// `f(a=1)`, a line each.
 pub(crate) static PYTHON_LINES: Syntax = Syntax::Python(PythonCalls { list: false });
-
-/// A tool call without the id that pairs it with its result.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Call {
-    /// The tool's name.
-    pub(crate) name: String,
-    /// The arguments.
-    pub(crate) arguments: Map<String, Value>,
-}
-
-/// A call whose name has come.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Begun {
-    /// The id that the model gave it, if it did so before the arguments.
-    pub(crate) id: Option<String>,
-    /// The tool's name.
-    pub(crate) name: String,
-    /// Where the text of its arguments stands, if it has begun; it ends at `usize::MAX` until its end has come.
-    pub(crate) arguments: Option<Range<usize>>,
-}
 
 /// Whether a text is a call that no marker announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,8 +6,9 @@
 
 use serde_json::{Map, Value};
 
+use super::call::{Begun, Call};
+use super::outline;
 use super::value::{self, Reader};
-use super::{Begun, Call, outline};
 
 /// What a family's templates print around the calls.
 #[derive(Debug, PartialEq)]

@@ -4,9 +4,9 @@
 use alloquy_core::ToolSpec;
 use serde_json::{Map, Value};
 
+use super::call::{Begun, Call};
 use super::json::spaced;
 use super::value::{self, Reader};
-use super::{Begun, Call};
 use crate::parser::markers::hold_from;
 
 /// The tags of one family.
