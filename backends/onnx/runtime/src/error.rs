@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::gpu::Gpu;
+
 /// Why no library of ONNX Runtime could be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -71,7 +73,7 @@ pub enum LocateError {
         /// Operating system and processor.
         machine: String,
         /// Whether a wheel with GPU support was wanted.
-        gpu: crate::Gpu,
+        gpu: Gpu,
         /// The machines for which one is pinned.
         known: Vec<String>,
     },
@@ -126,10 +128,10 @@ pub enum LocateError {
     },
 }
 
-fn for_gpu(gpu: crate::Gpu) -> &'static str {
+fn for_gpu(gpu: Gpu) -> &'static str {
     match gpu {
-        crate::Gpu::None => "",
-        crate::Gpu::Cuda => " with CUDA",
+        Gpu::None => "",
+        Gpu::Cuda => " with CUDA",
     }
 }
 

@@ -18,6 +18,7 @@
 
 mod error;
 mod event;
+mod gpu;
 mod install;
 mod installed;
 mod library;
@@ -29,6 +30,7 @@ mod whole;
 
 pub use error::LocateError;
 pub use event::Event;
+pub use gpu::Gpu;
 pub use library::{Library, Origin};
 pub use locator::{Locator, Policy, Presence, cache_folder};
-pub use wheel::{Gpu, PINNED, Wheel, WheelFile};
+pub use wheel::{PINNED, Wheel, WheelFile};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::wheel::Gpu;
+use crate::gpu::Gpu;
 
 /// A library that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,12 +8,13 @@ use etcetera::BaseStrategy as _;
 
 use crate::error::{LocateError, Result};
 use crate::event::Event;
+use crate::gpu::Gpu;
 use crate::install::Staging;
 use crate::installed;
 use crate::library::{Library, Origin, library_in};
 use crate::python;
 use crate::rights::{self, Readers, Trust};
-use crate::wheel::{Gpu, Wheel};
+use crate::wheel::Wheel;
 use crate::whole;
 
 /// Names the folder of what can be had again.

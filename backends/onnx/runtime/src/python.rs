@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use crate::error::{LocateError, Result, io_error};
+use crate::gpu::Gpu;
 use crate::library::library_in;
-use crate::wheel::{Gpu, OLDEST, Wheel};
+use crate::wheel::{OLDEST, Wheel};
 
 const COMMANDS: [&str; 2] = ["python3", "python"];
 

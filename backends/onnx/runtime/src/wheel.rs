@@ -3,17 +3,7 @@
 use std::env::consts::{ARCH, OS};
 
 use crate::error::{LocateError, Result};
-
-/// Which accelerator the library is to support beyond the processor (and, on macOS, CoreML).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Gpu {
-    /// None.
-    #[default]
-    None,
-    /// NVIDIA's CUDA 13. CUDA and cuDNN themselves are the machine's business.
-    Cuda,
-}
+use crate::gpu::Gpu;
 
 /// One pinned wheel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
