@@ -1,108 +1,27 @@
 //! The arguments that several commands share. What only one command takes stands in its own file.
 
+mod list;
 mod media;
 mod model;
 mod prompt;
+mod resume;
 mod sampling;
 
 use std::path::PathBuf;
 
-use alloquy::ModelBuilder;
 use alloquy::core::{ConversationId, Owner, Preface};
 use clap::builder::BoolishValueParser as Switch;
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use crate::commands::{
-    ask, bench, bookmark, branches, chat, complete, config, conversations, convert, cost, diff, doctor,
-    export, fork, goto, import, label, merge, models, prune, render, search, tools, tree,
-};
 use crate::limits::count;
-use crate::resume::ResumeArguments;
-use crate::settings::{Origin, Settings, Sources};
 
+pub(crate) use list::names;
 pub(crate) use media::MediaSettings;
-pub(crate) use model::{ModelArguments, OptimizationLevel, Waiting, names};
+pub(crate) use model::{ModelArguments, OptimizationLevel, Waiting};
 pub(crate) use prompt::PromptArguments;
+pub(crate) use resume::ResumeArguments;
 pub(crate) use sampling::SamplingArguments;
-
-const EXAMPLES: &str = "\
-Examples:
-  alloquy doctor                                   see whether everything is in place
-  alloquy models ~/models                          see which models there are
-  alloquy chat --model ~/models/qwen3-0.6b         talk
-  alloquy chat -c                                  go on where you left off
-  alloquy ask \"What is a monad?\"                   one answer, and nothing else, on standard output
-  git diff | alloquy ask \"Write a commit message\"  what is piped in joins the question
-  alloquy tree                                     see the branches of the last conversation
-
-Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file \
-(top-k = 20). Flags win over variables, variables over the file, and the file over what the model's makers \
-recommend; `alloquy config show` prints each value with where it came from.
-
-Answers go to standard output, everything else to standard error.
-Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted.";
-
-/// Hold, branch and keep conversations with language models that run on this machine
-#[derive(Debug, Parser)]
-#[command(name = "alloquy", version, after_help = EXAMPLES, max_term_width = 110)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    pub(crate) output: Output,
-
-    /// The configuration file
-    #[arg(long, global = true, value_name = "FILE", env = "ALLOQUY_CONFIG")]
-    pub(crate) config: Option<PathBuf>,
-
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// What to do.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Chat(chat::Chat),
-    Ask(ask::Ask),
-    Complete(complete::Complete),
-    Render(render::Render),
-    Tree(tree::Tree),
-    Conversations(conversations::Conversations),
-    Search(search::Search),
-    Branches(branches::Branches),
-    Goto(goto::Goto),
-    Fork(fork::Fork),
-    Merge(merge::Merge),
-    Prune(prune::Prune),
-    Label(label::Label),
-    Bookmark(bookmark::Bookmark),
-    Diff(diff::Diff),
-    Cost(cost::Cost),
-    Convert(convert::Convert),
-    Import(import::Import),
-    Export(export::Export),
-    Models(models::Models),
-    Bench(bench::Bench),
-    Tools(tools::Tools),
-    Doctor(doctor::Doctor),
-    Config(config::Config),
-}
-
-/// How the output looks.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Output {
-    /// Print JSON: events one a line where an answer is written, one object elsewhere
-    #[arg(long, global = true, env = "ALLOQUY_JSON", value_parser = Switch::new())]
-    pub(crate) json: bool,
-
-    /// Print nothing but the answer, and errors
-    #[arg(short, long, global = true, env = "ALLOQUY_QUIET", value_parser = Switch::new())]
-    pub(crate) quiet: bool,
-
-    /// Say what each answer took, and trace what happens (-vv: in detail)
-    #[arg(short, long, global = true, action = clap::ArgAction::Count, env = "ALLOQUY_VERBOSE")]
-    pub(crate) verbose: u8,
-}
 
 /// Which tools a model may ask for, and under which rules they run.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
@@ -282,24 +201,6 @@ impl From<ContextPolicy> for Shift {
     }
 }
 
-impl ContextArguments {
-    /// Returns the policy that was asked for by either of the two, and by which: the one that was said more strongly, or else
-    /// the policy.
-    pub(crate) fn asked(&self, settings: &Settings) -> Option<(ContextPolicy, Origin)> {
-        let policy = self.context_policy.map(|policy| (policy, settings.origin("context-policy")));
-        let shift = self.context_shift.map(|shift| (shift.into(), settings.origin("context-shift")));
-        policy.into_iter().chain(shift).min_by_key(|(_, origin)| *origin)
-    }
-
-    /// Adds the policy to a model, where one was asked for.
-    pub(crate) fn added_to(&self, builder: ModelBuilder, settings: &Settings) -> ModelBuilder {
-        match self.asked(settings) {
-            Some((policy, _)) => builder.context_policy(policy.into()),
-            None => builder,
-        }
-    }
-}
-
 impl SystemArguments {
     /// Returns what stands before the first message of a new conversation.
     pub(crate) fn preface(&self) -> Preface {
@@ -359,77 +260,4 @@ pub(crate) struct WhichConversation {
     /// Go on with this conversation
     #[arg(long, value_name = "ID", env = "ALLOQUY_CONVERSATION")]
     pub(crate) conversation: Option<ConversationId>,
-}
-
-impl Arguments {
-    /// Reads the arguments of this process and where each came from.
-    ///
-    /// # Errors
-    /// What is wrong with them; help and the version count as errors too, as clap has it.
-    pub(crate) fn read() -> Result<(Self, Sources), clap::Error> {
-        let matches = command().try_get_matches()?;
-        Ok((Self::from_arg_matches(&matches)?, sources(&matches)))
-    }
-}
-
-/// Returns the whole command line.
-fn command() -> clap::Command {
-    adjusted(Arguments::command())
-}
-
-/// Help shows the names of variables, not what is in them; and a number below zero is a value, whose error says what
-/// would have been valid, and no flag that nobody knows.
-fn adjusted(command: clap::Command) -> clap::Command {
-    let adjust = |argument: clap::Arg| {
-        let takes_value = argument.get_action().takes_values();
-        argument.hide_env_values(true).allow_negative_numbers(takes_value)
-    };
-    command.mut_args(adjust).mut_subcommands(adjusted)
-}
-
-/// Where the given arguments came from, by their ids.
-fn sources(matches: &ArgMatches) -> Sources {
-    let mut sources = Sources::default();
-    let mut next = Some(matches);
-    while let Some(matches) = next {
-        for id in matches.ids() {
-            let origin = match matches.value_source(id.as_str()) {
-                Some(ValueSource::CommandLine) => Origin::Flag,
-                Some(ValueSource::EnvVariable) => Origin::Variable,
-                _ => continue,
-            };
-            sources.insert(id.as_str(), origin);
-        }
-        next = matches.subcommand().map(|(_, matches)| matches);
-    }
-    sources
-}
-
-/// Every argument of every command.
-#[cfg(test)]
-pub(crate) fn every_argument() -> Vec<clap::Arg> {
-    fn of(command: &clap::Command) -> Vec<clap::Arg> {
-        command.get_arguments().cloned().chain(command.get_subcommands().flat_map(of)).collect()
-    }
-    of(&command())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_sound() {
-        command().debug_assert();
-    }
-
-    #[test]
-    fn every_flag_is_also_a_variable_of_the_same_name() {
-        let flags = every_argument();
-        for flag in flags.iter().filter(|flag| !["help", "version"].contains(&flag.get_id().as_str())) {
-            let Some(long) = flag.get_long() else { continue };
-            let variable = format!("ALLOQUY_{}", long.replace('-', "_").to_uppercase());
-            assert_eq!(flag.get_env().and_then(std::ffi::OsStr::to_str), Some(variable.as_str()), "--{long}");
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! The commands, a file each. A command reads its settings, opens what it needs, and prints.
+//! The command line, and what each command does, a file each. A command reads its settings, opens what it needs, and prints.
 
 pub(crate) mod ask;
 pub(crate) mod bench;
@@ -25,24 +25,121 @@ pub(crate) mod search;
 pub(crate) mod tools;
 pub(crate) mod tree;
 
-use std::io::Write as _;
+use std::path::PathBuf;
 
-use serde_json::Value;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
-use crate::arguments::{Arguments, Command, Output};
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::notes::Notes;
+use crate::notes::{Notes, Output};
 use crate::screen;
-use crate::settings::{Settings, Sources};
-use crate::visible::Rule;
+use crate::settings::{Origin, Settings, Sources};
 
-/// What every command is given.
-#[derive(Debug)]
-pub(crate) struct Context {
-    pub(crate) settings: Settings,
+const EXAMPLES: &str = "\
+Examples:
+  alloquy doctor                                   see whether everything is in place
+  alloquy models ~/models                          see which models there are
+  alloquy chat --model ~/models/qwen3-0.6b         talk
+  alloquy chat -c                                  go on where you left off
+  alloquy ask \"What is a monad?\"                   one answer, and nothing else, on standard output
+  git diff | alloquy ask \"Write a commit message\"  what is piped in joins the question
+  alloquy tree                                     see the branches of the last conversation
+
+Every flag is also a variable (--top-k is ALLOQUY_TOP_K) and most are a key of the configuration file \
+(top-k = 20). Flags win over variables, variables over the file, and the file over what the model's makers \
+recommend; `alloquy config show` prints each value with where it came from.
+
+Answers go to standard output, everything else to standard error.
+Exit codes: 0 done, 1 failed, 2 wrong arguments, 130 interrupted.";
+
+/// Hold, branch and keep conversations with language models that run on this machine
+#[derive(Debug, Parser)]
+#[command(name = "alloquy", version, after_help = EXAMPLES, max_term_width = 110)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
     pub(crate) output: Output,
-    pub(crate) notes: Notes,
+
+    /// The configuration file
+    #[arg(long, global = true, value_name = "FILE", env = "ALLOQUY_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Chat(chat::Chat),
+    Ask(ask::Ask),
+    Complete(complete::Complete),
+    Render(render::Render),
+    Tree(tree::Tree),
+    Conversations(conversations::Conversations),
+    Search(search::Search),
+    Branches(branches::Branches),
+    Goto(goto::Goto),
+    Fork(fork::Fork),
+    Merge(merge::Merge),
+    Prune(prune::Prune),
+    Label(label::Label),
+    Bookmark(bookmark::Bookmark),
+    Diff(diff::Diff),
+    Cost(cost::Cost),
+    Convert(convert::Convert),
+    Import(import::Import),
+    Export(export::Export),
+    Models(models::Models),
+    Bench(bench::Bench),
+    Tools(tools::Tools),
+    Doctor(doctor::Doctor),
+    Config(config::Config),
+}
+
+impl Arguments {
+    /// Reads the arguments of this process and where each came from.
+    ///
+    /// # Errors
+    /// What is wrong with them; help and the version count as errors too, as clap has it.
+    pub(crate) fn read() -> Result<(Self, Sources), clap::Error> {
+        let matches = command().try_get_matches()?;
+        Ok((Self::from_arg_matches(&matches)?, sources(&matches)))
+    }
+}
+
+/// Returns the whole command line.
+fn command() -> clap::Command {
+    adjusted(Arguments::command())
+}
+
+/// Help shows the names of variables, not what is in them; and a number below zero is a value, whose error says what
+/// would have been valid, and no flag that nobody knows.
+fn adjusted(command: clap::Command) -> clap::Command {
+    let adjust = |argument: clap::Arg| {
+        let takes_value = argument.get_action().takes_values();
+        argument.hide_env_values(true).allow_negative_numbers(takes_value)
+    };
+    command.mut_args(adjust).mut_subcommands(adjusted)
+}
+
+/// Where the given arguments came from, by their ids.
+fn sources(matches: &ArgMatches) -> Sources {
+    let mut sources = Sources::default();
+    let mut next = Some(matches);
+    while let Some(matches) = next {
+        for id in matches.ids() {
+            let origin = match matches.value_source(id.as_str()) {
+                Some(ValueSource::CommandLine) => Origin::Flag,
+                Some(ValueSource::EnvVariable) => Origin::Variable,
+                _ => continue,
+            };
+            sources.insert(id.as_str(), origin);
+        }
+        next = matches.subcommand().map(|(_, matches)| matches);
+    }
+    sources
 }
 
 /// Runs the command that the arguments name.
@@ -79,27 +176,6 @@ pub(crate) fn run(arguments: Arguments, sources: Sources) -> Result<(), Failure>
     }
 }
 
-impl Context {
-    /// Prints a command's whole result: a list or a report for people, or JSON.
-    pub(crate) fn print(&self, text: &str, json: &Value) -> Result<(), Failure> {
-        self.write(text, Rule::Line, json)
-    }
-
-    /// Prints a document, which a file or a pipe gets byte for byte, or JSON.
-    pub(crate) fn print_document(&self, text: &str, json: &Value) -> Result<(), Failure> {
-        self.write(text, screen::of_documents(), json)
-    }
-
-    fn write(&self, text: &str, rule: Rule, json: &Value) -> Result<(), Failure> {
-        if self.output.json {
-            writeln!(screen::out(Rule::Json), "{json}")?;
-        } else {
-            screen::out(rule).write_all(text.as_bytes())?;
-        }
-        Ok(screen::out(rule).flush()?)
-    }
-}
-
 /// Writes traces to standard error: as much as `-v` asks for, or what `RUST_LOG` names.
 fn trace(verbose: u8) {
     let asked = match verbose {
@@ -112,4 +188,33 @@ fn trace(verbose: u8) {
     // Its colours would not pass the filter either.
     let traces = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false);
     traces.with_writer(screen::err).without_time().init();
+}
+
+/// Every argument of every command.
+#[cfg(test)]
+pub(crate) fn every_argument() -> Vec<clap::Arg> {
+    fn of(command: &clap::Command) -> Vec<clap::Arg> {
+        command.get_arguments().cloned().chain(command.get_subcommands().flat_map(of)).collect()
+    }
+    of(&command())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_is_also_a_variable_of_the_same_name() {
+        let flags = every_argument();
+        for flag in flags.iter().filter(|flag| !["help", "version"].contains(&flag.get_id().as_str())) {
+            let Some(long) = flag.get_long() else { continue };
+            let variable = format!("ALLOQUY_{}", long.replace('-', "_").to_uppercase());
+            assert_eq!(flag.get_env().and_then(std::ffi::OsStr::to_str), Some(variable.as_str()), "--{long}");
+        }
+    }
 }

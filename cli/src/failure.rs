@@ -1,16 +1,11 @@
-//! How the program ends when it does not end well: one sentence, what to do next, an exit code.
+//! Why a command did not succeed: one sentence, and what to do next.
 
 use std::io::{self, Write as _};
-use std::process::ExitCode;
 
 use alloquy::core::{Error, ErrorKind, FinishReason, Reply};
 
-use crate::arguments::Output;
-use crate::notes::Loudness;
-use crate::printer::{Events, Printer as _};
 use crate::screen;
-use crate::usage::WRONG_ARGUMENTS;
-use crate::visible::{Rule, bounded};
+use crate::visible::bounded;
 
 /// The code for an answer that Ctrl-C ended: 128 and the number of the signal, as shells count.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -28,39 +23,6 @@ pub(crate) enum Failure {
     Interrupted,
     /// Problems were found and printed already.
     Problems,
-}
-
-impl Failure {
-    /// Prints what a person needs to know, and with `--json` an event, and returns the exit code.
-    pub(crate) fn report(self, output: &Output) -> ExitCode {
-        match self {
-            // Whoever read our output has what they wanted, as with `| head`.
-            Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Failure::Output(error) => {
-                let message = "standard output cannot be written";
-                print(&Error::new(ErrorKind::Invalid, message).with_source(error));
-                ExitCode::FAILURE
-            }
-            Failure::Error(error) => {
-                told(&error, output);
-                ExitCode::FAILURE
-            }
-            Failure::Arguments(error) => {
-                told(&error, output);
-                ExitCode::from(WRONG_ARGUMENTS)
-            }
-            Failure::Interrupted => ExitCode::from(INTERRUPTED),
-            Failure::Problems => ExitCode::FAILURE,
-        }
-    }
-}
-
-fn told(error: &Error, output: &Output) {
-    print(error);
-    if output.json {
-        // Nobody may be listening there any more, which the exit code says as well.
-        let _ = Events::new(screen::out(Rule::Json), Loudness::Normal).error(error);
-    }
 }
 
 impl From<Error> for Failure {

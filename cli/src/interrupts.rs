@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use alloquy::core::{Error, ErrorKind, Result, StopSignal};
 
 use crate::failure::INTERRUPTED;
-use crate::keyboard::{self, Unread};
+use crate::keyboard::{Unread, restore};
 
 /// What the next Ctrl-C ends. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +64,7 @@ impl Interrupts {
             Next::Stop(signal) => signal.stop(),
             Next::Wait => *next = Next::Asked,
             Next::Leave | Next::Asked => {
-                keyboard::restore(Unread::Dropped);
+                restore(Unread::Dropped);
                 std::process::exit(i32::from(INTERRUPTED));
             }
         }

@@ -10,14 +10,15 @@ mod bytes;
 mod modes;
 mod pump;
 mod signals;
+mod terminal;
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -30,40 +31,10 @@ use crate::interrupts::Interrupts;
 use modes::Modes;
 use pump::Pump;
 use signals::Watch;
+use terminal::{Shared, Taker, in_use};
 
-/// The key by which the editor draws its line again; no keyboard has it.
-pub(crate) const REDRAW: char = '\u{1e}';
-
-/// Who takes what is typed.
-#[derive(Debug)]
-enum Taker {
-    /// The line editor.
-    Editor,
-    /// Nobody yet: it is kept.
-    Nobody,
-    /// Nobody yet, and whoever is about to put a question is told when all is kept that was typed before.
-    Settling(Sender<()>),
-    /// A question, which gets one line of what is typed from now on.
-    Question(Sender<String>),
-    /// The terminal is gone, or the keyboard is.
-    Gone,
-}
-
-/// What the threads of a keyboard share.
-#[derive(Debug)]
-struct Shared {
-    /// The terminal itself; standard input is the pseudo-terminal meanwhile.
-    terminal: File,
-    modes: Mutex<Modes>,
-    taker: Mutex<Taker>,
-    /// A byte written here makes the thread look at what has changed.
-    wake: UnixStream,
-    /// What the editor shows is to be drawn again.
-    redraw: AtomicBool,
-}
-
-/// The keyboard in use: whatever ends the program puts the terminal back through it.
-static IN_USE: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+pub(crate) use modes::Unread;
+pub(crate) use terminal::{REDRAW, restore};
 
 /// A terminal that is read all the time, until this is dropped.
 #[derive(Debug)]
@@ -112,22 +83,6 @@ impl Drop for Keyboard {
     }
 }
 
-/// What becomes of typed keys that nobody has read when the program ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unread {
-    /// Whoever reads the terminal next has them.
-    Left,
-    /// They are forgotten: lines that were meant for a chat are no commands for a shell.
-    Dropped,
-}
-
-/// Puts the terminal back as it was, where a keyboard has taken it.
-pub(crate) fn restore(unread: Unread) {
-    if let Some(shared) = in_use().take() {
-        shared.modes().leave(&shared.terminal, unread);
-    }
-}
-
 /// Puts a question and returns the next line that is typed, `None` where no keyboard has taken the terminal; then nothing was put.
 /// The line is shown as it is typed. What was typed before is kept for the editor, and what still lies in the terminal is, too.
 pub(crate) fn answer(put: impl FnOnce()) -> Option<String> {
@@ -148,44 +103,4 @@ pub(crate) fn answer(put: impl FnOnce()) -> Option<String> {
 pub(crate) fn forget_typed() {
     // No terminal, nothing typed.
     let _ = tcflush(io::stdin(), FlushArg::TCIFLUSH);
-}
-
-impl Shared {
-    /// Sets the terminal's mode, and returns the lines that were typed before.
-    fn take_over(&self) -> io::Result<Vec<u8>> {
-        self.modes().enter(&self.terminal)
-    }
-
-    fn give_to(&self, taker: Taker) {
-        let mut current = self.taker();
-        if !matches!(*current, Taker::Gone) {
-            *current = taker;
-        }
-        drop(current);
-        self.wake();
-    }
-
-    /// Draws what the editor shows again.
-    fn redraw(&self) {
-        self.redraw.store(true, Ordering::Relaxed);
-        self.wake();
-    }
-
-    fn wake(&self) {
-        // The thread is gone only when the keyboard is.
-        let _ = io::Write::write(&mut &self.wake, b".");
-    }
-
-    fn taker(&self) -> MutexGuard<'_, Taker> {
-        self.taker.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn modes(&self) -> MutexGuard<'_, Modes> {
-        self.modes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn in_use() -> MutexGuard<'static, Option<Arc<Shared>>> {
-    // An option is whole whatever happened to the thread that held the lock.
-    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -188,7 +188,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::arguments::every_argument;
+    use crate::commands::every_argument;
 
     #[test]
     fn every_numeric_flag_is_in_the_table_and_nothing_else() {

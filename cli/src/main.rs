@@ -3,7 +3,9 @@
 mod arguments;
 mod commands;
 mod condition;
+mod context;
 mod current;
+mod exit;
 mod failure;
 mod file;
 mod form;
@@ -16,6 +18,7 @@ mod media;
 mod messages;
 mod notes;
 mod open;
+mod overflow;
 mod panics;
 mod piped;
 mod preview;
@@ -33,7 +36,7 @@ mod visible;
 
 use std::process::ExitCode;
 
-use arguments::Arguments;
+use commands::Arguments;
 
 fn main() -> ExitCode {
     panics::filter();
@@ -44,6 +47,6 @@ fn main() -> ExitCode {
     let output = arguments.output.clone();
     match commands::run(arguments, sources) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(&output),
+        Err(failure) => exit::report(failure, &output),
     }
 }

@@ -4,10 +4,27 @@ use std::fmt::Display;
 use std::io::Write as _;
 
 use alloquy::core::{Cursor, DamagedConversation};
+use clap::Args;
+use clap::builder::BoolishValueParser as Switch;
 
-use crate::arguments::Output;
 use crate::screen::{self, Style};
 use crate::visible::bounded;
+
+/// How the output looks.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Output {
+    /// Print JSON: events one a line where an answer is written, one object elsewhere
+    #[arg(long, global = true, env = "ALLOQUY_JSON", value_parser = Switch::new())]
+    pub(crate) json: bool,
+
+    /// Print nothing but the answer, and errors
+    #[arg(short, long, global = true, env = "ALLOQUY_QUIET", value_parser = Switch::new())]
+    pub(crate) quiet: bool,
+
+    /// Say what each answer took, and trace what happens (-vv: in detail)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, env = "ALLOQUY_VERBOSE")]
+    pub(crate) verbose: u8,
+}
 
 /// How much is said beside an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

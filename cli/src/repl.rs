@@ -228,7 +228,7 @@ mod tests {
     use alloquy_testing::EchoModel;
 
     use super::*;
-    use crate::arguments::Output;
+    use crate::notes::Output;
     use crate::printer::{LineEnd, Text};
     use crate::screen::Screen;
     use crate::visible::Rule;

@@ -6,13 +6,9 @@ use alloquy::Model;
 use alloquy::core::{Chat, ConversationId, Owner, Result};
 use alloquy::inference::LanguageModel;
 use alloquy::storage::{SnapshotFolder, SnapshotWritten};
-use clap::Args;
-use clap::builder::BoolishValueParser as Switch;
-use serde::{Deserialize, Serialize};
 
-use crate::arguments::StoreArguments;
+use crate::arguments::{ResumeArguments, StoreArguments};
 use crate::kept::default_store;
-use crate::limits::count;
 use crate::notes::Notes;
 use crate::settings::data_folder;
 
@@ -24,22 +20,6 @@ const MEGABYTE: u64 = 1_000_000;
 
 /// The folder beside stores that are no files of this machine, in the user's data folder.
 const ELSEWHERE: &str = "conversations.snapshots";
-
-/// Whether what was computed is kept.
-#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(default, rename_all = "kebab-case")]
-#[command(next_help_heading = "Conversation")]
-pub(crate) struct ResumeArguments {
-    /// Keep what the model has computed in a file beside the store when the chat ends, and go on from what an earlier
-    /// one kept
-    #[arg(long, env = "ALLOQUY_RESUME", value_parser = Switch::new())]
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) resume: bool,
-
-    /// Let those files take N megabytes together; 4000 unless set. What was not used for the longest time leaves
-    #[arg(long, value_name = "N", env = "ALLOQUY_RESUME_QUOTA", value_parser = count::<u64>("resume-quota"))]
-    pub(crate) resume_quota: Option<u64>,
-}
 
 impl ResumeArguments {
     /// Returns where what was computed is kept; `None` when it is not.

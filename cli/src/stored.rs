@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use clap::Args;
 
 use crate::arguments::{StoreArguments, WhichConversation};
-use crate::commands::Context;
+use crate::context::Context;
 use crate::kept::{self, Kept};
 use crate::resume::snapshots;
 

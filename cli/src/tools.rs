@@ -235,7 +235,7 @@ mod servers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::Output;
+    use crate::notes::Output;
 
     #[test]
     fn only_a_clear_yes_is_one() {

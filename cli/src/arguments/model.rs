@@ -160,8 +160,3 @@ impl From<TemplateDialect> for Dialect {
         }
     }
 }
-
-/// Returns the names of a list, such as `cuda,cpu`.
-pub(crate) fn names(list: &str) -> impl Iterator<Item = &str> {
-    list.split(',').map(str::trim)
-}

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use alloquy::core::{Error, ErrorKind, FinishReason, MemoryStore, MessagePart, Owner};
 use clap::Args;
 
-use super::Context;
 use crate::arguments::{
     ContextArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments, SystemArguments,
     ToolArguments, WhichConversation,
 };
+use crate::context::Context;
 use crate::current::Current;
 use crate::failure::{Failure, finished};
 use crate::form::{DemandArguments, FormArguments};

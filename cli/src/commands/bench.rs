@@ -10,8 +10,8 @@ use alloquy::onnx::GraphCacheUse;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Context;
 use crate::arguments::ModelArguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::limits::count;
 use crate::notes::Notes;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Context;
 use crate::arguments::{
-    ContextArguments, HistoryArguments, ModelArguments, PromptArguments, SamplingArguments, StoreArguments,
-    SystemArguments, ToolArguments, WhichConversation,
+    ContextArguments, HistoryArguments, ModelArguments, PromptArguments, ResumeArguments, SamplingArguments,
+    StoreArguments, SystemArguments, ToolArguments, WhichConversation,
 };
+use crate::context::Context;
 use crate::current::Current;
 use crate::failure::Failure;
 use crate::form::{DemandArguments, FormArguments};
@@ -21,7 +21,6 @@ use crate::notes::Notes;
 use crate::open;
 use crate::printer::{LineEnd, printer};
 use crate::repl::{AfterError, Lines, Piped, Repl, Typed};
-use crate::resume::ResumeArguments;
 use crate::screen;
 use crate::settings::{HISTORY_FILE, data_folder};
 use crate::tools::{self, ROUNDS};

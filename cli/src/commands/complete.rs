@@ -5,8 +5,8 @@ use alloquy::core::{ChatModel as _, Ending, Error, ErrorKind, FinishReason, Pref
 use clap::Args;
 use futures::StreamExt as _;
 
-use super::Context;
 use crate::arguments::{ModelArguments, PromptArguments, SamplingArguments};
+use crate::context::Context;
 use crate::failure::{Failure, finished};
 use crate::form::FormArguments;
 use crate::interrupts::Interrupts;

@@ -7,8 +7,8 @@ use alloquy::core::{Error, Owner, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::Context;
 use crate::arguments::{ContextArguments, ContextPolicy, SamplingArguments, Settable};
+use crate::context::Context;
 use crate::failure::{Failure, one_line};
 use crate::kept::default_store;
 use crate::open;

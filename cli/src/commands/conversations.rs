@@ -6,9 +6,9 @@ use alloquy::core::{ConversationPage, ConversationSummary, Query, Result, Sort, 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::Context;
 use crate::arguments::StoreArguments;
 use crate::condition::QueryArguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::kept;
 use crate::visible::on_one_line;

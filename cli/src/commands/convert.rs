@@ -8,7 +8,7 @@ use alloquy::formats::messages::{self as dialects, Dialect};
 use clap::Args;
 use serde_json::Value;
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::media::MediaRootArguments;
 use crate::messages;

@@ -6,7 +6,7 @@ use alloquy::core::{Error, ErrorKind, PriceTable, Result, Spending};
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::stored::Stored;
 

@@ -6,8 +6,8 @@ use alloquy::core::{Error, Result};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Context;
 use crate::arguments::{ModelArguments, StoreArguments};
+use crate::context::Context;
 use crate::failure::{Failure, one_line};
 use crate::kept;
 use crate::open;

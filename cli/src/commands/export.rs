@@ -5,9 +5,9 @@ use alloquy::formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
 use super::import::format;
 use crate::arguments::StoreArguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::kept;
 

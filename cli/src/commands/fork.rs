@@ -4,7 +4,7 @@ use alloquy::core::{ConversationId, Result};
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::stored::Stored;
 

@@ -10,8 +10,8 @@ use alloquy::storage::DataknobsDatabase;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Context;
 use crate::arguments::StoreArguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::kept::{self, Kept};
 use crate::media::MediaRootArguments;

@@ -8,7 +8,7 @@ use alloquy::core::{Error, ErrorKind, Result};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::open;
 

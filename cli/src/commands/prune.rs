@@ -5,7 +5,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
 
-use super::Context;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::stored::Stored;
 

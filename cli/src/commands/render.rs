@@ -11,11 +11,11 @@ use alloquy::formats::messages::Dialect;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::Context;
 use crate::arguments::{
     ContextArguments, ModelArguments, PromptArguments, StoreArguments, SystemArguments, ToolArguments,
     WhichConversation,
 };
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::kept;
 use crate::media::{self, MediaArguments, MediaRootArguments};

@@ -5,9 +5,9 @@ use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::{Value, json};
 
-use super::Context;
 use crate::arguments::StoreArguments;
 use crate::condition::QueryArguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::kept;
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
 use crate::arguments::ToolArguments;
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::tools;
 use crate::visible::on_one_line;

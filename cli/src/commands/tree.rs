@@ -4,8 +4,8 @@ use alloquy::core::{Annotations, Drawing};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Context;
 use crate::arguments::{StoreArguments, WhichConversation};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::kept;
 use crate::visible::on_one_line;

@@ -2,11 +2,16 @@
 
 use std::io;
 
-use super::Unread;
 use crate::interrupts::Interrupts;
 
 /// No key draws a line again.
 pub(crate) const REDRAW: char = '\u{1e}';
+
+/// What becomes of typed keys that nobody has read when the program ends: the editor has read them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    Dropped,
+}
 
 /// A keyboard that the editor reads itself.
 #[derive(Debug)]

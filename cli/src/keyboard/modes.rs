@@ -10,8 +10,16 @@ use nix::sys::termios::{
     tcgetattr, tcsetattr,
 };
 
-use super::Unread;
 use crate::screen;
+
+/// What becomes of typed keys that nobody has read when the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// Whoever reads the terminal next has them.
+    Left,
+    /// They are forgotten: lines that were meant for a chat are no commands for a shell.
+    Dropped,
+}
 
 /// How a terminal was before it was taken.
 #[derive(Clone, Debug)]

@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 
 use super::bytes::Cleaner;
 use super::modes::Keys;
-use super::{REDRAW, Shared, Taker};
+use super::terminal::{REDRAW, Shared, Taker};
 use crate::interrupts::Interrupts;
 use crate::screen;
 

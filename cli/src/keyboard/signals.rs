@@ -8,7 +8,8 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::{Handle, Signals};
 use signal_hook::low_level::emulate_default_handler;
 
-use super::{Shared, Unread, restore};
+use super::modes::Unread;
+use super::terminal::{Shared, restore};
 
 /// Watches for signals until it is dropped.
 #[derive(Debug)]

@@ -347,7 +347,7 @@ mod tests {
     use alloquy::core::{ChannelText, Message};
 
     use super::*;
-    use crate::arguments::Output;
+    use crate::notes::Output;
     use crate::visible::Rule;
 
     fn printed(output: &Output, end: LineEnd, deltas: &[Delta], reply: &Reply) -> (String, String) {

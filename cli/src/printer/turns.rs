@@ -1,0 +1,28 @@
+//! Turns that are printed to their end.
+
+use alloquy::core::{Turn, TurnReply};
+use futures::StreamExt as _;
+
+use super::Printer;
+use crate::failure::Failure;
+
+/// Takes a turn to its end, printing it. When nobody reads any more, the answer ends and what was said is kept.
+pub(crate) async fn take(mut turn: Turn, printer: &mut dyn Printer) -> Result<TurnReply, Failure> {
+    while let Some(event) = turn.next().await {
+        if let Err(error) = printer.event(&event) {
+            turn.stop();
+            turn.finish().await?;
+            return Err(error.into());
+        }
+    }
+    match turn.finish().await {
+        Ok(reply) => {
+            printer.turn(&reply)?;
+            Ok(reply)
+        }
+        Err(error) => {
+            printer.broken()?;
+            Err(error.into())
+        }
+    }
+}
