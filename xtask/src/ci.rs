@@ -4,11 +4,13 @@ mod checks;
 mod deny;
 mod examples;
 mod features;
+mod verdict;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::{Error, Result, Totals};
+use self::verdict::{Tests, Verdict};
+use crate::{Error, Result};
 
 /// Runs the checks that CI runs: all of them, or those that are named.
 #[derive(Debug, clap::Args)]
@@ -26,15 +28,6 @@ struct Check {
     about: &'static str,
     run: fn(&mut Tests) -> Result<Verdict>,
 }
-
-/// How a check ended that found nothing wrong.
-enum Verdict {
-    Passed,
-    Skipped(&'static str),
-}
-
-/// What the test runner said, if it ran.
-type Tests = Option<Totals>;
 
 /// Every check: what is quick and what fails often first, what people want to read last.
 const CHECKS: [Check; 15] = [

@@ -1,6 +1,6 @@
 //! The checks that are one command, or one call of another chore.
 
-use super::{Tests, Verdict};
+use super::verdict::{Tests, Verdict};
 use crate::{Error, Result, Setup, Totals, Tree, command, report, root};
 use crate::{
     breaches, broken_links, codegen as pages, command_named, metadata, report_breaches, totals, untidy,

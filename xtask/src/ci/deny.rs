@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use super::{Tests, Verdict};
+use super::verdict::{Tests, Verdict};
 use crate::{Result, command};
 
 pub(super) fn deny(_: &mut Tests) -> Result<Verdict> {

@@ -2,7 +2,7 @@
 
 use cargo_metadata::{Package, Target};
 
-use super::{Tests, Verdict};
+use super::verdict::{Tests, Verdict};
 use crate::{Error, Result, command, metadata};
 
 pub(super) fn examples(_: &mut Tests) -> Result<Verdict> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cargo_metadata::Package;
 
-use super::{Tests, Verdict};
+use super::verdict::{Tests, Verdict};
 use crate::{Error, Result, command, metadata};
 
 /// Goes on after a failure, so that one run names every feature that does not stand alone.

@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 
 use syn::{Attribute, Item, UseTree};
 
-use super::names::mentions;
+use super::names::{Names, mentions};
 use crate::{Error, Result};
-
-/// The way from the root of a crate to a module, or from a module to what is meant.
-pub(super) type Names = Vec<String>;
 
 /// How often an alias may lead to another one.
 const ALIASES: usize = 32;

@@ -4,7 +4,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::Item;
 
-use super::modules::Names;
+/// The way from the root of a crate to a module, or from a module to what is meant.
+pub(super) type Names = Vec<String>;
 
 /// Returns every path of an item. A path is names with `::` between them; one name alone counts, since a `use` may have
 /// brought it in.
