@@ -63,7 +63,7 @@ pub fn report_circles(imports: &Imports) -> Result {
         let accepted = ACCEPTED.iter().find(|(files, _)| *files == circle.files);
         match accepted {
             Some((_, reason)) if circle.files.len() <= LARGEST => {
-                println!("{}: {reason}", circle.files.join(", "))
+                println!("{}: {reason}", circle.files.join(", "));
             }
             _ => {
                 refused += 1;
