@@ -175,7 +175,7 @@ impl JinjaTemplateBuilder {
     /// Compiles the template.
     ///
     /// # Errors
-    /// [`ErrorKind::Template`](alloquy_core::ErrorKind::Template) when the source is not a template or is larger than the limits allow.
+    /// [`ErrorKind::Template`] when the source is not a template or is larger than the limits allow.
     pub fn build(self) -> Result<JinjaTemplate> {
         Ok(self.compile()?)
     }
