@@ -1,12 +1,11 @@
 //! Queries as SQL: lists, counts, searches. Inside a transaction that the caller begins and ends.
 
-use std::collections::HashMap;
 use std::ops::Bound;
 use std::time::SystemTime;
 
 use alloquy_core::{
-    ConversationPage, DamagedConversation, Direction, Error, ErrorKind, Filter, Owner, Period, Query,
-    SearchPage, SearchText, Sort, SortKey, Test,
+    ConversationPage, Direction, Error, ErrorKind, Filter, Owner, Period, Query, SearchPage, SearchScope,
+    SearchText, Sort, SortKey, Test,
 };
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
@@ -302,69 +301,32 @@ pub(super) async fn search(
     let mut hits = Hits::default();
     if let Some(keys) = few(transaction, owner, query).await? {
         for row in rows_of(transaction, owner, query, keys, newest).await? {
-            hits.take(&scope, rows::node(&row), key_of(&row)?);
+            take(&mut hits, &scope, &row)?;
         }
-        return named(transaction, owner, hits.page(&scope)).await;
+        return Ok(hits.page(&scope));
     }
     let mut window = Window::before(newest, NARROW, &index);
     let mut rows = 0;
     loop {
         let most = scope.at_most.saturating_sub(rows);
         for row in rows_in(transaction, owner, query, &index, &window, most).await? {
-            hits.take(&scope, rows::node(&row), key_of(&row)?);
+            take(&mut hits, &scope, &row)?;
             rows += 1;
         }
         if rows >= scope.at_most || window.first == 0 {
-            return named(transaction, owner, hits.page(&scope)).await;
+            return Ok(hits.page(&scope));
         }
         window = window.next(&index, newest, rows, scope.at_most);
     }
 }
 
-/// Returns the key of the conversation of a node. It is what its conversation is called until the page is known: most of what
-/// is ranked is not shown, and reading the name of each would take as long as finding it.
-fn key_of(row: &Row) -> Result<String, Failure> {
-    Ok(row.try_get::<_, i64>(5)?.to_string())
-}
-
-/// Gives the conversations of a page their names, and leaves out what another owner has: the index knows owners by a digest.
-async fn named(
-    transaction: &Transaction<'_>,
-    owner: &Owner,
-    mut page: SearchPage,
-) -> Result<SearchPage, Failure> {
-    let hits = page.hits.iter().map(|hit| hit.conversation.as_str());
-    let damaged = page.damaged.iter().map(|damaged| damaged.name.as_str());
-    let keys: Vec<i64> = hits.chain(damaged).filter_map(|key| key.parse().ok()).collect();
-    let sql = "SELECT key, id FROM conversations WHERE key = ANY($1) AND owner = $2";
-    let statement = transaction.prepare_cached(sql).await?;
-    let mut names = HashMap::new();
-    for row in transaction.query(&statement, &[&keys, &owner.as_str()]).await? {
-        names.insert(row.try_get::<_, i64>(0)?.to_string(), row.try_get::<_, String>(1)?);
+/// Looks into a node that the server found. Its conversation has no name here where another owner has it: the index knows
+/// owners by a digest.
+fn take(hits: &mut Hits, scope: &SearchScope<'_>, row: &Row) -> Result<(), Failure> {
+    if let Some(conversation) = row.try_get::<_, Option<String>>(6)? {
+        hits.take(scope, rows::node(row), conversation);
     }
-    let mut hits = Vec::new();
-    for mut hit in page.hits {
-        let Some(name) = names.get(hit.conversation.as_str()) else { continue };
-        match name.parse() {
-            Ok(id) => {
-                hit.conversation = id;
-                hits.push(hit);
-            }
-            Err(error) => {
-                let reason = error.to_string();
-                page.damaged.push(DamagedConversation { name: hit.conversation.to_string(), reason });
-            }
-        }
-    }
-    page.hits = hits;
-    let mut damaged = Vec::new();
-    for mut found in page.damaged {
-        let Some(name) = names.get(&found.name) else { continue };
-        found.name.clone_from(name);
-        damaged.push(found);
-    }
-    page.damaged = damaged;
-    Ok(page)
+    Ok(())
 }
 
 /// How many conversations, and how many messages in all of them, are looked at one by one.
@@ -413,15 +375,16 @@ async fn rows_of(
     }
     let most = conditions.value(limit(scope.at_most));
     let sql = format!(
-        "SELECT {NODE}, n.conversation FROM nodes n JOIN conversations c ON c.key = n.conversation
+        "SELECT {NODE}, n.conversation, c.id FROM nodes n JOIN conversations c ON c.key = n.conversation
         WHERE {} ORDER BY n.position DESC LIMIT {most}",
         conditions.all()
     );
     conditions.ask(transaction, &sql).await
 }
 
-/// Reads the newest nodes of a window that are meant. Each step is bound to be one of its own, since the server expects more
-/// of few words and less of many than there is.
+/// Reads the newest nodes of a window that are meant, and the names of their conversations, which order hits that are equal
+/// in all else. Each step is bound to be one of its own, since the server expects more of few words and less of many than
+/// there is.
 async fn rows_in(
     transaction: &Transaction<'_>,
     owner: &Owner,
@@ -442,8 +405,10 @@ async fn rows_in(
         format!("JOIN conversations c ON c.key = f.conversation WHERE {meant}")
     };
     let sql = format!(
-        "WITH found AS MATERIALIZED ({nodes})
-        SELECT f.* FROM found f {among} ORDER BY f.position DESC LIMIT {most}"
+        "WITH found AS MATERIALIZED ({nodes}),
+            newest AS MATERIALIZED (SELECT f.* FROM found f {among} ORDER BY f.position DESC LIMIT {most})
+        SELECT newest.*, (SELECT c.id FROM conversations c WHERE c.key = newest.conversation AND c.owner = {OWNER})
+        FROM newest ORDER BY position DESC"
     );
     conditions.ask(transaction, &sql).await
 }

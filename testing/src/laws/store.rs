@@ -103,6 +103,7 @@ async fn questions<S: ConversationStore>(open: &impl AsyncFn() -> S) {
     a_search_obeys_the_query(&open().await).await;
     hits_stand_by_relevance_or_newest_first(&open().await).await;
     hits_have_pages(&open().await).await;
+    shared_messages_are_found_by_name(&open().await).await;
     a_search_needs_a_text(&open().await).await;
 }
 

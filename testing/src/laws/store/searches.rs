@@ -179,6 +179,35 @@ pub async fn hits_have_pages(store: &dyn ConversationStore) {
     assert!(newest.hits.len() > RANKED && newest.ranked == Ranked::All, "by creation there is no such limit");
 }
 
+/// A message that several conversations share is found in each of them, in the order of their names, also page by page.
+pub async fn shared_messages_are_found_by_name(store: &dyn ConversationStore) {
+    let shared = node_of(1);
+    let shared = Node { message: Message::user("one page"), ..shared };
+    // Neither the order in which they are made nor the order of numbers.
+    let made = ["m", "b", "Z", "z", "10", "9", "c", "a", "2", "M", "k", "B"];
+    for id in made {
+        let id = created(store, id).await;
+        must("append", store.append(&me(), &id, std::slice::from_ref(&shared)).await);
+    }
+    let mut sorted = made;
+    sorted.sort_unstable();
+    let query = about("page");
+    let whole = hits(store, &query).await;
+    let whole: Vec<_> = whole.iter().map(|hit| hit.conversation.as_str()).collect();
+    assert_eq!(whole, sorted, "hits that are equal in all else are in the order of their conversations");
+    for limit in [1, 3, 5] {
+        let mut found = Vec::new();
+        let mut part = query.clone().limit(limit);
+        loop {
+            let page = must("search", store.search(&me(), &part).await);
+            found.extend(page.hits.iter().map(|hit| hit.conversation.to_string()));
+            let Some(next) = page.next else { break };
+            part = query.clone().limit(limit).after(next);
+        }
+        assert_eq!(found, sorted, "pages of {limit} are all hits");
+    }
+}
+
 /// A search needs a word, and has two orders.
 pub async fn a_search_needs_a_text(store: &dyn ConversationStore) {
     let error = kind(store.search(&me(), &Query::default()).await);
