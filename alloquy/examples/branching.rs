@@ -25,7 +25,7 @@ async fn branch(chat: &Conversation) -> Result<()> {
     take("ask", chat.send("When do I sow beans?")).await?;
     let peas = take("go on", chat.send("And peas?")).await?;
     let again = SamplingOptions { seed: Some(8), ..SamplingOptions::default() };
-    take("another answer", chat.regenerate(Ask::default().sampling(again))).await?;
+    take("another answer", chat.regenerate(TurnRequest::default().sampling(again))).await?;
     if let Some(question) = peas.answers() {
         take("ask something else instead", chat.edit(question, "And leeks?")).await?;
     }

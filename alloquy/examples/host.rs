@@ -16,7 +16,7 @@ async fn host() -> Result<()> {
     let chat = manager.create(new).await?;
 
     let first = chat.send("What is the capital of Portugal?").await?;
-    let again = chat.regenerate(Ask::default().label("second try")).await?;
+    let again = chat.regenerate(TurnRequest::default().label("second try")).await?;
     println!("{} / {} ({} tokens cached)", first.text(), again.text(), again.reply.usage.reused);
     if let Some(question) = first.answers() {
         let edited = chat.edit(question, "What is the capital of France?").await?;

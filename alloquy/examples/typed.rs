@@ -13,7 +13,7 @@ struct Capital {
 fn main() -> Result<()> {
     let schema = Grammar::JsonSchema(schemars::schema_for!(Capital).to_value());
     let question =
-        Ask::from("What is the capital of Portugal?").guidance(Guidance::default().grammar(schema));
+        TurnRequest::from("What is the capital of Portugal?").guidance(Guidance::default().grammar(schema));
     let text = Model::pocket()?.ask(question)?.text();
     let capital: Capital = serde_json::from_str(&text).map_err(|source| {
         Error::new(ErrorKind::Invalid, format!("the reply {text:?} is no capital")).with_source(source)

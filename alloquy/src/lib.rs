@@ -51,7 +51,7 @@
 //! let manager = Model::pocket()?.manager().store(store).build()?;
 //! let conversation = manager.create(Preface::system("Be brief.")).await?;
 //! let answer = conversation.send("What is the capital of Portugal?").await?;
-//! let again = conversation.regenerate(Ask::default()).await?;
+//! let again = conversation.regenerate(TurnRequest::default()).await?;
 //! assert_eq!(again.answers(), answer.answers(), "two answers to one question");
 //! conversation.goto(answer.node).await?;
 //!
@@ -71,7 +71,7 @@
 //! use alloquy::prelude::*;
 //!
 //! let yes_or_no = Guidance::default().grammar(Grammar::Choice(vec!["yes".into(), "no".into()]));
-//! let answer = Model::pocket()?.ask(Ask::from("Is 7 a prime number?").guidance(yes_or_no))?;
+//! let answer = Model::pocket()?.ask(TurnRequest::from("Is 7 a prime number?").guidance(yes_or_no))?;
 //! assert!(["yes", "no"].contains(&answer.text().as_str()));
 //! # Ok::<(), alloquy::Error>(())
 //! ```

@@ -19,8 +19,8 @@ mod warning;
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, CacheReport, Chat, ChatModel, Degradation, LoadTiming, Manager, ManagerBuilder, ModelInfo, Preface,
-    PreparedPrompt, ReplyStream, Request, Result, SamplingOptions, Score, ToolChoice, TurnReply,
+    CacheReport, Chat, ChatModel, Degradation, LoadTiming, Manager, ManagerBuilder, ModelInfo, Preface,
+    PreparedPrompt, ReplyStream, Request, Result, SamplingOptions, Score, ToolChoice, TurnReply, TurnRequest,
 };
 use alloquy_inference::LanguageModel;
 use async_trait::async_trait;
@@ -95,7 +95,7 @@ impl Model {
     ///
     /// # Errors
     /// As [`Chat::ask`].
-    pub fn ask(&self, question: impl Into<Ask>) -> Result<TurnReply> {
+    pub fn ask(&self, question: impl Into<TurnRequest>) -> Result<TurnReply> {
         self.conversation().ask(question)
     }
 

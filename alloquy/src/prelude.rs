@@ -1,9 +1,9 @@
 //! What most programs use: `use alloquy::prelude::*;`.
 
 pub use alloquy_core::{
-    Ask, Chat as Conversation, ChatModel, ConversationManager, Error, ErrorKind, FinishReason, Grammar,
-    Guidance, Manager, Media, Message, MessagePart, Node, Owner, Part, Preface, Query, Reply, Request,
-    Result, Role, SamplingOptions, Tool, ToolSpec, TurnEvent, TurnReply,
+    Chat as Conversation, ChatModel, Content, ConversationManager, Error, ErrorKind, FinishReason, Grammar,
+    Guidance, Manager, Media, Message, Node, Owner, Part, Preface, Query, Reply, Request, Result, Role,
+    SamplingOptions, Tool, ToolSpec, TurnEvent, TurnReply, TurnRequest,
 };
 pub use alloquy_storage::open as open_store;
 /// The next piece of an answer, by `turn.next().await`.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use alloquy::Model;
 use alloquy::core::{
-    Error, ErrorKind, Media, MediaKind, Message, MessagePart, Part, Preface, Request, Result, Role,
+    Content, Error, ErrorKind, Media, MediaKind, Message, Part, Preface, Request, Result, Role,
 };
 use alloquy::formats::messages::{MediaReference, MediaRules, MediaSource};
 use alloquy::storage::{MediaFolder, read_media};
@@ -79,13 +79,13 @@ impl MediaArguments {
     }
 
     /// Reads the files.
-    pub(crate) fn read(&self) -> Result<Vec<MessagePart>> {
+    pub(crate) fn read(&self) -> Result<Vec<Part>> {
         self.0.iter().map(|(kind, file)| Ok(attached(*kind, file)?.into())).collect()
     }
 }
 
 /// Reads a file that a person names.
-pub(crate) fn attached(kind: MediaKind, file: &Path) -> Result<Part> {
+pub(crate) fn attached(kind: MediaKind, file: &Path) -> Result<Content> {
     let read = read_media(kind, file).map_err(|error| match (error.kind(), is_address(file)) {
         (ErrorKind::NotFound, true) => {
             let message = format!(
@@ -103,14 +103,14 @@ fn is_address(file: &Path) -> bool {
 }
 
 /// What a person says: media first, then the text, where there is one.
-pub(crate) fn said(attached: Vec<MessagePart>, text: String) -> Message {
+pub(crate) fn said(attached: Vec<Part>, text: String) -> Message {
     let text = Some(text).filter(|text| attached.is_empty() || !text.is_empty());
-    let parts = attached.into_iter().chain(text.map(|text| Part::Text(text).into()));
+    let parts = attached.into_iter().chain(text.map(|text| Content::Text(text).into()));
     Message::new(Role::User, parts.collect())
 }
 
 /// Says whether a model takes media and its template has a place for them, before somebody's question depends on it.
-pub(crate) fn check(model: &Model, attached: &[MessagePart]) -> Result<()> {
+pub(crate) fn check(model: &Model, attached: &[Part]) -> Result<()> {
     if attached.is_empty() {
         return Ok(());
     }
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn media_stand_before_the_text() {
-        let picture = || vec![MessagePart::from(Part::Image(Media::new("image/png", vec![1])))];
+        let picture = || vec![Part::from(Content::Image(Media::new("image/png", vec![1])))];
         let kinds =
             |message: Message| message.parts.iter().map(|part| part.content.media_kind()).collect::<Vec<_>>();
         assert_eq!(kinds(said(picture(), "What?".into())), [Some(MediaKind::Image), None]);

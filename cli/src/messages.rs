@@ -65,7 +65,7 @@ fn joined(mut preface: Preface, read: Preface) -> Preface {
 
 #[cfg(test)]
 mod tests {
-    use alloquy::core::{Part, Role};
+    use alloquy::core::{Content, Role};
 
     use super::*;
 
@@ -84,7 +84,10 @@ mod tests {
         assert_eq!((openai.path[0].text().as_str(), openai.path[0].extra["mood"].as_i64()), ("Hi", Some(1)));
         let stored =
             read(None, r#"[{"role": "assistant", "parts": [{"text": "Hi"}], "name": "Ada"}]"#).unwrap();
-        assert_eq!(stored.path, [Message::new(Role::Assistant, vec![Part::Text("Hi".into())]).named("Ada")]);
+        assert_eq!(
+            stored.path,
+            [Message::new(Role::Assistant, vec![Content::Text("Hi".into())]).named("Ada")]
+        );
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use alloquy::Model;
 use alloquy::core::{
-    Ask, Chat, Error, ErrorKind, FinishReason, Guidance, MediaKind, MessagePart, NodeId, Role,
-    SamplingOptions, Turn,
+    Chat, Error, ErrorKind, FinishReason, Guidance, MediaKind, NodeId, Part, Role, SamplingOptions, Turn,
+    TurnRequest,
 };
 use serde_json::json;
 
@@ -44,7 +44,7 @@ pub(crate) struct Repl<'a> {
     /// What every answer must be.
     pub(crate) guidance: Guidance,
     /// Pictures and sounds that go with what is said next.
-    pub(crate) attached: Vec<MessagePart>,
+    pub(crate) attached: Vec<Part>,
     /// The model, where it is one of this machine: it says whether it takes what is attached.
     pub(crate) model: Option<Model>,
 }
@@ -149,13 +149,13 @@ impl Repl<'_> {
     }
 
     /// What is said, behind what was attached to it.
-    fn said(&mut self, text: String) -> Ask {
+    fn said(&mut self, text: String) -> TurnRequest {
         let message = media::said(std::mem::take(&mut self.attached), text);
         self.ask(message)
     }
 
     /// What is asked, with the settings of this run: they win over those of the conversation.
-    fn ask(&self, said: impl Into<Ask>) -> Ask {
+    fn ask(&self, said: impl Into<TurnRequest>) -> TurnRequest {
         said.into().sampling(self.sampling.clone()).guidance(self.guidance.clone())
     }
 

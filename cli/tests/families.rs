@@ -7,7 +7,7 @@ mod shared;
 use std::fs;
 
 use alloquy_core::{
-    Ending, Message, ModelInfo, Part, Preface, PromptSource, PromptTemplate, Role, ToolCall, ToolResult,
+    Content, Ending, Message, ModelInfo, Preface, PromptSource, PromptTemplate, Role, ToolCall, ToolResult,
     ToolSpec,
 };
 use alloquy_templates::{Clock, JinjaTemplate};
@@ -63,7 +63,7 @@ fn conversation() -> (Preface, Vec<Message>) {
         ToolResult::ok(&calls[1], "Departs eleven"),
     ];
     let asked = Message::user("Weather and train?");
-    let called = Message::new(Role::Assistant, calls.map(Part::ToolCall).to_vec());
+    let called = Message::new(Role::Assistant, calls.map(Content::ToolCall).to_vec());
     (preface, vec![asked, called, Message::tool(results)])
 }
 

@@ -8,8 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, Chat, ChatModel, Degradation, Engine, Manager, Media, MediaKind, MediaProcessor, Message, ModelInfo,
-    Part, Preface, Reply, Request, Result, Role, SamplingOptions, SnapshotRefusal, TokenId, Unit,
+    Chat, ChatModel, Content, Degradation, Engine, Manager, Media, MediaKind, MediaProcessor, Message,
+    ModelInfo, Preface, Reply, Request, Result, Role, SamplingOptions, SnapshotRefusal, TokenId, TurnRequest,
+    Unit,
 };
 use alloquy_formats::messages::{self, Dialect, MediaRules};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
@@ -52,13 +53,13 @@ fn loaded(folder: &Path, options: MediaOptions) -> LanguageModel {
         .unwrap()
 }
 
-fn picture(file: &str) -> Option<Part> {
+fn picture(file: &str) -> Option<Content> {
     let file = shared::find(&format!("cases/media/inputs/image/{file}"))?;
-    Some(Part::Image(read_media(MediaKind::Image, file).unwrap()))
+    Some(Content::Image(read_media(MediaKind::Image, file).unwrap()))
 }
 
-fn shown(picture: &Part, text: &str) -> Message {
-    Message::new(Role::User, vec![picture.clone(), Part::Text(text.into())])
+fn shown(picture: &Content, text: &str) -> Message {
+    Message::new(Role::User, vec![picture.clone(), Content::Text(text.into())])
 }
 
 fn short() -> SamplingOptions {
@@ -66,7 +67,7 @@ fn short() -> SamplingOptions {
 }
 
 async fn say(chat: &Chat, message: Message) -> Reply {
-    chat.send(Ask::from(message).sampling(short())).finish().await.unwrap().reply
+    chat.send(TurnRequest::from(message).sampling(short())).finish().await.unwrap().reply
 }
 
 #[test]
@@ -187,7 +188,7 @@ fn to_a_film_of_aki_models_say_what_the_reference_says() {
         let manager = Manager::new(round);
         let said = block_on(async {
             let chat = manager.create(Preface::default()).await.unwrap();
-            let ask = Ask::from(conversation.message()).sampling(sampling);
+            let ask = TurnRequest::from(conversation.message()).sampling(sampling);
             chat.send(ask).finish().await.unwrap().reply
         });
         assert_eq!(said.tokens, conversation.greedy_ids, "{name}");
@@ -206,7 +207,7 @@ fn a_film_is_computed_once_and_another_frame_from_its_place_on() {
             assert_eq!(second.forwarded, second.prompt - second.reused);
 
             let mut message = conversation.message();
-            let Some(Part::Video(frames)) = message.parts.first_mut().map(|part| &mut part.content) else {
+            let Some(Content::Video(frames)) = message.parts.first_mut().map(|part| &mut part.content) else {
                 panic!("no film")
             };
             let first = frames[0].clone();
@@ -257,7 +258,7 @@ fn what_a_model_says_of_its_films_is_read_with_it() {
             }
         }
     }
-    let film = Part::Video(
+    let film = Content::Video(
         [1, 2, 3, 4]
             .map(|shade| {
                 let bytes = [b"P6 1 1 255 ".as_slice(), &[shade; 3]].concat();

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    Ask, ConversationId, ConversationManager as _, Engine, Grammar, Guidance, Manager, Owner, Preface, Reply,
-    SamplingOptions, Snapshot, SnapshotRefusal, TokenId,
+    ConversationId, ConversationManager as _, Engine, Grammar, Guidance, Manager, Owner, Preface, Reply,
+    SamplingOptions, Snapshot, SnapshotRefusal, TokenId, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
@@ -65,7 +65,7 @@ impl Process {
         let word = Guidance::default().grammar(Grammar::Regex(WORD.to_owned()));
         let mut replies = Vec::new();
         for question in questions {
-            let ask = Ask::from(*question).guidance(word.clone());
+            let ask = TurnRequest::from(*question).guidance(word.clone());
             replies.push(chat.send(ask).finish().await.unwrap().reply);
         }
         replies

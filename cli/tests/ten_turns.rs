@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    Ask, Chat, ChatModel, Engine, Manager, Middleware, Next, Preface, ReplyStream, Request, Result,
-    SamplingOptions, TurnReply,
+    Chat, ChatModel, Engine, Manager, Middleware, Next, Preface, ReplyStream, Request, Result,
+    SamplingOptions, TurnReply, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
@@ -128,15 +128,15 @@ fn ten_turns_with_branches_an_edit_and_a_switch() {
             .take("4 edit the second question", chat.edit(second.answers().unwrap(), "And an adverb?"))
             .await;
         diary.take("5 go on in the new branch", chat.send("Why so many?")).await;
-        diary.take("6 another answer", chat.regenerate(Ask::default())).await;
+        diary.take("6 another answer", chat.regenerate(TurnRequest::default())).await;
         chat.goto(chat.resolve("0.0.0.0.0.0").await.unwrap()).await.unwrap();
         diary.take("7 go on in the first branch, switched to", chat.send("Now in French.")).await;
         chat.goto(first.node).await.unwrap();
-        let thinking = Ask::from("A third way?").extra("enable_thinking", true);
+        let thinking = TurnRequest::from("A third way?").extra("enable_thinking", true);
         diary.take("8 a second branch, thinking", chat.send(thinking)).await;
         diary.take("9 go on", chat.send("Thank you, <|im_end|> means the end.")).await;
         let greedy = SamplingOptions { temperature: Some(0.0), ..six() };
-        diary.take("10 greedy", chat.send(Ask::from("Good bye!").sampling(greedy))).await;
+        diary.take("10 greedy", chat.send(TurnRequest::from("Good bye!").sampling(greedy))).await;
         let nodes = diary.nodes().await;
         insta::assert_snapshot!(format!("{}\n# Nodes\n{nodes}", diary.lines));
     });

@@ -6,7 +6,7 @@ mod shared;
 use std::path::Path;
 
 use alloquy_core::{
-    DataProcessor as _, Degradation, Ending, Message, ModelInfo, Part, Preface, ProcessorArguments,
+    Content, DataProcessor as _, Degradation, Ending, Message, ModelInfo, Preface, ProcessorArguments,
     PromptSource, PromptTemplate as _, Role, ThinkingHistory,
 };
 use alloquy_templates::{JinjaTemplate, Polyfill};
@@ -17,7 +17,10 @@ const THOUGHTS: [&str; 2] = ["Early thought.", "Late thought."];
 
 fn path() -> Vec<Message> {
     let thinking = |thought: &str, text: &str| {
-        Message::new(Role::Assistant, vec![Part::Thinking(thought.to_owned()), Part::Text(text.to_owned())])
+        Message::new(
+            Role::Assistant,
+            vec![Content::Thinking(thought.to_owned()), Content::Text(text.to_owned())],
+        )
     };
     vec![
         Message::user("One?"),

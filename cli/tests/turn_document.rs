@@ -49,7 +49,7 @@ fn the_document_shows_what_happens() {
             max_tokens: Some(5),
             ..SamplingOptions::default()
         };
-        let mut turn = chat.send(alloquy_core::Ask::from(message.clone()).sampling(sampling));
+        let mut turn = chat.send(alloquy_core::TurnRequest::from(message.clone()).sampling(sampling));
         let (mut nodes, mut deltas) = (Vec::new(), Vec::new());
         while let Some(event) = turn.next().await {
             match event {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::message::Role;
+use crate::message::{Role, Source};
 
 /// What a call, a conversation or a preface tells the processor beside its messages.
 ///
@@ -252,12 +252,30 @@ pub enum TextSource {
     ToolSpecs,
     /// Variables of the template, documents among them.
     Variables,
+    /// Parts that are [values of a prompt](Source::Value).
+    Value,
+    /// Parts that are [retrieved documents](Source::Retrieved).
+    Retrieved,
+    /// Parts that are [notes from memory](Source::Memory).
+    Memory,
+    /// Parts that are [outputs of earlier replies](Source::Output).
+    Output,
 }
 
 impl TextSource {
     /// Every source there is.
-    pub const ALL: [Self; 6] =
-        [Self::System, Self::User, Self::Assistant, Self::Tool, Self::ToolSpecs, Self::Variables];
+    pub const ALL: [Self; 10] = [
+        Self::System,
+        Self::User,
+        Self::Assistant,
+        Self::Tool,
+        Self::ToolSpecs,
+        Self::Variables,
+        Self::Value,
+        Self::Retrieved,
+        Self::Memory,
+        Self::Output,
+    ];
 
     /// Returns the name as it is written in JSON.
     pub fn as_str(self) -> &'static str {
@@ -268,6 +286,22 @@ impl TextSource {
             Self::Tool => "tool",
             Self::ToolSpecs => "tool_specs",
             Self::Variables => "variables",
+            Self::Value => "value",
+            Self::Retrieved => "retrieved",
+            Self::Memory => "memory",
+            Self::Output => "output",
+        }
+    }
+}
+
+impl From<&Source> for TextSource {
+    fn from(source: &Source) -> Self {
+        match source {
+            Source::Value(_) => Self::Value,
+            Source::Retrieved { .. } => Self::Retrieved,
+            Source::Memory { .. } => Self::Memory,
+            Source::Tool { .. } => Self::Tool,
+            Source::Output { .. } => Self::Output,
         }
     }
 }

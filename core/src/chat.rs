@@ -1,7 +1,6 @@
 //! A chat: one stored conversation, and everything that can be done with it.
 
 mod annotating;
-mod ask;
 mod blocking;
 mod copying;
 mod walking;
@@ -16,10 +15,9 @@ use crate::report::{CacheReport, Score};
 use crate::store::{ConversationId, ConversationRecord};
 use crate::template::Ending;
 use crate::tree::NodeId;
-use crate::turn::{self, Added, Parts, Place, Start, Trail, Turn};
+use crate::turn::{self, Added, Parts, Place, Start, Trail, Turn, TurnRequest};
 
 pub(crate) use annotating::must_be_free;
-pub use ask::Ask;
 pub use copying::Merged;
 
 /// One stored conversation. A handle: clones and other processes may use the same conversation at once.
@@ -66,29 +64,29 @@ impl Chat {
     }
 
     /// Says something and gets an answer, at the head unless the question says where.
-    pub fn send(&self, ask: impl Into<Ask>) -> Turn {
+    pub fn send(&self, ask: impl Into<TurnRequest>) -> Turn {
         self.turn(Place::Head, ask.into())
     }
 
     /// Gets an answer to what stands at the head, or where the question says. The turn is a stream of pieces; its
     /// `finish` is the whole answer.
-    pub fn complete(&self, ask: Ask) -> Turn {
+    pub fn complete(&self, ask: TurnRequest) -> Turn {
         self.turn(Place::Head, ask)
     }
 
     /// Gets another answer to the last question before the head, or before where the question says; it stands beside
     /// the present one.
-    pub fn regenerate(&self, ask: Ask) -> Turn {
+    pub fn regenerate(&self, ask: TurnRequest) -> Turn {
         self.turn(Place::Question, ask)
     }
 
     /// Says something beside `node`, in its stead, and gets an answer; the original stays as a branch.
     /// Where that is `node` alone says; what the question says of it counts elsewhere.
-    pub fn edit(&self, node: impl Into<Address>, ask: impl Into<Ask>) -> Turn {
+    pub fn edit(&self, node: impl Into<Address>, ask: impl Into<TurnRequest>) -> Turn {
         self.turn(Place::Beside(node.into()), ask.into())
     }
 
-    fn turn(&self, place: Place, mut ask: Ask) -> Turn {
+    fn turn(&self, place: Place, mut ask: TurnRequest) -> Turn {
         ask.arguments = ask.arguments.or(&self.arguments);
         let start = Start { conversation: self.id.clone(), place, ask };
         Turn::start(Arc::clone(&self.parts), start)
@@ -98,7 +96,7 @@ impl Chat {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a result without its call, and those of the store; nothing is added then.
-    pub async fn add(&self, ask: impl Into<Ask>) -> Result<Added> {
+    pub async fn add(&self, ask: impl Into<TurnRequest>) -> Result<Added> {
         turn::add(&self.parts, &self.id, &ask.into()).await
     }
 

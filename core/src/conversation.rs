@@ -11,7 +11,7 @@ use crate::Result;
 use crate::arguments::ProcessorArguments;
 use crate::chat_model::{ChatModel, Reply, ReplyStream, Request};
 use crate::guidance::Guidance;
-use crate::message::{Message, MessagePart, Part};
+use crate::message::{Content, Message, Part};
 use crate::middleware::{Middleware, Next};
 use crate::path::MessagePath;
 use crate::preface::Preface;
@@ -248,12 +248,13 @@ fn joined(pending: &[Message], messages: Vec<Message>) -> Vec<Message> {
 }
 
 /// Joins texts; one that has fields of its own stays a part of its own.
-fn push_part(parts: &mut Vec<MessagePart>, part: MessagePart) {
+fn push_part(parts: &mut Vec<Part>, part: Part) {
     let is_bare = part.extra.is_empty();
-    let last = parts.last_mut().filter(|last| is_bare && last.extra.is_empty()).map(|last| &mut last.content);
+    let last = parts.last_mut().filter(|last| is_bare && last.extra.is_empty() && last.source == part.source);
+    let last = last.map(|last| &mut last.content);
     match (last, part.content) {
-        (Some(Part::Text(text)), Part::Text(more)) => text.push_str(&more),
-        (_, content) => parts.push(MessagePart { content, ..part }),
+        (Some(Content::Text(text)), Content::Text(more)) => text.push_str(&more),
+        (_, content) => parts.push(Part { content, ..part }),
     }
 }
 

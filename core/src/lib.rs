@@ -65,7 +65,7 @@ pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
 pub use branch::{Branch, BranchDiff};
 pub use cancel::Cancel;
-pub use chat::{Ask, Chat, Merged};
+pub use chat::{Chat, Merged};
 pub use chat_model::{ChatModel, Reply, ReplyStream, Request, TextMap};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Progress};
 pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
@@ -84,7 +84,7 @@ pub use loading::{LoadPhase, LoadTiming};
 pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
 pub use media::{Digest, Media, MediaKind};
 pub use media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
-pub use message::{ChannelText, Malformed, Message, MessagePart, Part, Role, ToolCall, ToolResult};
+pub use message::{ChannelText, Content, Malformed, Message, Part, Role, Source, ToolCall, ToolResult};
 pub use middleware::{
     DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, PromptLength,
     ShiftPolicy, SummarisedRequest, SummaryPolicy,
@@ -119,6 +119,6 @@ pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, To
 pub use tool::TypedTool;
 pub use tool::{Approval, RESULT_DEPTH, Timer, Tool, ToolSource, Toolbox, Tools, Verdict};
 pub use tree::{Node, NodeId, NodeStatus, Tree};
-pub use turn::{Added, PartialReplies, Turn, TurnEnd, TurnEvent, TurnReply};
+pub use turn::{Added, PartialReplies, Turn, TurnEnd, TurnEvent, TurnReply, TurnRequest};
 pub use turn_data::TurnData;
 pub use vocabulary::{Vocabulary, VocabularyToken};

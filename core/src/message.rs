@@ -12,9 +12,11 @@ use crate::{Error, ErrorKind, Result};
 mod content;
 mod part;
 mod preview;
+mod source;
 
-pub use content::{ChannelText, Malformed, Part, ToolCall, ToolResult};
-pub use part::MessagePart;
+pub use content::{ChannelText, Content, Malformed, ToolCall, ToolResult};
+pub use part::Part;
+pub use source::Source;
 
 /// Who says a message.
 ///
@@ -93,7 +95,7 @@ pub struct Message {
     /// Who says it.
     pub role: Role,
     /// What it is made of, in order; may be empty.
-    pub parts: Vec<MessagePart>,
+    pub parts: Vec<Part>,
     /// The speaker's name, where a template prints it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -104,28 +106,28 @@ pub struct Message {
 
 impl Message {
     /// Creates a message of `parts`, with or without further fields.
-    pub fn new(role: Role, parts: Vec<impl Into<MessagePart>>) -> Self {
+    pub fn new(role: Role, parts: Vec<impl Into<Part>>) -> Self {
         Self { role, parts: parts.into_iter().map(Into::into).collect(), name: None, extra: Map::new() }
     }
 
     /// Creates a system message.
     pub fn system(text: impl Into<String>) -> Self {
-        Self::new(Role::System, vec![Part::Text(text.into())])
+        Self::new(Role::System, vec![Content::Text(text.into())])
     }
 
     /// Creates a user message.
     pub fn user(text: impl Into<String>) -> Self {
-        Self::new(Role::User, vec![Part::Text(text.into())])
+        Self::new(Role::User, vec![Content::Text(text.into())])
     }
 
     /// Creates an assistant message.
     pub fn assistant(text: impl Into<String>) -> Self {
-        Self::new(Role::Assistant, vec![Part::Text(text.into())])
+        Self::new(Role::Assistant, vec![Content::Text(text.into())])
     }
 
     /// Creates the message that carries tools' answers.
     pub fn tool(results: Vec<ToolResult>) -> Self {
-        Self::new(Role::Tool, results.into_iter().map(Part::ToolResult).collect())
+        Self::new(Role::Tool, results.into_iter().map(Content::ToolResult).collect())
     }
 
     /// Sets the speaker's name.
@@ -137,7 +139,7 @@ impl Message {
 
     /// Returns the text parts, joined with nothing between them.
     pub fn text(&self) -> String {
-        self.parts.iter().filter_map(MessagePart::as_text).collect()
+        self.parts.iter().filter_map(Part::as_text).collect()
     }
 
     /// Says whether nothing is said: no parts, or only empty texts.
@@ -148,7 +150,7 @@ impl Message {
     /// Returns the thinking parts, joined; `None` when there are none.
     pub fn thinking(&self) -> Option<String> {
         let thoughts = self.parts.iter().filter_map(|part| match &part.content {
-            Part::Thinking(text) => Some(text.as_str()),
+            Content::Thinking(text) => Some(text.as_str()),
             _ => None,
         });
         thoughts.map(str::to_owned).reduce(|all, next| all + &next)
@@ -157,7 +159,7 @@ impl Message {
     /// Returns what was said in channels other than thinking, in order.
     pub fn channels(&self) -> impl Iterator<Item = &ChannelText> {
         self.parts.iter().filter_map(|part| match &part.content {
-            Part::Channel(said) => Some(said),
+            Content::Channel(said) => Some(said),
             _ => None,
         })
     }
@@ -172,7 +174,7 @@ impl Message {
     /// Returns the tool calls, in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts.iter().filter_map(|part| match &part.content {
-            Part::ToolCall(call) => Some(call),
+            Content::ToolCall(call) => Some(call),
             _ => None,
         })
     }
@@ -180,7 +182,7 @@ impl Message {
     /// Returns what could not be read of a reply, in order.
     pub fn malformed(&self) -> impl Iterator<Item = &Malformed> {
         self.parts.iter().filter_map(|part| match &part.content {
-            Part::Malformed(malformed) => Some(malformed),
+            Content::Malformed(malformed) => Some(malformed),
             _ => None,
         })
     }
@@ -191,10 +193,10 @@ impl Message {
     /// [`ErrorKind::Invalid`] with the reason and the text of the first part that could not be read.
     ///
     /// ```
-    /// use alloquy_core::{Malformed, Message, Part, Role};
+    /// use alloquy_core::{Malformed, Message, Content, Role};
     ///
     /// let part = Malformed { raw: "<tool_call>{".to_owned(), reason: "the reply ended inside a call".to_owned() };
-    /// let message = Message::new(Role::Assistant, vec![Part::Malformed(part)]);
+    /// let message = Message::new(Role::Assistant, vec![Content::Malformed(part)]);
     /// let error = message.readable().unwrap_err();
     /// assert_eq!(error.to_string(), "the reply ended inside a call: \"<tool_call>{\"");
     /// ```
@@ -206,7 +208,7 @@ impl Message {
     /// Returns the tool results, in order.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
         self.parts.iter().filter_map(|part| match &part.content {
-            Part::ToolResult(result) => Some(result),
+            Content::ToolResult(result) => Some(result),
             _ => None,
         })
     }
@@ -214,8 +216,8 @@ impl Message {
     /// Returns every picture, sound and film frame, in order.
     pub fn media(&self) -> impl Iterator<Item = &Media> {
         self.parts.iter().flat_map(|part| match &part.content {
-            Part::Image(media) | Part::Audio(media) => std::slice::from_ref(media),
-            Part::Video(frames) => frames.as_slice(),
+            Content::Image(media) | Content::Audio(media) => std::slice::from_ref(media),
+            Content::Video(frames) => frames.as_slice(),
             _ => &[],
         })
     }

@@ -10,7 +10,7 @@ use crate::arguments::ProcessorArguments;
 use crate::grammar::Grammar;
 use crate::guidance::{ParallelCalls, ToolChoice};
 use crate::media::Media;
-use crate::message::{ChannelText, Malformed, Message, Part, ToolCall};
+use crate::message::{ChannelText, Content, Malformed, Message, ToolCall};
 use crate::preface::Preface;
 use crate::report::Degradation;
 use crate::template::{Ending, TemplateInput};
@@ -167,7 +167,7 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 #[serde(deny_unknown_fields)]
 pub struct Channel {
     /// What it is called; [`Channel::THINKING`] is the one that every family with thoughts has. What is said in
-    /// another becomes [`Part::Channel`](crate::Part::Channel).
+    /// another becomes [`Content::Channel`](crate::Content::Channel).
     pub name: String,
     /// The text that begins it.
     pub start: String,
@@ -206,21 +206,21 @@ pub enum Delta {
 
 impl Delta {
     /// Adds this piece to the parts that the pieces before it made; one of arguments makes none.
-    pub fn join_to(&self, parts: &mut Vec<Part>) {
+    pub fn join_to(&self, parts: &mut Vec<Content>) {
         match (parts.last_mut(), self) {
             (_, Self::Arguments(_)) => {}
-            (Some(Part::Text(text)), Self::Text(more))
-            | (Some(Part::Thinking(text)), Self::Thinking(more)) => text.push_str(more),
-            (Some(Part::Channel(said)), Self::Channel(more)) if said.name == more.name => {
+            (Some(Content::Text(text)), Self::Text(more))
+            | (Some(Content::Thinking(text)), Self::Thinking(more)) => text.push_str(more),
+            (Some(Content::Channel(said)), Self::Channel(more)) if said.name == more.name => {
                 said.text.push_str(&more.text);
             }
             (_, Self::Text(text) | Self::Thinking(text)) if text.is_empty() => {}
             (_, Self::Channel(said)) if said.text.is_empty() => {}
-            (_, Self::Text(text)) => parts.push(Part::Text(text.clone())),
-            (_, Self::Thinking(text)) => parts.push(Part::Thinking(text.clone())),
-            (_, Self::Channel(said)) => parts.push(Part::Channel(said.clone())),
-            (_, Self::ToolCall(call)) => parts.push(Part::ToolCall(call.clone())),
-            (_, Self::Malformed(malformed)) => parts.push(Part::Malformed(malformed.clone())),
+            (_, Self::Text(text)) => parts.push(Content::Text(text.clone())),
+            (_, Self::Thinking(text)) => parts.push(Content::Thinking(text.clone())),
+            (_, Self::Channel(said)) => parts.push(Content::Channel(said.clone())),
+            (_, Self::ToolCall(call)) => parts.push(Content::ToolCall(call.clone())),
+            (_, Self::Malformed(malformed)) => parts.push(Content::Malformed(malformed.clone())),
         }
     }
 }

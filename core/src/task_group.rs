@@ -16,12 +16,12 @@ use crate::stream::Run;
 /// in it later ends before its first word, so that nothing slips through between two calls. For what comes next there is
 /// another group.
 ///
-/// A turn joins it with [`Ask::group`](crate::Ask::group), a small conversation with
+/// A turn joins it with [`TurnRequest::group`](crate::TurnRequest::group), a small conversation with
 /// [`Conversation::with_group`](crate::Conversation::with_group), and a model's reply with a [`Task`].
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::{Ask, Manager, Preface, TaskGroup};
+/// use alloquy_core::{TurnRequest, Manager, Preface, TaskGroup};
 /// use alloquy_testing::EchoModel;
 /// use futures::StreamExt;
 ///
@@ -29,7 +29,7 @@ use crate::stream::Run;
 /// let manager = Manager::new(EchoModel);
 /// let (one, other) = (manager.create(Preface::default()).await?, manager.create(Preface::default()).await?);
 /// let group = TaskGroup::new();
-/// let mut turns = [&one, &other].map(|chat| chat.send(Ask::from("one two three").group(&group)));
+/// let mut turns = [&one, &other].map(|chat| chat.send(TurnRequest::from("one two three").group(&group)));
 /// for turn in &mut turns {
 ///     // The question, then the first word.
 ///     turn.next().await;

@@ -10,7 +10,6 @@ use futures::{Stream, StreamExt};
 use tracing::Instrument;
 
 use crate::calls::OpenCalls;
-use crate::chat::Ask;
 use crate::chat_model::Reply;
 use crate::media::Digest;
 use crate::message::{Message, ToolCall, ToolResult};
@@ -29,6 +28,7 @@ mod facts;
 mod media;
 mod outcome;
 mod parts;
+mod request;
 mod results;
 mod start;
 mod trail;
@@ -38,6 +38,7 @@ use abandoned::Abandoned;
 use facts::facts;
 pub use outcome::{Added, TurnEnd, TurnEvent, TurnReply};
 pub(crate) use parts::{Parts, TOOL_ROUNDS};
+pub use request::TurnRequest;
 use results::{Replaced, too_much_for_the_store};
 use start::open_path;
 pub(crate) use start::{Place, Start};
@@ -131,7 +132,11 @@ async fn turn(
 }
 
 /// Adds messages, one below the other, and moves the head to the last one.
-pub(crate) async fn add(parts: &Arc<Parts>, conversation: &ConversationId, ask: &Ask) -> Result<Added> {
+pub(crate) async fn add(
+    parts: &Arc<Parts>,
+    conversation: &ConversationId,
+    ask: &TurnRequest,
+) -> Result<Added> {
     let place = Place::Head;
     let (record, path) = open_path(parts, conversation, &place, ask).await?;
     let from = path.last().map(|node| node.id);
@@ -194,7 +199,7 @@ impl Line {
         self.path.last().map(|node| node.id)
     }
 
-    async fn take(&mut self, ask: &Ask, emit: &mut Emit<TurnEvent>) -> Result<TurnReply> {
+    async fn take(&mut self, ask: &TurnRequest, emit: &mut Emit<TurnEvent>) -> Result<TurnReply> {
         let open = self.say(ask).await?;
         self.answers = self.question()?;
         self.resume(open, emit).await?;
@@ -223,7 +228,7 @@ impl Line {
 
     /// Puts what is said at the end of the path, and returns the calls that it leaves open. The bytes of what it shows are
     /// stored already, so that the nodes are one call away.
-    async fn say(&mut self, ask: &Ask) -> Result<OpenCalls> {
+    async fn say(&mut self, ask: &TurnRequest) -> Result<OpenCalls> {
         let mut open = self.open_calls();
         let mut unsaid = Vec::new();
         for message in open.followed_by(&ask.messages)? {
@@ -378,7 +383,7 @@ impl Line {
         (before != now).then_some(Degradation::TemplateChanged { before, now })
     }
 
-    fn reply_node(&self, reply: &Reply, ask: &Ask) -> Node {
+    fn reply_node(&self, reply: &Reply, ask: &TurnRequest) -> Node {
         let mut node = Node::new(self.tip(), reply.message.clone());
         if reply.finish.is_interrupted() {
             node.status = NodeStatus::Interrupted;

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    CacheReport, ChatModel, Conversation, Degradation, DropPolicy, ErrorKind, HistoryDrop, HistoryShift,
-    HistorySummary, Manager, Message, Middleware, Part, Preface, Reply, ReplyStream, Request, Result, Role,
-    ShiftPolicy, SummaryPolicy, ToolCall, ToolResult, Usage,
+    CacheReport, ChatModel, Content, Conversation, Degradation, DropPolicy, ErrorKind, HistoryDrop,
+    HistoryShift, HistorySummary, Manager, Message, Middleware, Preface, Reply, ReplyStream, Request, Result,
+    Role, ShiftPolicy, SummaryPolicy, ToolCall, ToolResult, Usage,
 };
 use alloquy_testing::{ScriptedModel, laws::context_policy};
 use pollster::block_on;
@@ -112,7 +112,7 @@ fn pinned_turns_stay_with_what_belongs_to_them() {
         Message::system("In the path."),
         Message::assistant("Hello, how can I help?"),
         Message::user("What time is it?"),
-        Message::new(Role::Assistant, vec![Part::ToolCall(call.clone())]),
+        Message::new(Role::Assistant, vec![Content::ToolCall(call.clone())]),
         Message::tool(vec![ToolResult::ok(&call, "noon")]),
         Message::assistant("Noon."),
     ];
@@ -129,7 +129,7 @@ fn a_result_behind_the_next_question_keeps_its_call() {
     let path = vec![
         Message::user("x".repeat(60)),
         Message::user("y".repeat(40)),
-        Message::new(Role::Assistant, vec![Part::ToolCall(call.clone())]),
+        Message::new(Role::Assistant, vec![Content::ToolCall(call.clone())]),
         Message::user("Well?"),
         Message::tool(vec![ToolResult::ok(&call, "noon")]),
     ];
@@ -302,7 +302,7 @@ fn path(turns: &[(usize, usize, bool)], front: usize) -> Vec<Message> {
         path.push(Message::user(numbered("q", number, *question)));
         if *calls {
             let call = ToolCall::new(format!("call_{number}"), "clock", json!({}));
-            path.push(Message::new(Role::Assistant, vec![Part::ToolCall(call.clone())]));
+            path.push(Message::new(Role::Assistant, vec![Content::ToolCall(call.clone())]));
             path.push(Message::tool(vec![ToolResult::ok(&call, numbered("r", number, answer / 2))]));
         }
         if number + 1 < turns.len() {

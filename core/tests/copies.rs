@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alloquy_core::{
-    Address, Ask, Chat, ConversationId, ConversationRecord, ConversationStore, ErrorKind, Manager, Media,
-    MemoryStore, Message, Node, NodeId, Part, Preface, Role, Tree,
+    Address, Chat, Content, ConversationId, ConversationRecord, ConversationStore, ErrorKind, Manager, Media,
+    MemoryStore, Message, Node, NodeId, Preface, Role, Tree, TurnRequest,
 };
 use alloquy_testing::EchoModel;
 use pollster::block_on;
@@ -67,8 +67,8 @@ fn merging_each_into_the_other_makes_two_copies_equal() {
         left.send("Left").finish().await.unwrap();
         left.bookmark("left", at("0")).await.unwrap();
         let picture = Media::new("image/png", b"a picture".to_vec());
-        let shown = Message::new(Role::User, vec![Part::Image(picture.clone())]);
-        right.send(Ask::from(shown).at(at("0.0"))).finish().await.unwrap();
+        let shown = Message::new(Role::User, vec![Content::Image(picture.clone())]);
+        right.send(TurnRequest::from(shown).at(at("0.0"))).finish().await.unwrap();
         let merged = left.merge(&right).await.unwrap();
         assert_eq!(merged.added.len(), 2);
         assert_eq!(left.history().await.unwrap().last().unwrap().message.text(), "Left", "the head stays");
@@ -172,7 +172,7 @@ async fn change(chat: &Chat, steps: Steps) {
         let nodes = chat.nodes().await.unwrap();
         let at = place.index(nodes.len() + 1).checked_sub(1).map(|place| nodes[place].id);
         match (is_said, at) {
-            (true, at) => drop(chat.add(Ask::from(number.to_string()).at(at)).await.unwrap()),
+            (true, at) => drop(chat.add(TurnRequest::from(number.to_string()).at(at)).await.unwrap()),
             // Where the head stands nothing goes.
             (false, Some(node)) => drop(chat.prune(node).await),
             (false, None) => {}

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Context;
 
 use alloquy_core::{
-    CacheReport, Chat, ChatModel, ConversationStore, Delta, DropPolicy, Error, ErrorKind, FinishReason,
-    HistoryDrop, Manager, ManagerBuilder, MemoryStore, Message, Node, NodeId, Part, PartialReplies, Preface,
-    RESULT_DEPTH, Reply, ReplyStream, Request, Result, Role, Run, Tool, ToolCall, ToolResult, ToolSpec,
-    TurnEnd, TurnEvent,
+    CacheReport, Chat, ChatModel, Content, ConversationStore, Delta, DropPolicy, Error, ErrorKind,
+    FinishReason, HistoryDrop, Manager, ManagerBuilder, MemoryStore, Message, Node, NodeId, PartialReplies,
+    Preface, RESULT_DEPTH, Reply, ReplyStream, Request, Result, Role, Run, Tool, ToolCall, ToolResult,
+    ToolSpec, TurnEnd, TurnEvent,
 };
 use alloquy_testing::{FaultStore, StoreCall};
 use futures::{Stream, StreamExt};
@@ -46,7 +46,8 @@ impl Clerk {
         let Some(names) = text.strip_prefix("use ") else {
             return Message::assistant(format!("You said: {text}"));
         };
-        let call = |(number, name)| Part::ToolCall(ToolCall::new(format!("call_{number}"), name, json!({})));
+        let call =
+            |(number, name)| Content::ToolCall(ToolCall::new(format!("call_{number}"), name, json!({})));
         Message::new(Role::Assistant, names.split(' ').enumerate().map(call).collect())
     }
 }

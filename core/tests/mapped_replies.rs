@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use alloquy_core::{
-    ChatModel, Delta, ErrorKind, Manager, Message, Middleware, Next, Part, Preface, Reply, ReplyStream,
+    ChatModel, Content, Delta, ErrorKind, Manager, Message, Middleware, Next, Preface, Reply, ReplyStream,
     Request, Result, Role, Run, TextMap, ToolCall,
 };
 use alloquy_testing::{ScriptedModel, ScriptedReply};
@@ -57,7 +57,7 @@ fn stream(deltas: Vec<Delta>, reply: Reply) -> ReplyStream {
     })
 }
 
-fn joined(deltas: &[Delta]) -> Vec<Part> {
+fn joined(deltas: &[Delta]) -> Vec<Content> {
     let mut parts = Vec::new();
     for delta in deltas {
         delta.join_to(&mut parts);
@@ -101,7 +101,7 @@ fn calls_end_a_text_and_stay_as_they_are() {
     ];
     let reply = Reply::new(Message::new(Role::Assistant, joined(&deltas)));
     let (shown, reply) = block_on(all(stream(deltas, reply).map_text(Hidden::default())));
-    let parts = vec![Part::Text("I pay #".into()), Part::ToolCall(call), Part::Text("#".into())];
+    let parts = vec![Content::Text("I pay #".into()), Content::ToolCall(call), Content::Text("#".into())];
     assert_eq!(joined(&shown), parts);
     assert_eq!(reply.unwrap().message, Message::new(Role::Assistant, parts));
 }
@@ -120,7 +120,7 @@ fn a_model_that_fails_fails_all_the_same() {
     let request = Request::new(Preface::default(), vec![Message::user("Hi")]);
     let stream = block_on(model.reply(request)).unwrap().map_text(Hidden::default());
     let (deltas, reply) = block_on(all(stream));
-    assert_eq!(joined(&deltas), [Part::Text("#".into())]);
+    assert_eq!(joined(&deltas), [Content::Text("#".into())]);
     assert!(reply.is_err() || reply.unwrap().error.is_some());
 }
 

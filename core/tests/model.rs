@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alloquy_core::{
-    Address, Ask, Chat, ConversationManager, Error, ErrorKind, HeadMove, Manager, MemoryStore, Message, Node,
-    NodeId, Part, Preface, Role, Tool, ToolCall, ToolResult, ToolSpec, TurnEvent,
+    Address, Chat, Content, ConversationManager, Error, ErrorKind, HeadMove, Manager, MemoryStore, Message,
+    Node, NodeId, Preface, Role, Tool, ToolCall, ToolResult, ToolSpec, TurnEvent, TurnRequest,
 };
 use alloquy_testing::EchoModel;
 use futures::StreamExt;
@@ -117,7 +117,7 @@ async fn take(step: Step, number: usize, chats: [&Chat; 2], model: &mut Model) {
     let (chat, other) = (chats[number % 2], chats[(number + 1) % 2]);
     let text = number.to_string();
     let at = |model: &Model, place: Option<u8>| place.map_or(model.head, |place| model.pick(place));
-    let ask = |place: Option<NodeId>| Ask::from(text.as_str()).at(place);
+    let ask = |place: Option<NodeId>| TurnRequest::from(text.as_str()).at(place);
     match step {
         Step::Add(place) => {
             let parent = at(model, place);
@@ -144,7 +144,7 @@ async fn take(step: Step, number: usize, chats: [&Chat; 2], model: &mut Model) {
         }
         Step::Regenerate => {
             let question = model.question();
-            match chat.regenerate(Ask::default()).finish().await {
+            match chat.regenerate(TurnRequest::default()).finish().await {
                 Ok(reply) => {
                     let said = model.nodes[&question.unwrap()].2.clone();
                     model.add(reply.node, question, Role::Assistant, &said);
@@ -318,7 +318,7 @@ impl Numbers {
             2 => {
                 let calls = (0..self.below(3)).map(|_| {
                     let number = self.below(3);
-                    Part::ToolCall(ToolCall::new(id(number), "tool", json!({"n": number})))
+                    Content::ToolCall(ToolCall::new(id(number), "tool", json!({"n": number})))
                 });
                 Message::new(Role::Assistant, calls.collect())
             }
@@ -353,8 +353,8 @@ async fn history(manager: &Manager, numbers: &mut Numbers) {
         let place = (!nodes.is_empty() && numbers.below(3) == 0).then(|| nodes[numbers.below(nodes.len())]);
         let messages: Vec<_> = (0..numbers.below(3)).map(|_| numbers.message()).collect();
         let ask = match place {
-            Some(place) => Ask::from(messages).at(place),
-            None => Ask::from(messages),
+            Some(place) => TurnRequest::from(messages).at(place),
+            None => TurnRequest::from(messages),
         };
         // What does not fit is refused.
         let _ = match numbers.below(6) {

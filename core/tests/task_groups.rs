@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use alloquy_core::{
-    Ask, CacheReport, ChatModel, Conversation, Delta, FinishReason, Manager, Message, Preface, Reply,
-    ReplyStream, Request, Result, TaskGroup, TurnEnd,
+    CacheReport, ChatModel, Conversation, Delta, FinishReason, Manager, Message, Preface, Reply, ReplyStream,
+    Request, Result, TaskGroup, TurnEnd, TurnRequest,
 };
 use alloquy_testing::{EchoModel, ScriptedModel};
 use futures::StreamExt;
@@ -55,8 +55,11 @@ fn cancelling_wakes_whoever_waits_on_any_thread() {
             thread::spawn(move || {
                 block_on(async {
                     let chat = manager.create(Preface::default()).await.unwrap();
-                    let turn =
-                        chat.send(Ask::from(format!("{number}?")).group(&group)).finish().await.unwrap();
+                    let turn = chat
+                        .send(TurnRequest::from(format!("{number}?")).group(&group))
+                        .finish()
+                        .await
+                        .unwrap();
                     (turn.end, turn.text(), chat.history().await.unwrap().len())
                 })
             })
@@ -79,7 +82,8 @@ fn one_is_ended_alone_and_one_that_is_dropped_has_ended() {
     let group = TaskGroup::new();
     block_on(async {
         let chat = manager.create(Preface::default()).await.unwrap();
-        let turns = ["one?", "two?", "three?"].map(|question| chat.send(Ask::from(question).group(&group)));
+        let turns =
+            ["one?", "two?", "three?"].map(|question| chat.send(TurnRequest::from(question).group(&group)));
         let [one, two, three] = turns;
         one.stop();
         assert_eq!(one.finish().await.unwrap().end, TurnEnd::Stopped);
@@ -104,7 +108,7 @@ fn a_group_that_was_cancelled_stays_so() {
     block_on(async {
         group.ended().await;
         let chat = manager.create(Preface::default()).await.unwrap();
-        let late = chat.send(Ask::from("too late").group(&group)).finish().await.unwrap_err();
+        let late = chat.send(TurnRequest::from("too late").group(&group)).finish().await.unwrap_err();
         assert!(late.is_cancelled());
         assert_eq!(chat.head().await.unwrap(), None, "the question is a branch");
         assert_eq!(chat.send("in time").finish().await.unwrap().text(), "in time");

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::{
-    Approval, Ask, Chat, Error, ErrorKind, FinishReason, Manager, ManagerBuilder, Message, Node, Part,
-    Preface, Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnEvent, Verdict,
+    Approval, Chat, Content, Error, ErrorKind, FinishReason, Manager, ManagerBuilder, Message, Node, Preface,
+    Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnEvent, TurnRequest, Verdict,
 };
 use alloquy_testing::ScriptedModel;
 use futures::{FutureExt, StreamExt};
@@ -120,11 +120,11 @@ fn drawn(nodes: &[Node]) -> String {
     for (depth, node) in nodes.iter().enumerate() {
         for part in &node.message.parts {
             let said = match &part.content {
-                Part::ToolCall(call) => format!("{} {}({})", call.id, call.name, call.arguments),
-                Part::ToolResult(result) if result.is_error => {
+                Content::ToolCall(call) => format!("{} {}({})", call.id, call.name, call.arguments),
+                Content::ToolResult(result) if result.is_error => {
                     format!("{} failed: {}", result.id, result.text())
                 }
-                Part::ToolResult(result) => format!("{} gave {}", result.id, result.text()),
+                Content::ToolResult(result) => format!("{} gave {}", result.id, result.text()),
                 part => part.as_text().unwrap_or_default().to_owned(),
             };
             writeln!(text, "{depth} {}: {said}", node.message.role).unwrap();
@@ -163,7 +163,7 @@ fn calls_beyond_the_last_round_are_pending_and_completing_runs_them() {
         assert_eq!((reply.end, reply.rounds), (TurnEnd::ToolRounds, 3));
         assert_eq!(reply.pending, reply.message().tool_calls().cloned().collect::<Vec<_>>());
         assert_eq!(chat.head().await.unwrap(), Some(reply.node));
-        let more = chat.complete(Ask::default()).finish().await.unwrap();
+        let more = chat.complete(TurnRequest::default()).finish().await.unwrap();
         assert_eq!((more.end, more.rounds, more.answers()), (TurnEnd::ToolRounds, 3, Some(reply.node)));
         let roles: Vec<_> = chat.history().await.unwrap().iter().map(|node| node.message.role).collect();
         assert_eq!(roles.iter().filter(|role| **role == Role::Tool).count(), 5);
@@ -179,7 +179,7 @@ fn what_only_the_host_can_answer_waits_for_its_result() {
         assert_eq!((reply.end, reply.pending.len()), (TurnEnd::HostCalls, 1));
         assert_eq!(chat.head().await.unwrap(), Some(reply.last), "at the result of the other call");
         assert_ne!(reply.last, reply.node);
-        let error = chat.complete(Ask::default()).finish().await.unwrap_err();
+        let error = chat.complete(TurnRequest::default()).finish().await.unwrap_err();
         assert_eq!(error.to_string(), "the call \"call_1\" of \"host\" waits for the host's result");
         let result = ToolResult::ok(&reply.pending[0], "result of the host");
         let reply = chat.send(Message::tool(vec![result.clone()])).finish().await.unwrap();
@@ -254,7 +254,7 @@ fn assert_well_formed(nodes: &[Node]) {
 fn message() -> impl Strategy<Value = Message> {
     let id = (0..3_u8).prop_map(|id| format!("call_{id}"));
     let result = id.clone().prop_map(|id| ToolResult::ok(&ToolCall::new(id, "tool", json!({})), "done"));
-    let call = id.prop_map(|id| Part::ToolCall(ToolCall::new(id, "tool", json!({}))));
+    let call = id.prop_map(|id| Content::ToolCall(ToolCall::new(id, "tool", json!({}))));
     prop_oneof![
         Just(Message::user("on")),
         Just(Message::system("on")),

@@ -6,9 +6,9 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    Ask, Chat, ConversationManager, ConversationStore, ConversationStoreExt, ErrorKind, FinishReason,
+    Chat, Content, ConversationManager, ConversationStore, ConversationStoreExt, ErrorKind, FinishReason,
     HeadMove, Manager, ManagerBuilder, Media, MemoryStore, Message, Middleware, NewConversation, Next,
-    NodeStatus, Owner, Part, Preface, Query, ReplyStream, Request, Result, Role, TurnEvent,
+    NodeStatus, Owner, Preface, Query, ReplyStream, Request, Result, Role, TurnEvent, TurnRequest,
 };
 use alloquy_testing::{EchoModel, ScriptedModel};
 use futures::StreamExt;
@@ -22,7 +22,7 @@ const SCRIPT: [(&str, &str); 7] = [
     ("<user>And now?<end><assistant>", "Now we talk."),
     ("<user>What time is it?<end><assistant>", "call:clock {\"zone\":\"UTC\"}"),
     ("<tool>noon<end><assistant>", "It is noon."),
-    ("<user>Ask the host<end><assistant>", "call:host {}"),
+    ("<user>TurnRequest the host<end><assistant>", "call:host {}"),
     ("one of: clock<end><assistant>", ""),
 ];
 
@@ -60,7 +60,7 @@ fn editing_regenerating_switching_and_undoing_make_a_tree() {
         chat.send("And now?").finish().await.unwrap();
         chat.edit(first.answers().unwrap(), "Hello there").finish().await.unwrap();
         chat.goto(first.node).await.unwrap();
-        chat.regenerate(Ask::default()).finish().await.unwrap();
+        chat.regenerate(TurnRequest::default()).finish().await.unwrap();
         chat.send("And now?").finish().await.unwrap();
         chat.undo().await.unwrap();
         insta::assert_snapshot!(drawn(&chat).await);
@@ -80,7 +80,7 @@ fn going_back_to_the_question_makes_the_next_answer_a_sibling() {
         let chat = chat().await;
         let first = chat.send("Hi").finish().await.unwrap();
         chat.goto(first.answers()).await.unwrap();
-        let second = chat.complete(Ask::default()).finish().await.unwrap();
+        let second = chat.complete(TurnRequest::default()).finish().await.unwrap();
         assert_eq!(chat.children(first.answers()).await.unwrap().len(), 2);
         assert_ne!(first.node, second.node);
     });
@@ -113,12 +113,12 @@ fn a_call_of_the_hosts_own_tool_ends_the_turn_and_an_unknown_one_is_answered() {
     block_on(async {
         let manager = builder().tool(Clock).build().unwrap();
         let chat = manager.create(Preface::default().tool(spec("host"))).await.unwrap();
-        let reply = chat.send("Ask the host").finish().await.unwrap();
+        let reply = chat.send("TurnRequest the host").finish().await.unwrap();
         assert_eq!(reply.reply.finish, FinishReason::ToolCalls);
         assert_eq!(reply.pending.first().unwrap().name, "host");
 
         let chat = manager.create(Preface::default()).await.unwrap();
-        chat.send("Ask the host").finish().await.unwrap();
+        chat.send("TurnRequest the host").finish().await.unwrap();
         insta::assert_snapshot!(drawn(&chat).await);
     });
 }
@@ -258,7 +258,7 @@ fn a_fork_has_the_path_and_goes_its_own_way() {
 fn there_must_be_something_to_answer() {
     block_on(async {
         let chat = chat().await;
-        let error = chat.complete(Ask::default()).finish().await.unwrap_err();
+        let error = chat.complete(TurnRequest::default()).finish().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
         assert_eq!(chat.undo().await.unwrap_err().to_string(), "there is no question to take back");
     });
@@ -271,7 +271,7 @@ fn the_bytes_of_added_media_are_stored() {
         let manager = builder().store(Arc::clone(&store)).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
         let dot = Media::new("image/png", *b"dot");
-        chat.add(Message::new(Role::User, vec![Part::Image(dot.clone())])).await.unwrap();
+        chat.add(Message::new(Role::User, vec![Content::Image(dot.clone())])).await.unwrap();
         assert_eq!(store.get_media(&Owner::local(), &dot).await.unwrap().bytes().unwrap().as_ref(), b"dot");
     });
 }
@@ -300,8 +300,8 @@ fn a_model_is_shown_the_bytes_of_media_that_a_store_keeps_apart() {
         let [dot, lost] = [*b"dot", *b"los"].map(|bytes| Media::new("image/png", bytes));
         store.put_media(&Owner::local(), &dot).await.unwrap();
         // As a store that outlives the process gives them back.
-        let stored = serde_json::to_value(vec![Part::Image(dot), Part::Image(lost)]).unwrap();
-        let parts: Vec<Part> = serde_json::from_value(stored).unwrap();
+        let stored = serde_json::to_value(vec![Content::Image(dot), Content::Image(lost)]).unwrap();
+        let parts: Vec<Content> = serde_json::from_value(stored).unwrap();
         chat.add(Message::new(Role::User, parts)).await.unwrap();
         chat.send("What is it?").finish().await.unwrap();
         assert_eq!(*shown.0.lock().unwrap(), [3, 0]);

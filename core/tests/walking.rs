@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    Address, Ask, Chat, ErrorKind, HeadMove, Manager, Message, Middleware, NewConversation, Next, Preface,
-    ReplyStream, Request, Result, Role, Tool, ToolCall, ToolSpec, Toolbox, TurnData,
+    Address, Chat, ErrorKind, HeadMove, Manager, Message, Middleware, NewConversation, Next, Preface,
+    ReplyStream, Request, Result, Role, Tool, ToolCall, ToolSpec, Toolbox, TurnData, TurnRequest,
 };
 use alloquy_testing::EchoModel;
 use futures::{StreamExt, future::join_all};
@@ -27,7 +27,7 @@ fn ids_and_positions_lead_to_the_same_nodes() {
         let chat = chat().await;
         let first = chat.send("One").finish().await.unwrap();
         chat.edit(at("0"), "Uno").finish().await.unwrap();
-        chat.send(Ask::from("Two").at(at("0.0"))).finish().await.unwrap();
+        chat.send(TurnRequest::from("Two").at(at("0.0"))).finish().await.unwrap();
         assert_eq!(chat.path(first.node).await.unwrap(), chat.path(at("0.0")).await.unwrap());
         assert_eq!(chat.parent(first.node).await.unwrap(), chat.parent(at("0.0")).await.unwrap());
         assert_eq!(chat.parent(at("0")).await.unwrap(), None);
@@ -51,7 +51,7 @@ fn answers_to_one_node_stand_side_by_side_however_many_are_asked_for_at_once() {
     block_on(async {
         let chat = chat().await;
         let question = chat.add("One").await.unwrap();
-        let asked = || Ask::default().at(question.node);
+        let asked = || TurnRequest::default().at(question.node);
         let mut turns: Vec<_> = (0..4).map(|_| chat.complete(asked())).collect();
         for turn in &mut turns {
             assert!(turn.next().await.is_some(), "each has begun");
@@ -87,8 +87,11 @@ fn notes_are_kept_apart_from_nodes_and_from_the_hosts_metadata() {
     block_on(async {
         let manager = Manager::new(EchoModel);
         let chat = manager.create(NewConversation::default().metadata("title", "Tea")).await.unwrap();
-        let reply =
-            chat.send(Ask::from("One").label("first").metadata("mood", "calm")).finish().await.unwrap();
+        let reply = chat
+            .send(TurnRequest::from("One").label("first").metadata("mood", "calm"))
+            .finish()
+            .await
+            .unwrap();
         let before = chat.tree().await.unwrap();
         let node = before.node(reply.node).unwrap();
         assert_eq!(chat.annotations().await.unwrap().label(node), Some("first"));
@@ -126,8 +129,8 @@ fn notes_are_kept_apart_from_nodes_and_from_the_hosts_metadata() {
 fn what_a_prompt_has_made_says_so() {
     block_on(async {
         let chat = chat().await;
-        let made =
-            Ask::from(vec![Message::system("Be kind."), Message::user("I am Ann.")]).prompt("greeting");
+        let made = TurnRequest::from(vec![Message::system("Be kind."), Message::user("I am Ann.")])
+            .prompt("greeting");
         chat.send(made.clone()).finish().await.unwrap();
         chat.add(made.label("again")).await.unwrap();
         let history = chat.history().await.unwrap();
@@ -152,7 +155,7 @@ fn every_node_is_listed_in_the_order_it_was_made() {
         let chat = chat().await;
         let first = chat.send("One").finish().await.unwrap();
         chat.edit(at("0"), "Uno").finish().await.unwrap();
-        chat.send(Ask::from("Two").at(first.node)).finish().await.unwrap();
+        chat.send(TurnRequest::from("Two").at(first.node)).finish().await.unwrap();
         let texts: Vec<_> = chat.nodes().await.unwrap().iter().map(|node| node.message.text()).collect();
         assert_eq!(texts, ["One", "One", "Uno", "Uno", "Two", "Two"]);
     });
@@ -187,7 +190,7 @@ fn branches_know_where_they_begin_and_what_they_are_called() {
         let first = chat.send("One").finish().await.unwrap();
         chat.label(first.node, Some("trunk")).await.unwrap();
         chat.send("Two").finish().await.unwrap();
-        let third = chat.edit(at("0.0.0"), Ask::from("Three").label("twig")).finish().await.unwrap();
+        let third = chat.edit(at("0.0.0"), TurnRequest::from("Three").label("twig")).finish().await.unwrap();
         let branches = chat.branches().await.unwrap();
         let labels: Vec<_> = branches.iter().map(|branch| branch.label.as_deref()).collect();
         assert_eq!(labels, [Some("trunk"), Some("twig")]);
@@ -248,10 +251,10 @@ fn turn_data_reaches_middleware_and_tools_and_is_not_stored() {
             Manager::builder(EchoModel).middleware(witness.clone()).toolbox(tools.clone()).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
         let call = ToolCall::new("1", "whoami", json!({}));
-        let asks = Message::new(Role::Assistant, vec![alloquy_core::Part::ToolCall(call.clone())]);
+        let asks = Message::new(Role::Assistant, vec![alloquy_core::Content::ToolCall(call.clone())]);
         chat.add(asks).await.unwrap();
         let data = TurnData::default().with(User("ann"));
-        chat.complete(Ask::default().turn_data(data)).finish().await.unwrap();
+        chat.complete(TurnRequest::default().turn_data(data)).finish().await.unwrap();
         chat.send("again").finish().await.unwrap();
         assert_eq!(*witness.0.lock().unwrap(), ["ann: ", "nobody: "]);
         let results: Vec<_> = chat.history().await.unwrap();
@@ -267,13 +270,13 @@ fn a_system_prompt_holds_for_one_turn_and_the_reply_remembers_it() {
         let witness = Witness::default();
         let manager = Manager::builder(EchoModel).middleware(witness.clone()).build().unwrap();
         let chat = manager.create(Preface::system("Be brief.")).await.unwrap();
-        let reply = chat.send(Ask::from("One").system_prompt("Rhyme.")).finish().await.unwrap();
+        let reply = chat.send(TurnRequest::from("One").system_prompt("Rhyme.")).finish().await.unwrap();
         chat.send("Two").finish().await.unwrap();
         let bare = manager.create(Preface::default()).await.unwrap();
         bare.add(vec![Message::system("Old."), Message::user("Hi")]).await.unwrap();
-        bare.complete(Ask::default().system_prompt("New.")).finish().await.unwrap();
+        bare.complete(TurnRequest::default().system_prompt("New.")).finish().await.unwrap();
         let other = manager.create(Preface::default()).await.unwrap();
-        other.send(Ask::from("Hi").system_prompt("Alone.")).finish().await.unwrap();
+        other.send(TurnRequest::from("Hi").system_prompt("Alone.")).finish().await.unwrap();
         assert_eq!(
             *witness.0.lock().unwrap(),
             ["nobody: Rhyme.", "nobody: Be brief.", "nobody: New.", "nobody: Alone."]
@@ -292,7 +295,7 @@ fn a_conversation_a_hundred_thousand_deep_is_one_like_others() {
         let last = chat.add(vec![Message::user("x"); deep]).await.unwrap().node;
         let reply = chat.send("on").finish().await.unwrap();
         assert_eq!(chat.history().await.unwrap().len(), deep + 2);
-        chat.regenerate(Ask::default()).finish().await.unwrap();
+        chat.regenerate(TurnRequest::default()).finish().await.unwrap();
         let branches = chat.branches().await.unwrap();
         assert_eq!(branches.iter().map(|branch| branch.nodes).collect::<Vec<_>>(), [deep + 2; 2]);
         assert_eq!(chat.draw().await.unwrap().lines().count(), deep + 3);

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use alloquy_core::{
-    Archive, ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, Media,
-    MemoryStore, Message, Node, Owner, Part, Preface, Role, ToolCall, ToolResult, ToolSpec,
+    Archive, Content, ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind,
+    Media, MemoryStore, Message, Node, Owner, Preface, Role, ToolCall, ToolResult, ToolSpec,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
 use alloquy_testing::{FaultStore, StoreCall};
@@ -75,15 +75,17 @@ fn rich() -> Archive {
     let question = Node::new(None, Message::user("How is it in Oslo?").named("Ann"));
     let mut calls = Node::new(
         Some(question.id),
-        Message::new(Role::Assistant, vec![Part::Thinking("Hm.".into()), Part::ToolCall(call.clone())]),
+        Message::new(Role::Assistant, vec![Content::Thinking("Hm.".into()), Content::ToolCall(call.clone())]),
     );
     calls.tokens = vec![1, 2, 3];
     let result = Node::new(Some(calls.id), Message::tool(vec![ToolResult::error(&call, "no wind today")]));
     let mut answer = Node::new(Some(result.id), Message::assistant("## User\n\n```alloquy\nCold.\n"));
     answer.metadata = json!({"finish": "stop", "alloquy": "mine"}).as_object().unwrap().clone();
     let picture = Media::new("image/png", b"no picture".to_vec());
-    let other =
-        Node::new(None, Message::new(Role::User, vec![Part::Text(String::new()), Part::Image(picture)]));
+    let other = Node::new(
+        None,
+        Message::new(Role::User, vec![Content::Text(String::new()), Content::Image(picture)]),
+    );
     let preface = Preface::system("Be brief.").tool(ToolSpec::new("weather", "", json!({})));
     let mut record = ConversationRecord::new("rich".parse().unwrap(), preface);
     record.metadata = json!({"title": "Weather", "dataknobs": [1], "n": 1e-7}).as_object().unwrap().clone();
@@ -243,9 +245,9 @@ fn limits_hold_and_depth_is_none() {
 fn message() -> impl Strategy<Value = Message> {
     let texts = prop_oneof![".*", Just("## User".to_owned()), Just("\\## Tool\n```alloquy\n".to_owned())];
     let part = prop_oneof![
-        4 => texts.clone().prop_map(Part::Text),
-        1 => texts.prop_map(Part::Thinking),
-        1 => ".{0,5}".prop_map(|id| Part::ToolCall(ToolCall::new(id, "now", json!({"n": 1})))),
+        4 => texts.clone().prop_map(Content::Text),
+        1 => texts.prop_map(Content::Thinking),
+        1 => ".{0,5}".prop_map(|id| Content::ToolCall(ToolCall::new(id, "now", json!({"n": 1})))),
     ];
     let spoken = (0..3usize, prop::collection::vec(part, 0..4), prop::option::of(".{1,5}"))
         .prop_map(|(role, parts, name)| Message { name, ..Message::new(Role::ALL[role], parts) });

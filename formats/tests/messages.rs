@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::{Error, ErrorKind, Media, MediaKind, Message, Part, Result, Role};
+use alloquy_core::{Content, Error, ErrorKind, Media, MediaKind, Message, Result, Role};
 use alloquy_formats::messages::{
     self, Dialect, MediaReference, MediaRules, MediaSource, NoMediaSource, Transcript,
 };
@@ -208,7 +208,7 @@ fn media_that_no_reader_would_take_are_not_written() {
         Media::new("image/png", Vec::new()),
     ];
     for media in media {
-        let transcript = Transcript::new(vec![Message::new(Role::User, vec![Part::Image(media)])]);
+        let transcript = Transcript::new(vec![Message::new(Role::User, vec![Content::Image(media)])]);
         for dialect in Dialect::ALL {
             messages::write(dialect, &transcript).expect_err("media without a reader");
         }

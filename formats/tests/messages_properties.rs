@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use alloquy_core::{
-    ChannelText, Malformed, Media, Message, MessagePart, Part, Role, ToolCall, ToolResult, ToolSpec,
+    ChannelText, Content, Malformed, Media, Message, Part, Role, ToolCall, ToolResult, ToolSpec,
 };
 use alloquy_formats::messages::{self, Dialect, MediaRules, Transcript};
 use proptest::collection::{btree_map, vec};
@@ -174,61 +174,61 @@ fn media(types: &'static [&'static str]) -> impl Strategy<Value = Media> {
     (sample::select(types), bytes()).prop_map(|(media_type, bytes)| Media::new(media_type, bytes))
 }
 
-fn image() -> impl Strategy<Value = Part> {
-    media(&["image/png", "image/svg+xml", "image/jpeg"]).prop_map(Part::Image)
+fn image() -> impl Strategy<Value = Content> {
+    media(&["image/png", "image/svg+xml", "image/jpeg"]).prop_map(Content::Image)
 }
 
-fn audio() -> impl Strategy<Value = Part> {
-    media(&["audio/wav", "audio/mpeg", "audio/ogg"]).prop_map(Part::Audio)
+fn audio() -> impl Strategy<Value = Content> {
+    media(&["audio/wav", "audio/mpeg", "audio/ogg"]).prop_map(Content::Audio)
 }
 
-fn film() -> impl Strategy<Value = Part> {
-    media(&["video/mp4", "video/webm"]).prop_map(|media| Part::Video(vec![media]))
+fn film() -> impl Strategy<Value = Content> {
+    media(&["video/mp4", "video/webm"]).prop_map(|media| Content::Video(vec![media]))
 }
 
-fn text() -> impl Strategy<Value = Part> {
-    word().prop_map(Part::Text)
+fn text() -> impl Strategy<Value = Content> {
+    word().prop_map(Content::Text)
 }
 
-fn thinking() -> impl Strategy<Value = Part> {
-    word().prop_map(Part::Thinking)
+fn thinking() -> impl Strategy<Value = Content> {
+    word().prop_map(Content::Thinking)
 }
 
 /// Channels, each of a name of its own.
-fn channels() -> impl Strategy<Value = Vec<Part>> {
+fn channels() -> impl Strategy<Value = Vec<Content>> {
     btree_map("[k-m]{1,2}", word(), 0..3).prop_map(|channels| {
-        channels.into_iter().map(|(name, text)| Part::Channel(ChannelText { name, text })).collect()
+        channels.into_iter().map(|(name, text)| Content::Channel(ChannelText { name, text })).collect()
     })
 }
 
 /// Puts channels behind the thought.
-fn with_channels((mut parts, channels): (Vec<MessagePart>, Vec<Part>)) -> Vec<MessagePart> {
-    let thought = matches!(parts.first(), Some(MessagePart { content: Part::Thinking(_), .. }));
+fn with_channels((mut parts, channels): (Vec<Part>, Vec<Content>)) -> Vec<Part> {
+    let thought = matches!(parts.first(), Some(Part { content: Content::Thinking(_), .. }));
     let start = usize::from(thought);
-    parts.splice(start..start, channels.into_iter().map(MessagePart::from));
+    parts.splice(start..start, channels.into_iter().map(Part::from));
     parts
 }
 
-fn call(arguments: impl Strategy<Value = Value>) -> impl Strategy<Value = Part> {
+fn call(arguments: impl Strategy<Value = Value>) -> impl Strategy<Value = Content> {
     ("[a-c]", "[f-h]", arguments)
-        .prop_map(|(id, name, arguments)| Part::ToolCall(ToolCall::new(id, name, arguments)))
+        .prop_map(|(id, name, arguments)| Content::ToolCall(ToolCall::new(id, name, arguments)))
 }
 
-fn result(content: impl Strategy<Value = Value>) -> impl Strategy<Value = Part> {
+fn result(content: impl Strategy<Value = Value>) -> impl Strategy<Value = Content> {
     ("[a-c]", "[f-h]?", content, any::<bool>()).prop_map(|(id, name, content, is_error)| {
-        Part::ToolResult(ToolResult { id, name, content, is_error })
+        Content::ToolResult(ToolResult { id, name, content, is_error })
     })
 }
 
-fn malformed() -> impl Strategy<Value = Part> {
-    (word(), word()).prop_map(|(raw, reason)| Part::Malformed(Malformed { raw, reason }))
+fn malformed() -> impl Strategy<Value = Content> {
+    (word(), word()).prop_map(|(raw, reason)| Content::Malformed(Malformed { raw, reason }))
 }
 
 /// Parts with further fields, some of them inside the object that a dialect has within a part's.
 fn with_further(
-    part: impl Strategy<Value = Part>,
-    inner: fn(&Part) -> Option<&'static str>,
-) -> impl Strategy<Value = MessagePart> {
+    part: impl Strategy<Value = Content>,
+    inner: fn(&Content) -> Option<&'static str>,
+) -> impl Strategy<Value = Part> {
     (part, option::weighted(0.3, extra()), option::weighted(0.3, extra())).prop_map(
         move |(content, beside, inside)| {
             let mut extra = beside.unwrap_or_default();
@@ -236,34 +236,34 @@ fn with_further(
             if let Some((name, inside)) = inner(&content).zip(inside) {
                 extra.insert(name.to_owned(), inside.into());
             }
-            MessagePart { content, extra }
+            Part { extra, ..Part::from(content) }
         },
     )
 }
 
-fn inner_of_litert(part: &Part) -> Option<&'static str> {
+fn inner_of_litert(part: &Content) -> Option<&'static str> {
     match part {
-        Part::ToolCall(_) => Some("function"),
-        Part::ToolResult(result) if result.content.is_object() => Some("tool_response"),
+        Content::ToolCall(_) => Some("function"),
+        Content::ToolResult(result) if result.content.is_object() => Some("tool_response"),
         _ => None,
     }
 }
 
-fn inner_of_openai(part: &Part) -> Option<&'static str> {
+fn inner_of_openai(part: &Content) -> Option<&'static str> {
     match part {
-        Part::Image(_) => Some("image_url"),
-        Part::Audio(_) => Some("input_audio"),
-        Part::Video(_) => Some("video_url"),
-        Part::ToolCall(_) => Some("function"),
+        Content::Image(_) => Some("image_url"),
+        Content::Audio(_) => Some("input_audio"),
+        Content::Video(_) => Some("video_url"),
+        Content::ToolCall(_) => Some("function"),
         _ => None,
     }
 }
 
-fn inner_of_gemini(part: &Part) -> Option<&'static str> {
+fn inner_of_gemini(part: &Content) -> Option<&'static str> {
     match part {
-        Part::Image(_) | Part::Audio(_) | Part::Video(_) => Some("inlineData"),
-        Part::ToolCall(_) => Some("functionCall"),
-        Part::ToolResult(_) => Some("functionResponse"),
+        Content::Image(_) | Content::Audio(_) | Content::Video(_) => Some("inlineData"),
+        Content::ToolCall(_) => Some("functionCall"),
+        Content::ToolResult(_) => Some("functionResponse"),
         _ => None,
     }
 }
@@ -274,18 +274,18 @@ fn spoken() -> impl Strategy<Value = Role> {
 
 /// A thought, content, calls: the order of the dialects that have a field for each.
 fn laid_out(
-    content: impl Strategy<Value = Part>,
-    calls: impl Strategy<Value = Part>,
-    inner: fn(&Part) -> Option<&'static str>,
-) -> impl Strategy<Value = Vec<MessagePart>> {
-    let thought = option::of(thinking().prop_map(MessagePart::from));
+    content: impl Strategy<Value = Content>,
+    calls: impl Strategy<Value = Content>,
+    inner: fn(&Content) -> Option<&'static str>,
+) -> impl Strategy<Value = Vec<Part>> {
+    let thought = option::of(thinking().prop_map(Part::from));
     (thought, vec(with_further(content, inner), 0..4), vec(with_further(calls, inner), 0..3))
         .prop_map(|(thought, content, calls)| thought.into_iter().chain(content).chain(calls).collect())
 }
 
 fn message(
     role: impl Strategy<Value = Role>,
-    parts: impl Strategy<Value = Vec<MessagePart>>,
+    parts: impl Strategy<Value = Vec<Part>>,
 ) -> impl Strategy<Value = Message> {
     (role, parts, option::of(word()), extra()).prop_map(|(role, parts, name, extra)| Message {
         role,
@@ -369,7 +369,7 @@ fn aki() -> impl Strategy<Value = Transcript> {
 fn chatml() -> impl Strategy<Value = Transcript> {
     let name = option::of(plain().prop_filter("one line", |name| !name.contains(['\n', '\r'])));
     let message = (sample::select(&Role::ALL[..]), plain(), name)
-        .prop_map(|(role, text, name)| Message { name, ..Message::new(role, vec![Part::Text(text)]) });
+        .prop_map(|(role, text, name)| Message { name, ..Message::new(role, vec![Content::Text(text)]) });
     vec(message, 0..5).prop_map(Transcript::new)
 }
 
@@ -377,15 +377,15 @@ fn chatml() -> impl Strategy<Value = Transcript> {
 fn wild() -> impl Strategy<Value = Transcript> {
     let odd = media(&["image/png", "audio/mp3", "application/pdf", "video/mp4"]).boxed();
     let odd = prop_oneof![
-        odd.clone().prop_map(Part::Image),
-        odd.clone().prop_map(Part::Audio),
-        vec(odd, 0..3).prop_map(Part::Video)
+        odd.clone().prop_map(Content::Image),
+        odd.clone().prop_map(Content::Audio),
+        vec(odd, 0..3).prop_map(Content::Video)
     ];
     let part = prop_oneof![4 => text(), 1 => thinking(), 1 => odd, 1 => call(json()), 2 => result(json()), 1 => malformed()];
     let fields =
         vec((name(), json()), 0..2).prop_map(|fields| fields.into_iter().collect::<Map<_, _>>()).boxed();
     let part = (part, option::weighted(0.3, fields.clone()))
-        .prop_map(|(content, extra)| MessagePart { content, extra: extra.unwrap_or_default() });
+        .prop_map(|(content, extra)| Part { extra: extra.unwrap_or_default(), ..Part::from(content) });
     let message = (sample::select(&Role::ALL[..]), vec(part, 0..3), fields)
         .prop_map(|(role, parts, extra)| Message { extra, ..Message::new(role, parts) });
     vec(message, 0..3).prop_map(Transcript::new)
@@ -414,7 +414,7 @@ fn answers_joined(messages: Vec<Message>) -> Vec<Message> {
     for mut message in messages {
         let joins = |message: &Message| message.role == Role::Tool && message.extra.is_empty();
         for part in &mut message.parts {
-            if let Part::ToolResult(result) = &mut part.content {
+            if let Content::ToolResult(result) = &mut part.content {
                 result.content = result.text().into();
             }
         }

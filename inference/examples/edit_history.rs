@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Ask, Chat, Conversation, Manager, Preface, Result, Turn, TurnReply};
+use alloquy_core::{Chat, Conversation, Manager, Preface, Result, Turn, TurnReply, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
@@ -35,7 +35,7 @@ async fn edit(chat: &Chat) -> Result<()> {
     if let Some(question) = peas.answers() {
         take("edit the last question", chat.edit(question, "And leeks?")).await?;
     }
-    take("answer it again", chat.regenerate(Ask::default())).await?;
+    take("answer it again", chat.regenerate(TurnRequest::default())).await?;
     chat.goto(peas.node).await?;
     take("switch back and go on", chat.send("How deep?")).await.map(drop)
 }

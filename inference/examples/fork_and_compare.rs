@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Ask, Chat, Manager, Preface, Result, TurnReply};
+use alloquy_core::{Chat, Manager, Preface, Result, TurnReply, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
@@ -33,7 +33,7 @@ fn main() -> Result<()> {
 }
 
 async fn say(chat: &Chat, text: &str) -> Result<TurnReply> {
-    chat.send(Ask::from(text)).finish().await
+    chat.send(TurnRequest::from(text)).finish().await
 }
 
 fn row(what: &str, turn: &TurnReply) {

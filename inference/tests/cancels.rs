@@ -63,7 +63,7 @@ async fn ask(chat: &Chat, question: &str) {
     chat.add(question).await.unwrap();
     let request = chat.request().await.unwrap().ending(Ending::Answer);
     let expected = unspoilt(request).await;
-    let reply = chat.complete(alloquy_core::Ask::default()).finish().await.unwrap();
+    let reply = chat.complete(alloquy_core::TurnRequest::default()).finish().await.unwrap();
     assert_eq!(reply.reply.tokens, expected, "behind {question:?}");
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Ask, Chat, HeadMove, Manager, Preface};
+use alloquy_core::{Chat, HeadMove, Manager, Preface, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
@@ -41,7 +41,7 @@ fn added_messages_wait_for_an_answer_and_warming_computes_them() {
         let chat = chat().await;
         chat.add("Hi").await.unwrap();
         let warm = chat.warm().await.unwrap().unwrap();
-        let reply = chat.complete(Ask::default()).finish().await.unwrap();
+        let reply = chat.complete(TurnRequest::default()).finish().await.unwrap();
         let cache = reply.reply.cache.unwrap();
         assert_eq!((reply.text().as_str(), cache.reused, cache.forwarded), ("Hello!", warm.prompt, 1));
     });

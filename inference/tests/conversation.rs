@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Conversation, Degradation, ErrorKind, FinishReason, Message, MessagePart, Part, Preface, Role,
+    Content, Conversation, Degradation, ErrorKind, FinishReason, Message, Part, Preface, Role,
     SamplingOptions,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
@@ -78,7 +78,7 @@ fn pieces_of_a_message_wait_and_are_computed_ahead() {
 #[test]
 fn a_part_with_fields_of_its_own_is_not_joined() {
     let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
-    let part = |text: &str| MessagePart::from(Part::Text(text.to_owned()));
+    let part = |text: &str| Part::from(Content::Text(text.to_owned()));
     let marked = part("one, ").with_field("cache_control", json!({"type": "ephemeral"}));
     conversation.append_message(Message::new(Role::User, vec![marked.clone()])).unwrap();
     conversation.append_message("two, ").unwrap();

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::{
-    ArgumentsDelta, Ask, CacheReport, ChatModel, Conversation, Degradation, Delta, ErrorKind, HistoryShift,
-    Manager, Message, Part, Preface, Reply, ReplyStream, Request, Result, Role, ShiftPolicy, ToolCall,
-    ToolResult, ToolSpec, TurnEvent,
+    ArgumentsDelta, CacheReport, ChatModel, Content, Conversation, Degradation, Delta, ErrorKind,
+    HistoryShift, Manager, Message, Preface, Reply, ReplyStream, Request, Result, Role, ShiftPolicy,
+    ToolCall, ToolResult, ToolSpec, TurnEvent, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -38,7 +38,7 @@ impl ChatModel for Calling {
         Ok(ReplyStream::new(|mut emit| async move {
             emit.send(Delta::Arguments(ArgumentsDelta { id, name, text })).await;
             emit.send(Delta::ToolCall(call.clone())).await;
-            Ok(Reply::new(Message::new(Role::Assistant, vec![Part::ToolCall(call)])))
+            Ok(Reply::new(Message::new(Role::Assistant, vec![Content::ToolCall(call)])))
         }))
     }
 
@@ -161,7 +161,7 @@ fn instructions_and_examples_stay_and_an_exchange_is_not_torn() {
         Message::user("x".repeat(30)),
         Message::assistant("y".repeat(20)),
         Message::user("What time is it?"),
-        Message::new(Role::Assistant, vec![Part::ToolCall(call.clone())]),
+        Message::new(Role::Assistant, vec![Content::ToolCall(call.clone())]),
         Message::tool(vec![ToolResult::ok(&call, "noon")]),
     ];
     let shift = HistoryShift::new(characters, policy().keep(2)).unwrap();
@@ -192,7 +192,7 @@ fn a_call_out_of_sight_keeps_its_id_to_itself() {
 fn pieces_of_arguments_have_the_id_of_their_call() {
     let call = ToolCall::new("call_0", "clock", json!({}));
     let path = vec![
-        Message::new(Role::Assistant, vec![Part::ToolCall(call.clone())]),
+        Message::new(Role::Assistant, vec![Content::ToolCall(call.clone())]),
         Message::user("x".repeat(60)),
         Message::assistant("y".repeat(60)),
         Message::user("Again"),
@@ -202,7 +202,7 @@ fn pieces_of_arguments_have_the_id_of_their_call() {
         let hosts = Preface::default().tool(ToolSpec::new("clock", "The host's own", json!({})));
         let chat = manager.build().unwrap().create(hosts).await.unwrap();
         chat.add(path).await.unwrap();
-        let mut turn = chat.complete(Ask::default());
+        let mut turn = chat.complete(TurnRequest::default());
         let mut ids = Vec::new();
         while let Some(event) = turn.next().await {
             match event {
@@ -226,7 +226,7 @@ fn what_is_computed_ahead_is_what_the_next_answer_begins_with() {
         for question in QUESTIONS {
             chat.add(question).await.unwrap();
             let warm = chat.warm().await.unwrap().unwrap();
-            let reply = chat.complete(Ask::default()).finish().await.unwrap().reply;
+            let reply = chat.complete(TurnRequest::default()).finish().await.unwrap().reply;
             assert_eq!(reply.cache.unwrap().forwarded, 1, "{question}: the header alone is left");
             assert_eq!(reply.cache.unwrap().reused, warm.prompt);
             assert!(!chat.score(&["Yes.".to_owned()]).await.unwrap().is_empty());
@@ -261,7 +261,7 @@ fn a_policy_out_of_range_is_refused() {
 
 fn said() -> impl Strategy<Value = Message> {
     let role = prop_oneof![4 => Just(Role::User), 4 => Just(Role::Assistant), 1 => Just(Role::Tool), 1 => Just(Role::System)];
-    (role, 0_usize..60).prop_map(|(role, length)| Message::new(role, vec![Part::Text("x".repeat(length))]))
+    (role, 0_usize..60).prop_map(|(role, length)| Message::new(role, vec![Content::Text("x".repeat(length))]))
 }
 
 proptest! {

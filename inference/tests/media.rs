@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, CacheReport, ChatModel, Conversation, Degradation, Digest, DropPolicy, Ending, ErrorKind,
-    HistoryDrop, Manager, Media, MediaKind, Message, Part, Preface, PreparedPrompt, PromptPart,
-    PromptTemplate, Reply, Request, Result, Role, SamplingOptions, TemplateInput, Unit,
+    CacheReport, ChatModel, Content, Conversation, Degradation, Digest, DropPolicy, Ending, ErrorKind,
+    HistoryDrop, Manager, Media, MediaKind, Message, Preface, PreparedPrompt, PromptPart, PromptTemplate,
+    Reply, Request, Result, Role, SamplingOptions, TemplateInput, TurnRequest, Unit,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, ScriptedMedia, TaggedProcessor, TaggedTemplate};
@@ -32,7 +32,7 @@ fn picture(bytes: &[u8]) -> Media {
 }
 
 fn shown(media: Media, text: &str) -> Message {
-    Message::new(Role::User, vec![Part::Image(media), Part::Text(text.into())])
+    Message::new(Role::User, vec![Content::Image(media), Content::Text(text.into())])
 }
 
 fn request(path: Vec<Message>) -> Request {
@@ -104,13 +104,13 @@ impl PromptTemplate for Fixed {
 #[test]
 fn a_film_is_one_unit_of_all_its_pictures() {
     let frames = vec![picture(&[1, 2]), picture(&[3])];
-    let film = Message::new(Role::User, vec![Part::Video(frames.clone())]);
+    let film = Message::new(Role::User, vec![Content::Video(frames.clone())]);
     let prompt = prepared(vec![film]).unwrap();
     let media: Vec<_> = prompt.media.iter().map(|media| (media.kind, media.positions)).collect();
     assert_eq!(media, [(MediaKind::Video, 3)]);
     assert_eq!(prompt.media[0].media, Media::film(frames));
     let file = Media::new("video/mp4", vec![7; 5]);
-    let prompt = prepared(vec![Message::new(Role::User, vec![Part::Video(vec![file.clone()])])]).unwrap();
+    let prompt = prepared(vec![Message::new(Role::User, vec![Content::Video(vec![file.clone()])])]).unwrap();
     assert_eq!((&prompt.media[0].media, prompt.media[0].positions), (&file, 5));
 }
 
@@ -202,7 +202,7 @@ fn a_policy_drops_the_picture_that_no_longer_fits() {
         let drop = HistoryDrop::new(LanguageModel::clone(&round), DropPolicy::new(130)).unwrap();
         let manager = Manager::builder(model).middleware(drop).build().unwrap();
         let chat = manager.create(Preface::default()).await.unwrap();
-        let first = chat.send(Ask::from(vec![shown(picture(&[7; 80]), "What?")])).finish().await;
+        let first = chat.send(TurnRequest::from(vec![shown(picture(&[7; 80]), "What?")])).finish().await;
         assert_eq!(first.unwrap().reply.degradations, []);
         let second = chat.send("And now?").finish().await.unwrap();
         let dropped = |told: &Degradation| matches!(told, Degradation::HistoryShifted { dropped: 2, .. });
@@ -215,7 +215,7 @@ fn earlier_replies_stand_as_they_were_sampled_behind_media() {
     block_on(async {
         let manager = Manager::new(over(engine()));
         let chat = manager.create(Preface::default()).await.unwrap();
-        let said = Ask::from(vec![shown(picture(&[1, 2]), "What?")]);
+        let said = TurnRequest::from(vec![shown(picture(&[1, 2]), "What?")]);
         let first = chat.send(said).finish().await.unwrap();
         assert_eq!(first.reply.text(), "A cat.");
         let second = chat.send("And now?").finish().await.unwrap();

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, Cancel, ChatModel, Conversation, ConversationManager, Digest, Engine, Error, ErrorKind,
-    FinishReason, Manager, Message, ModelInfo, NewConversation, NodeStatus, Preface, PromptTemplate, Reply,
-    Request, Result, SamplingOptions, Session, TemplateInput, TokenId, Tokenizer, Unit, Usage,
+    Cancel, ChatModel, Conversation, ConversationManager, Digest, Engine, Error, ErrorKind, FinishReason,
+    Manager, Message, ModelInfo, NewConversation, NodeStatus, Preface, PromptTemplate, Reply, Request,
+    Result, SamplingOptions, Session, TemplateInput, TokenId, Tokenizer, TurnRequest, Unit, Usage,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -257,14 +257,15 @@ fn a_conversation_has_settings_of_its_own_between_the_calls_and_the_managers() {
     block_on(async {
         let limit = |tokens| SamplingOptions { max_tokens: Some(tokens), ..SamplingOptions::default() };
         let manager = Manager::builder(round()).sampling(limit(2)).build().unwrap();
-        let said = async |chat: &alloquy_core::Chat, ask: Ask| chat.send(ask).finish().await.unwrap().text();
+        let said =
+            async |chat: &alloquy_core::Chat, ask: TurnRequest| chat.send(ask).finish().await.unwrap().text();
         let plain = manager.create(Preface::default()).await.unwrap();
-        assert_eq!(said(&plain, Ask::from("Hi")).await, "He");
+        assert_eq!(said(&plain, TurnRequest::from("Hi")).await, "He");
         let own = manager.create(NewConversation::from(Preface::default()).sampling(limit(4))).await.unwrap();
         let reopened = ConversationManager::open(&manager, own.id()).await.unwrap();
-        assert_eq!(said(&reopened, Ask::from("Hi")).await, "Hell");
-        assert_eq!(said(&own.fork().await.unwrap(), Ask::from("Hi")).await, "Hell");
-        assert_eq!(said(&own, Ask::from("Hi").sampling(limit(1))).await, "H");
+        assert_eq!(said(&reopened, TurnRequest::from("Hi")).await, "Hell");
+        assert_eq!(said(&own.fork().await.unwrap(), TurnRequest::from("Hi")).await, "Hell");
+        assert_eq!(said(&own, TurnRequest::from("Hi").sampling(limit(1))).await, "H");
         assert_eq!(own.request().await.unwrap().sampling.max_tokens, Some(4));
         let bad = NewConversation::from(Preface::default())
             .sampling(SamplingOptions { top_p: Some(2.0), ..SamplingOptions::default() });

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, Chat, ChatModel, ConversationManager, ConversationStore, Degradation, Digest, Manager, MemoryStore,
-    Message, Node, Preface, PromptTemplate, Result, TemplateInput, Tool, ToolSpec,
+    Chat, ChatModel, ConversationManager, ConversationStore, Degradation, Digest, Manager, MemoryStore,
+    Message, Node, Preface, PromptTemplate, Result, TemplateInput, Tool, ToolSpec, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -110,7 +110,7 @@ fn another_answer_to_the_first_question_has_nothing_to_differ_from() {
         held.chat.send("Hi").finish().await.unwrap();
         held.chat.send("And now?").finish().await.unwrap();
         let chat = held.through(round(Another)).await;
-        let second = chat.regenerate(Ask::default()).finish().await.unwrap();
+        let second = chat.regenerate(TurnRequest::default()).finish().await.unwrap();
         assert_eq!(second.reply.degradations, [changed()], "the first answer was rendered otherwise");
         chat.goto(None).await.unwrap();
         let first = chat.send("Hi").finish().await.unwrap();

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, CacheReport, Cancel, ChatModel, Conversation, Delta, Detokenizer, Digest, Engine, Manager, Message,
+    CacheReport, Cancel, ChatModel, Conversation, Delta, Detokenizer, Digest, Engine, Manager, Message,
     MissReason, ModelInfo, Piece, Preface, PromptTemplate, Request, Result, Session, SpecialToken,
-    TemplateInput, TokenId, Tokenizer, TurnEvent, Unit,
+    TemplateInput, TokenId, Tokenizer, TurnEvent, TurnRequest, Unit,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ByteTokenizer, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -191,7 +191,7 @@ fn a_stored_chat_computes_none_of_its_replies_again() {
         let second = chat.send("more").finish().await.unwrap().reply;
         let held = first.cache.unwrap().prompt + first.tokens.len();
         assert_eq!(second.cache.unwrap().reused, held);
-        let again = chat.regenerate(Ask::default()).finish().await.unwrap().reply;
+        let again = chat.regenerate(TurnRequest::default()).finish().await.unwrap().reply;
         assert_eq!((again.cache.unwrap().forwarded, again.cache.unwrap().miss), (1, None));
     });
 }
@@ -248,7 +248,7 @@ fn a_reply_that_was_dropped_has_no_ids_which_is_named() {
         drop(turn);
         let next = chat.send("more").finish().await.unwrap().reply.cache.unwrap();
         assert_eq!(next.miss, Some(MissReason::Respelled), "{next:?}");
-        let again = chat.regenerate(Ask::default()).finish().await.unwrap().reply.cache.unwrap();
+        let again = chat.regenerate(TurnRequest::default()).finish().await.unwrap().reply.cache.unwrap();
         assert_eq!((again.forwarded, again.miss), (1, None));
     });
 }

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    Ask, Conversation, DataProcessor, Degradation, Digest, InjectionPolicy, Manager, Preface,
-    ProcessorArguments, PromptPart, PromptSource, PromptTemplate, ReplyParser, Request, Result,
-    TemplateInput, TextSource, ThinkingHistory, ThinkingSwitch,
+    Conversation, DataProcessor, Degradation, Digest, InjectionPolicy, Manager, Preface, ProcessorArguments,
+    PromptPart, PromptSource, PromptTemplate, ReplyParser, Request, Result, TemplateInput, TextSource,
+    ThinkingHistory, ThinkingSwitch, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -98,7 +98,7 @@ fn a_turn_is_told_by_the_call_then_the_conversation_then_the_preface() {
         chat.send("Hi").finish().await.unwrap();
         assert_eq!(listening.told(), preface);
         let chat = chat.with_arguments(conversation.clone());
-        chat.send(Ask::from("Hi").arguments(call)).finish().await.unwrap();
+        chat.send(TurnRequest::from("Hi").arguments(call)).finish().await.unwrap();
         assert_eq!(listening.told(), joined());
         chat.warm().await.unwrap();
         assert_eq!(listening.told(), conversation.clone().or(&preface));

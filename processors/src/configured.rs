@@ -33,12 +33,12 @@ pub(crate) struct Stretch {
     /// How many bytes at the end of `open` belong to what stands between.
     pub(crate) kept: usize,
     /// What stands between.
-    pub(crate) holds: Content,
+    pub(crate) holds: StretchContent,
 }
 
 /// What a [`Stretch`] holds.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum StretchContent {
     /// What the model thinks before it answers.
     Thinking,
     /// What it says in the channel of this name.
@@ -85,9 +85,9 @@ impl Configured {
     /// Looks for calls between these fences, and nowhere else.
     fn fence(&mut self, fences: &Fences, syntax: &'static Syntax) {
         self.unmarked = &[];
-        self.stretches.retain(|stretch| !matches!(stretch.holds, Content::Calls(_)));
+        self.stretches.retain(|stretch| !matches!(stretch.holds, StretchContent::Calls(_)));
         let Fences { start: open, end: close } = fences.clone();
-        self.stretches.push(Arc::new(Stretch { open, close, kept: 0, holds: Content::Calls(syntax) }));
+        self.stretches.push(Arc::new(Stretch { open, close, kept: 0, holds: StretchContent::Calls(syntax) }));
     }
 
     /// Returns every text that means something in a reply.
@@ -115,31 +115,31 @@ fn trained(name: &str, stretch: &Stretch) -> Channel {
 impl Stretch {
     fn of(span: &Span) -> Self {
         let holds = match span.holds {
-            Holds::Thinking => Content::Thinking,
-            Holds::Calls(syntax) => Content::Calls(syntax),
+            Holds::Thinking => StretchContent::Thinking,
+            Holds::Calls(syntax) => StretchContent::Calls(syntax),
         };
         Self { open: span.open.to_owned(), close: span.close.to_owned(), kept: span.kept, holds }
     }
 
     fn named(channel: &Channel) -> Self {
         let holds = match channel.name.as_str() {
-            Channel::THINKING => Content::Thinking,
-            name => Content::Channel(name.to_owned()),
+            Channel::THINKING => StretchContent::Thinking,
+            name => StretchContent::Channel(name.to_owned()),
         };
         Self { open: channel.start.clone(), close: channel.end.clone(), kept: 0, holds }
     }
 
     /// Calls that no marker announces or ends.
     pub(crate) fn unmarked(syntax: &'static Syntax) -> Self {
-        Self { open: String::new(), close: String::new(), kept: 0, holds: Content::Calls(syntax) }
+        Self { open: String::new(), close: String::new(), kept: 0, holds: StretchContent::Calls(syntax) }
     }
 
     /// Returns the name of the channel that this is, if it is one.
     pub(crate) fn channel(&self) -> Option<&str> {
         match &self.holds {
-            Content::Thinking => Some(Channel::THINKING),
-            Content::Channel(name) => Some(name),
-            Content::Calls(_) => None,
+            StretchContent::Thinking => Some(Channel::THINKING),
+            StretchContent::Channel(name) => Some(name),
+            StretchContent::Calls(_) => None,
         }
     }
 

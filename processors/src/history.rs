@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use alloquy_core::{Ending, Message, Part, PromptSource, Role, ThinkingHistory};
+use alloquy_core::{Content, Ending, Message, PromptSource, Role, ThinkingHistory};
 use serde_json::{Map, Value};
 
 /// The names that thoughts have in dialects whose messages were taken over field by field.
@@ -86,7 +86,7 @@ fn thoughts(message: &Message) -> Option<String> {
 
 fn without_asides(message: &Message) -> Message {
     let mut message = message.clone();
-    message.parts.retain(|part| !matches!(part.content, Part::Thinking(_) | Part::Channel(_)));
+    message.parts.retain(|part| !matches!(part.content, Content::Thinking(_) | Content::Channel(_)));
     message.extra.retain(|name, _| !THOUGHTS.contains(&name.as_str()));
     message
 }

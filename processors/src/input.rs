@@ -1,7 +1,7 @@
 //! Messages and tools in the shape that chat templates read: Hugging Face's. Knows no family and no marks.
 
 use alloquy_core::{
-    Error, ErrorKind, Message, MessagePart, Part, PromptSource, Result, Role, TemplateInput, ToolCall,
+    Content, Error, ErrorKind, Message, Part, PromptSource, Result, Role, TemplateInput, ToolCall,
     ToolResult, ToolSpec,
 };
 use serde_json::{Map, Value, json};
@@ -41,40 +41,40 @@ fn template_messages(message: &Message) -> Result<Vec<Value>> {
     if message.tool_results().next().is_none() {
         return Ok(vec![spoken(message)?]);
     }
-    if let Some(part) = parts().find(|part| !matches!(part, Part::ToolResult(_))) {
+    if let Some(part) = parts().find(|part| !matches!(part, Content::ToolResult(_))) {
         let message = format!("a message of tool results cannot have {}", kind(part));
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
     message.tool_results().map(|result| answer(message, result)).collect()
 }
 
-fn may_have(role: Role, part: &Part) -> bool {
+fn may_have(role: Role, part: &Content) -> bool {
     match part {
-        Part::Text(_) | Part::Image(_) | Part::Audio(_) | Part::Video(_) => true,
-        Part::Thinking(_) | Part::Channel(_) | Part::ToolCall(_) | Part::Malformed(_) => {
+        Content::Text(_) | Content::Image(_) | Content::Audio(_) | Content::Video(_) => true,
+        Content::Thinking(_) | Content::Channel(_) | Content::ToolCall(_) | Content::Malformed(_) => {
             role == Role::Assistant
         }
-        Part::ToolResult(_) => role == Role::Tool,
+        Content::ToolResult(_) => role == Role::Tool,
         _ => false,
     }
 }
 
-fn misplaced(role: Role, part: &Part) -> Error {
+fn misplaced(role: Role, part: &Content) -> Error {
     let message = format!("a message of role {role} cannot have {}", kind(part));
     Error::new(ErrorKind::Unsupported, message)
 }
 
-fn kind(part: &Part) -> &'static str {
+fn kind(part: &Content) -> &'static str {
     match part {
-        Part::Text(_) => "text",
-        Part::Thinking(_) => "thinking",
-        Part::Channel(_) => "a channel",
-        Part::Image(_) => "a picture",
-        Part::Audio(_) => "a sound",
-        Part::Video(_) => "a film",
-        Part::ToolCall(_) => "a tool call",
-        Part::ToolResult(_) => "a tool result",
-        Part::Malformed(_) => "an unreadable part",
+        Content::Text(_) => "text",
+        Content::Thinking(_) => "thinking",
+        Content::Channel(_) => "a channel",
+        Content::Image(_) => "a picture",
+        Content::Audio(_) => "a sound",
+        Content::Video(_) => "a film",
+        Content::ToolCall(_) => "a tool call",
+        Content::ToolResult(_) => "a tool result",
+        Content::Malformed(_) => "an unreadable part",
         _ => "a part of an unknown kind",
     }
 }
@@ -105,9 +105,9 @@ fn channels(message: &Message) -> Map<String, Value> {
 
 /// Text alone is a string, as most templates take it; with media it is a list of parts in their order.
 fn content(message: &Message) -> Result<Value> {
-    let text = |part: &MessagePart| match &part.content {
-        Part::Text(text) => Some(text.clone()),
-        Part::Malformed(malformed) => Some(malformed.raw.clone()),
+    let text = |part: &Part| match &part.content {
+        Content::Text(text) => Some(text.clone()),
+        Content::Malformed(malformed) => Some(malformed.raw.clone()),
         _ => None,
     };
     if !message.parts.iter().any(|part| kind_of_medium(part).is_some()) {
@@ -128,11 +128,11 @@ fn typed(kind: &str) -> Map<String, Value> {
     Map::from_iter([("type".to_owned(), kind.into())])
 }
 
-fn kind_of_medium(part: &MessagePart) -> Option<&'static str> {
+fn kind_of_medium(part: &Part) -> Option<&'static str> {
     match part.content {
-        Part::Image(_) => Some("image"),
-        Part::Audio(_) => Some("audio"),
-        Part::Video(_) => Some("video"),
+        Content::Image(_) => Some("image"),
+        Content::Audio(_) => Some("audio"),
+        Content::Video(_) => Some("video"),
         _ => None,
     }
 }
@@ -153,9 +153,9 @@ fn push_text(content: &mut Vec<Value>, text: &str, extra: &Map<String, Value>) -
 }
 
 /// A call, with its further fields; those of the function, under that name, go in there.
-fn call(part: &MessagePart) -> Option<Result<Value>> {
+fn call(part: &Part) -> Option<Result<Value>> {
     match &part.content {
-        Part::ToolCall(call) => Some(call_fields(call, &part.extra)),
+        Content::ToolCall(call) => Some(call_fields(call, &part.extra)),
         _ => None,
     }
 }

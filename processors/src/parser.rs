@@ -15,7 +15,7 @@ use alloquy_core::{
 };
 
 use crate::calls::{Call, Guess, Syntax};
-use crate::configured::{Configured, Content, Stretch};
+use crate::configured::{Configured, Stretch, StretchContent};
 use call_ids::CallIds;
 use markers::{first_marker, hold_from};
 use transcript::Transcript;
@@ -172,7 +172,7 @@ impl FamilyParser {
     fn text_before_breaks(&self, before: Before, hold: usize) -> usize {
         let text = self.held.get(..hold).unwrap_or_default();
         let words = text.trim_end_matches('\n').len();
-        let calls = self.stretches.iter().any(|stretch| matches!(stretch.holds, Content::Calls(_)));
+        let calls = self.stretches.iter().any(|stretch| matches!(stretch.holds, StretchContent::Calls(_)));
         match (calls, self.ended) {
             (true, false) => words,
             (true, true) if before == Before::Call && words == 0 => 0,
@@ -192,15 +192,15 @@ impl FamilyParser {
     /// Begins `stretch`, with what stands between the last one and this.
     fn open(&mut self, stretch: Arc<Stretch>, text: &str, before: Before) {
         self.state = match stretch.holds {
-            Content::Thinking => {
+            StretchContent::Thinking => {
                 self.transcript.text(text);
                 State::Thinking { stretch, begun: false }
             }
-            Content::Channel(_) => {
+            StretchContent::Channel(_) => {
                 self.transcript.text(text);
                 State::Channel { stretch }
             }
-            Content::Calls(syntax) => {
+            StretchContent::Calls(syntax) => {
                 let breaks_only = before == Before::Call && text.trim_matches('\n').is_empty();
                 let words = if breaks_only { "" } else { text.strip_suffix('\n').unwrap_or(text) };
                 self.transcript.text(words);
@@ -401,11 +401,11 @@ fn opening_state(stretches: &[Arc<Stretch>], rendered: &str, source: PromptSourc
         if prompt.ends_with(stretch.open.trim_end()) || said.as_ref().is_some_and(unclosed) {
             let stretch = Arc::clone(stretch);
             return match stretch.holds {
-                Content::Thinking => State::Thinking { stretch, begun: false },
+                StretchContent::Thinking => State::Thinking { stretch, begun: false },
                 _ => State::Channel { stretch },
             };
         }
-        if matches!(stretch.holds, Content::Thinking) && prompt.ends_with(stretch.close.trim_end()) {
+        if matches!(stretch.holds, StretchContent::Thinking) && prompt.ends_with(stretch.close.trim_end()) {
             return State::Text(Before::Thought);
         }
     }

@@ -20,7 +20,7 @@ use alloquy_core::{
 use serde_json::{Map, Value};
 
 use crate::calls::{Call, JsonCalls, Syntax};
-use crate::configured::{Configured, Content};
+use crate::configured::{Configured, StretchContent};
 use crate::family::Announced;
 use lark::{Rules, Text};
 #[cfg(feature = "laws")]
@@ -119,8 +119,8 @@ fn style(writer: Writer<'_>) -> Option<Style<'_>> {
     let known = |syntax: &Syntax| *syntax != Syntax::Llama;
     let marked = writer.family.stretches.iter().filter(|stretch| stretch.kept == 0);
     let marked = marked.filter_map(|stretch| match stretch.holds {
-        Content::Calls(syntax) => Some(Style { open: &stretch.open, close: &stretch.close, syntax }),
-        Content::Thinking | Content::Channel(_) => None,
+        StretchContent::Calls(syntax) => Some(Style { open: &stretch.open, close: &stretch.close, syntax }),
+        StretchContent::Thinking | StretchContent::Channel(_) => None,
     });
     let unmarked = writer.family.unmarked.iter().map(|syntax| Style { open: "", close: "", syntax });
     let styles: Vec<_> = marked.chain(unmarked).filter(|style| known(style.syntax)).collect();
@@ -264,7 +264,7 @@ fn auto(family: &Configured, style: Style<'_>, rules: &mut Rules<'_>) {
 
 /// Writes the rule `TEXT`: a text in which no call begins.
 fn text<'a>(family: &'a Configured, rules: &mut Rules<'_>) -> Text<'a> {
-    let marks = family.stretches.iter().filter(|stretch| matches!(stretch.holds, Content::Calls(_)));
+    let marks = family.stretches.iter().filter(|stretch| matches!(stretch.holds, StretchContent::Calls(_)));
     let never: Vec<_> =
         marks.map(|stretch| stretch.open.as_str()).filter(|mark| rules.is_spelled(mark)).collect();
     let mut text = "/(?s:.+)/".to_owned();

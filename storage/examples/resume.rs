@@ -42,7 +42,7 @@ async fn resume(url: &str, id: &ConversationId) -> Result<()> {
         let mark = if node.status == NodeStatus::Interrupted { " …" } else { "" };
         println!("{}: {}{mark}", node.message.role, node.message.text());
     }
-    chat.regenerate(alloquy_core::Ask::default()).finish().await?;
+    chat.regenerate(alloquy_core::TurnRequest::default()).finish().await?;
     print!("{}", chat.draw().await?);
     Ok(())
 }

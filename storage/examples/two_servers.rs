@@ -4,7 +4,9 @@
 
 use std::thread;
 
-use alloquy_core::{Ask, Chat, ConversationId, ConversationManager, HeadMove, Manager, Preface, Result};
+use alloquy_core::{
+    Chat, ConversationId, ConversationManager, HeadMove, Manager, Preface, Result, TurnRequest,
+};
 use alloquy_testing::EchoModel;
 
 /// How many answers each server gives.
@@ -44,7 +46,7 @@ async fn serve(name: &'static str, url: &str, id: &ConversationId) -> Result<(&'
     let question = "0".parse::<alloquy_core::Address>()?;
     let mut branches = 0;
     for number in 0..ANSWERS {
-        let reply = chat.complete(Ask::default().at(question.clone())).finish().await?;
+        let reply = chat.complete(TurnRequest::default().at(question.clone())).finish().await?;
         branches += usize::from(reply.head != HeadMove::Moved);
         chat.bookmark(&format!("{name} {number}"), reply.node).await?;
     }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test may panic
 
 use alloquy_core::{
-    ChatModel, Delta, ErrorKind, FinishReason, Message, Part, Preface, Reply, Request, Role, StopSignal,
+    ChatModel, Content, Delta, ErrorKind, FinishReason, Message, Preface, Reply, Request, Role, StopSignal,
     ToolCall,
 };
 use alloquy_testing::{ScriptedModel, ScriptedReply, laws};
@@ -43,7 +43,7 @@ fn the_cue_that_stands_last_decides() {
 fn replies_are_played_in_their_order_and_end_as_they_say() {
     let mut first = Reply::new(Message::new(
         Role::Assistant,
-        vec![Part::Thinking("Hm.".to_owned()), Part::Text("One.".to_owned())],
+        vec![Content::Thinking("Hm.".to_owned()), Content::Text("One.".to_owned())],
     ));
     first.finish = FinishReason::Length;
     let model = ScriptedModel::replying([

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{Ask, Chat, Engine, Manager, Preface, Result, Tool, ToolSpec, Turn, TurnReply};
+use alloquy_core::{Chat, Engine, Manager, Preface, Result, Tool, ToolSpec, Turn, TurnReply, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
@@ -97,7 +97,7 @@ fn ten_turns() {
         diary.say("Sorry, my name is Tovi.").await;
         diary.say("What is my name?").await;
         chat.goto(name.node).await.unwrap();
-        diary.take("switched back: Thank you!", chat.send(Ask::from("Thank you!"))).await;
+        diary.take("switched back: Thank you!", chat.send(TurnRequest::from("Thank you!"))).await;
         insta::assert_snapshot!(timeless(&diary.lines));
     });
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy::core::{Error, ErrorKind, FinishReason, MemoryStore, MessagePart, Owner};
+use alloquy::core::{Error, ErrorKind, FinishReason, MemoryStore, Owner, Part};
 use clap::Args;
 
 use crate::arguments::{
@@ -91,7 +91,9 @@ impl Ask {
         let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
         let chat = current.begin(&question).await?;
         let turn = chat.send(
-            alloquy::core::Ask::from(media::said(attached, question)).sampling(sampling).guidance(guidance),
+            alloquy::core::TurnRequest::from(media::said(attached, question))
+                .sampling(sampling)
+                .guidance(guidance),
         );
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
@@ -110,7 +112,7 @@ impl Ask {
 }
 
 /// Media need no question.
-fn question(asked: &str, piped: Option<String>, attached: &[MessagePart]) -> Result<String, Error> {
+fn question(asked: &str, piped: Option<String>, attached: &[Part]) -> Result<String, Error> {
     let piped = piped.unwrap_or_default();
     match (asked.trim(), piped.trim()) {
         ("", "") if !attached.is_empty() => Ok(String::new()),
@@ -126,7 +128,7 @@ fn question(asked: &str, piped: Option<String>, attached: &[MessagePart]) -> Res
 
 #[cfg(test)]
 mod tests {
-    use alloquy::core::{Media, Part};
+    use alloquy::core::{Content, Media};
 
     use super::*;
 
@@ -137,7 +139,7 @@ mod tests {
         assert_eq!(joined("", "Why?\n").unwrap(), "Why?");
         assert_eq!(joined("Why?", "").unwrap(), "Why?");
         assert!(joined(" ", "\n").is_err());
-        let sound = MessagePart::from(Part::Audio(Media::new("audio/wav", vec![1])));
+        let sound = Part::from(Content::Audio(Media::new("audio/wav", vec![1])));
         assert_eq!(question("", None, &[sound]).unwrap(), "");
     }
 }

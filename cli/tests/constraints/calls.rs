@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    Constraint, ConstraintCompiler, Constraints, DataProcessor, Ending, Engine, Message, ModelInfo,
-    ParallelCalls, Part, Piece, Preface, Progress, PromptSource, ToolCall, ToolChoice, ToolSpec, Vocabulary,
+    Constraint, ConstraintCompiler, Constraints, Content, DataProcessor, Ending, Engine, Message, ModelInfo,
+    ParallelCalls, Piece, Preface, Progress, PromptSource, ToolCall, ToolChoice, ToolSpec, Vocabulary,
 };
 use alloquy_processors::laws::written_calls;
 use alloquy_testing::NoiseEngine;
@@ -131,7 +131,7 @@ fn accepts(tool: &ToolSpec, arguments: &Value) -> bool {
 /// Returns how many calls a reply has, after a look at each.
 fn check(case: &Case, reply: &str, tools: &[ToolSpec]) -> usize {
     let message = case.read(reply, tools);
-    let malformed = message.parts.iter().any(|part| matches!(part.content, Part::Malformed(_)));
+    let malformed = message.parts.iter().any(|part| matches!(part.content, Content::Malformed(_)));
     assert!(!malformed, "{case:?}: {reply:?}\n{message:#?}\n{tools:#?}");
     for call in message.tool_calls() {
         let tool = tools.iter().find(|tool| tool.name == call.name);

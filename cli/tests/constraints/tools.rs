@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    ChatModel, Degradation, Engine, ErrorKind, FinishReason, Grammar, Guidance, Message, ParallelCalls, Part,
-    Preface, PromptTemplate, Reply, Request, Result, SamplingOptions, ToolChoice, ToolSpec,
+    ChatModel, Content, Degradation, Engine, ErrorKind, FinishReason, Grammar, Guidance, Message,
+    ParallelCalls, Preface, PromptTemplate, Reply, Request, Result, SamplingOptions, ToolChoice, ToolSpec,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{NoiseEngine, TaggedTemplate};
@@ -133,7 +133,7 @@ fn replies(choice: &ToolChoice, parallel: ParallelCalls) -> impl Iterator<Item =
 /// Returns the names of the calls, after a look at their arguments.
 fn called(place: &str, reply: &Reply) -> Vec<String> {
     let known = tools();
-    let malformed = reply.message.parts.iter().any(|part| matches!(part.content, Part::Malformed(_)));
+    let malformed = reply.message.parts.iter().any(|part| matches!(part.content, Content::Malformed(_)));
     assert!(!malformed, "{place}: {:?}", reply.message);
     let check = |call: &alloquy_core::ToolCall| {
         let tool = known.iter().find(|tool| tool.name == call.name).expect(place);

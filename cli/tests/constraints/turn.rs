@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    Approval, Ask, Engine, Error, ErrorKind, Guidance, Manager, Node, ParallelCalls, Part, Preface, Role,
-    SamplingOptions, Tool, ToolCall, ToolChoice, ToolResult, ToolSpec, Toolbox, TurnEnd, Verdict,
+    Approval, Content, Engine, Error, ErrorKind, Guidance, Manager, Node, ParallelCalls, Preface, Role,
+    SamplingOptions, Tool, ToolCall, ToolChoice, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnRequest,
+    Verdict,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
@@ -99,7 +100,7 @@ fn check(history: &[Node]) {
     }
     let last = history.last().unwrap();
     assert_eq!(last.message.role, Role::Assistant);
-    let is_text = |part: &Part| matches!(part, Part::Text(_));
+    let is_text = |part: &Content| matches!(part, Content::Text(_));
     assert!(last.message.parts.iter().all(|part| is_text(&part.content)), "{:?}", last.message);
 }
 
@@ -116,7 +117,7 @@ fn a_turn_has_a_call_that_fails_and_one_that_is_refused_and_ends_in_an_answer() 
             max_tokens: Some(400),
             ..SamplingOptions::default()
         };
-        let ask = Ask::from("Go!").sampling(sampling).guidance(
+        let ask = TurnRequest::from("Go!").sampling(sampling).guidance(
             Guidance::default()
                 .tool_choice(ToolChoice::Required)
                 .parallel_calls(ParallelCalls::Allowed)

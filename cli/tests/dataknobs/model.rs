@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    CacheReport, ChatModel, Delta, Error, ErrorKind, FinishReason, Message, Part, Reply, ReplyStream,
+    CacheReport, ChatModel, Content, Delta, Error, ErrorKind, FinishReason, Message, Reply, ReplyStream,
     Request, Result, Role, Run, ToolCall, Usage,
 };
 use async_trait::async_trait;
@@ -65,7 +65,7 @@ impl Provider {
         let calls = response["tool_calls"].as_array().into_iter().flatten().enumerate();
         let calls = calls.map(|(index, call)| {
             let id = call["id"].as_str().map_or_else(|| format!("call-{index}"), str::to_owned);
-            Part::ToolCall(ToolCall::new(id, call["name"].as_str().unwrap(), call["parameters"].clone()))
+            Content::ToolCall(ToolCall::new(id, call["name"].as_str().unwrap(), call["parameters"].clone()))
         });
         reply.message.parts.extend(calls.map(Into::into));
         let finish = response["finish_reason"].as_str().unwrap_or("stop");
@@ -77,8 +77,8 @@ impl Provider {
     }
 }
 
-fn part(content: &str) -> Option<alloquy_core::MessagePart> {
-    (!content.is_empty()).then(|| Part::Text(content.to_owned()).into())
+fn part(content: &str) -> Option<alloquy_core::Part> {
+    (!content.is_empty()).then(|| Content::Text(content.to_owned()).into())
 }
 
 fn usage(given: &Value, said: &[(Role, String)], content: &str) -> Usage {

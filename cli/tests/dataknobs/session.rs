@@ -6,9 +6,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Address, Archive, Ask, Chat, ConversationId, ConversationManager, ConversationStoreExt, Manager,
-    MemoryStore, Message, NewConversation, Node, NodeId, NodeStatus, Part, Position, Preface, Request, Role,
-    SamplingOptions, Spending, ToolCall, ToolResult, ToolSpec, Tree, TurnEvent,
+    Address, Archive, Chat, Content, ConversationId, ConversationManager, ConversationStoreExt, Manager,
+    MemoryStore, Message, NewConversation, Node, NodeId, NodeStatus, Position, Preface, Request, Role,
+    SamplingOptions, Spending, ToolCall, ToolResult, ToolSpec, Tree, TurnEvent, TurnRequest,
 };
 use futures::StreamExt as _;
 use pollster::block_on;
@@ -200,7 +200,7 @@ impl Session {
         }
         let ask = metadata
             .into_iter()
-            .fold(Ask::from(message).at(below), |ask, (name, value)| ask.metadata(name, value));
+            .fold(TurnRequest::from(message).at(below), |ask, (name, value)| ask.metadata(name, value));
         block_on(self.chat()?.add(ask)).map(drop).map_err(said)
     }
 
@@ -247,7 +247,7 @@ impl Session {
                 if role.is_err() {
                     origin.insert("role".to_owned(), args["role"].clone());
                 }
-                let said = vec![Part::Text(content.to_owned())];
+                let said = vec![Content::Text(content.to_owned())];
                 Message { name: text("name"), ..Message::new(role.unwrap_or(Role::User), said) }
             }
         };
@@ -310,7 +310,7 @@ impl Session {
         stop_after: Option<usize>,
     ) -> Result<usize> {
         let mut ask =
-            metadata.into_iter().fold(Ask::default(), |ask, (name, value)| ask.metadata(name, value));
+            metadata.into_iter().fold(TurnRequest::default(), |ask, (name, value)| ask.metadata(name, value));
         if let Some(label) = args["branch_name"].as_str().filter(|label| !label.is_empty()) {
             ask = ask.label(label);
         }
@@ -339,7 +339,7 @@ impl Session {
     pub(crate) fn complete_at_once(&mut self, count: usize) -> Result<Value> {
         let at = self.head()?;
         let chat = self.chat()?;
-        let turns = (0..count).map(|_| chat.complete(Ask::default().at(at)).finish());
+        let turns = (0..count).map(|_| chat.complete(TurnRequest::default().at(at)).finish());
         let answers = block_on(futures::future::join_all(turns));
         let answers = answers.into_iter().collect::<alloquy_core::Result<Vec<_>>>().map_err(said)?;
         let children = block_on(chat.children(at)).map_err(said)?;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, Chat, ConversationStore, ConversationStoreExt, Manager, MemoryStore, Message, NewConversation,
-    Owner, Part, Preface, Role,
+    Chat, Content, ConversationStore, ConversationStoreExt, Manager, MemoryStore, Message, NewConversation,
+    Owner, Preface, Role, TurnRequest,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use alloquy_testing::{FaultStore, StoreCall};
@@ -53,7 +53,7 @@ fn fails_whole(ops: &[Value]) -> Result<()> {
             done?;
         }
     }
-    block_on(chat.complete(Ask::default()).finish()).map(drop).map_err(said)
+    block_on(chat.complete(TurnRequest::default()).finish()).map(drop).map_err(said)
 }
 
 fn perform(manager: &Manager, chat: &Chat, op: &Value) -> Result<()> {
@@ -62,9 +62,9 @@ fn perform(manager: &Manager, chat: &Chat, op: &Value) -> Result<()> {
         "add_message" => {
             let role: Role = args["role"].as_str().unwrap().parse().map_err(said)?;
             let text = args["content"].as_str().unwrap_or_default().to_owned();
-            block_on(chat.add(Message::new(role, vec![Part::Text(text)]))).map(drop).map_err(said)
+            block_on(chat.add(Message::new(role, vec![Content::Text(text)]))).map(drop).map_err(said)
         }
-        "complete" => block_on(chat.complete(Ask::default()).finish()).map(drop).map_err(said),
+        "complete" => block_on(chat.complete(TurnRequest::default()).finish()).map(drop).map_err(said),
         "switch_to_node" => block_on(async { chat.goto(chat.resolve("0").await?).await }).map_err(said),
         "resume" => {
             block_on(alloquy_core::ConversationManager::open(manager, chat.id())).map(drop).map_err(said)

@@ -1,6 +1,6 @@
 //! Conversations of one to six messages in which every text may be hostile. Knows roles; not what is hostile.
 
-use alloquy_core::{Ending, Message, Part, Preface, PromptSource, Role, ToolCall, ToolResult, ToolSpec};
+use alloquy_core::{Content, Ending, Message, Preface, PromptSource, Role, ToolCall, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::writer::Writer;
@@ -113,13 +113,13 @@ fn next(last: Option<&Message>, writer: &mut Writer<'_>) -> Message {
 }
 
 fn reply(writer: &mut Writer<'_>) -> Message {
-    let mut parts = vec![Part::Text(writer.reply())];
+    let mut parts = vec![Content::Text(writer.reply())];
     if writer.draws.chance(20) {
-        parts.insert(0, Part::Thinking(writer.text()));
+        parts.insert(0, Content::Thinking(writer.text()));
     }
     if writer.draws.chance(35) {
         for number in 0..=writer.draws.below(2) {
-            parts.push(Part::ToolCall(call(number, writer)));
+            parts.push(Content::ToolCall(call(number, writer)));
         }
     }
     Message::new(Role::Assistant, parts)

@@ -1,6 +1,6 @@
 //! Channels: named stretches of a reply, as a row's configuration sets them.
 
-use alloquy_core::{Delta, Ending, Message, Part, Preface};
+use alloquy_core::{Content, Delta, Ending, Message, Preface};
 use serde_json::{Map, Value, json};
 
 use crate::families::{self, read, source};
@@ -12,8 +12,8 @@ fn said(message: &Message, channels: &[Value]) -> Map<String, Value> {
     let mut said: Map<String, Value> = Map::new();
     for part in &message.parts {
         let (name, text) = match &part.content {
-            Part::Thinking(text) => (families::name_of_thinking(channels), text),
-            Part::Channel(channel) => (channel.name.clone(), &channel.text),
+            Content::Thinking(text) => (families::name_of_thinking(channels), text),
+            Content::Channel(channel) => (channel.name.clone(), &channel.text),
             _ => continue,
         };
         let before = said.get(&name).and_then(Value::as_str).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Messages of other dialects, read and written.
 
-use alloquy_core::{Message, Part, Result};
+use alloquy_core::{Content, Message, Result};
 use alloquy_formats::messages::{self, Dialect, MediaRules, Transcript};
 use serde_json::{Map, Value, json};
 
@@ -111,10 +111,10 @@ pub(crate) fn load_item(row: &Row) -> Outcome {
     Outcome::compared(expected, found)
 }
 
-fn loaded(part: &Part) -> Value {
+fn loaded(part: &Content) -> Value {
     match part {
-        Part::Text(text) => text.clone().into(),
-        Part::Image(media) | Part::Audio(media) => {
+        Content::Text(text) => text.clone().into(),
+        Content::Image(media) | Content::Audio(media) => {
             String::from_utf8_lossy(media.bytes().map(|bytes| &**bytes).unwrap_or_default()).into()
         }
         other => format!("{other:?}").into(),

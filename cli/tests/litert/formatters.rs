@@ -1,6 +1,6 @@
 //! Values and tools as the texts that a family puts into its templates.
 
-use alloquy_core::{Ending, Message, Part, Preface, Result, Role, ToolCall};
+use alloquy_core::{Content, Ending, Message, Preface, Result, Role, ToolCall};
 use serde_json::{Value, json};
 
 use crate::families::{self, Family, source};
@@ -12,7 +12,7 @@ use crate::row::Row;
 pub(crate) fn value(row: &Row, syntax: &str) -> Outcome {
     with_family(row, syntax, |family| {
         let call = ToolCall::new("call_0", "probe", json!({"value": row.input["value"]}));
-        let message = Message::new(Role::Assistant, vec![Part::ToolCall(call)]);
+        let message = Message::new(Role::Assistant, vec![Content::ToolCall(call)]);
         let input = family.template_input(source(&Preface::default(), &[message], Ending::Closed))?;
         let written = input.messages[0].pointer("/tool_calls/0/function/arguments/value").cloned();
         Ok(written.unwrap_or_default())

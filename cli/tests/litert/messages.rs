@@ -1,6 +1,6 @@
 //! Messages between LiteRT-LM's JSON and ours.
 
-use alloquy_core::{Media, MediaKind, Message, Part, Preface, Result, ToolCall, ToolSpec};
+use alloquy_core::{Content, Media, MediaKind, Message, Preface, Result, ToolCall, ToolSpec};
 use alloquy_formats::messages::{self, Dialect, MediaReference, MediaRules};
 use serde_json::{Map, Value, json};
 
@@ -58,10 +58,11 @@ fn named_files(document: &Value) -> Value {
 /// Writes a reply as LiteRT-LM does: content in items, then the channels, then the calls, which have no ids. A thought
 /// or another channel does not part the text around it.
 pub(crate) fn reply(message: &Message) -> Value {
-    let is_channel = |part: &&Part| matches!(part, Part::Thinking(_) | Part::Channel(_));
-    let said: Vec<&Part> =
+    let is_channel = |part: &&Content| matches!(part, Content::Thinking(_) | Content::Channel(_));
+    let said: Vec<&Content> =
         message.parts.iter().map(|part| &part.content).filter(|part| !is_channel(part)).collect();
-    let joins = |left: &&Part, right: &&Part| matches!((left, right), (Part::Text(_), Part::Text(_)));
+    let joins =
+        |left: &&Content, right: &&Content| matches!((left, right), (Content::Text(_), Content::Text(_)));
     let content: Vec<Value> = said.chunk_by(joins).filter_map(item).collect();
     let mut fields = Map::new();
     fields.insert("role".to_owned(), message.role.as_str().into());
@@ -83,13 +84,13 @@ pub(crate) fn reply(message: &Message) -> Value {
 }
 
 /// Writes one part, or several texts as one.
-fn item(parts: &[&Part]) -> Option<Value> {
+fn item(parts: &[&Content]) -> Option<Value> {
     match parts.first()? {
-        Part::Text(_) => {
+        Content::Text(_) => {
             let text: String = parts.iter().filter_map(|part| part.as_text()).collect();
             Some(json!({"type": "text", "text": text}))
         }
-        Part::Malformed(malformed) => {
+        Content::Malformed(malformed) => {
             Some(json!({"type": "text", "text": malformed.raw, "error": malformed.reason}))
         }
         _ => None,
@@ -103,7 +104,7 @@ pub(crate) fn call(call: &ToolCall) -> Value {
 /// Says whether a message holds something that could not be read.
 pub(crate) fn unreadable(message: &Message) -> Option<&str> {
     message.parts.iter().find_map(|part| match &part.content {
-        Part::Malformed(malformed) => Some(malformed.reason.as_str()),
+        Content::Malformed(malformed) => Some(malformed.reason.as_str()),
         _ => None,
     })
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use alloquy_core::{Delta, Message, Part, Preface, Role};
+use alloquy_core::{Content, Delta, Message, Preface, Role};
 use serde_json::{Value, json};
 
 use crate::failures;
@@ -223,11 +223,11 @@ fn arguments(delta: &Delta) -> Option<Value> {
 /// What a delta hands on as a message; the text of arguments that are still coming is nothing of its own.
 pub(crate) fn handed_on(delta: &Delta) -> Option<Value> {
     let part = match delta.clone() {
-        Delta::Text(text) => Part::Text(text),
-        Delta::Thinking(text) => Part::Thinking(text),
-        Delta::Channel(said) => Part::Channel(said),
-        Delta::ToolCall(call) => Part::ToolCall(call),
-        Delta::Malformed(malformed) => Part::Malformed(malformed),
+        Delta::Text(text) => Content::Text(text),
+        Delta::Thinking(text) => Content::Thinking(text),
+        Delta::Channel(said) => Content::Channel(said),
+        Delta::ToolCall(call) => Content::ToolCall(call),
+        Delta::Malformed(malformed) => Content::Malformed(malformed),
         _ => return None,
     };
     Some(messages::reply(&Message::new(Role::Assistant, vec![part])))

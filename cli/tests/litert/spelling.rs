@@ -1,6 +1,6 @@
 //! How a family's grammar has the calls of a text that it does not accept as it stands.
 
-use alloquy_core::{Ending, Message, Part, Preface, Role, ToolCall};
+use alloquy_core::{Content, Ending, Message, Preface, Role, ToolCall};
 use serde_json::{Map, Value, json};
 
 use crate::constraints::RESPONSE;
@@ -83,7 +83,7 @@ impl Writer<'_> {
 
     /// Each argument as the text that the family's templates get.
     fn arguments(&self, call: &ToolCall) -> Map<String, Value> {
-        let message = Message::new(Role::Assistant, vec![Part::ToolCall(call.clone())]);
+        let message = Message::new(Role::Assistant, vec![Content::ToolCall(call.clone())]);
         let input =
             self.family.template_input(source(&Preface::default(), &[message], Ending::Closed)).unwrap();
         let arguments = input.messages[0].pointer("/tool_calls/0/function/arguments");

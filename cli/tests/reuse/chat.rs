@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Ask, Chat, DataProcessor, Engine, Manager, NodeId, Preface, Role, Turn};
+use alloquy_core::{Chat, DataProcessor, Engine, Manager, NodeId, Preface, Role, Turn, TurnRequest};
 use alloquy_inference::{CacheBudget, Generator, LanguageModel};
 use alloquy_templates::SystemRole;
 use futures::StreamExt;
@@ -64,7 +64,7 @@ impl Course {
         let question = sentence(&mut self.draws, length);
         match self.draws.below(100) {
             0..58 => self.take(self.chat.send(question)).await,
-            58..70 => self.take(self.chat.regenerate(Ask::default())).await,
+            58..70 => self.take(self.chat.regenerate(TurnRequest::default())).await,
             70..80 => match self.earlier_question().await {
                 Some(node) => self.take(self.chat.edit(node, question)).await,
                 None => self.take(self.chat.send(question)).await,

@@ -1,7 +1,7 @@
 //! What the people and the model of a chat say. Knows how a family writes a reply from what its template prints of one.
 
 use alloquy_core::{
-    Channel, DataProcessor, Ending, Message, Part, Preface, PromptSource, PromptTemplate, Role, Tool,
+    Channel, Content, DataProcessor, Ending, Message, Preface, PromptSource, PromptTemplate, Role, Tool,
     ToolCall, ToolSpec,
 };
 use serde_json::{Value, json};
@@ -112,13 +112,13 @@ impl Writer {
 
     fn message(&self, plan: Plan, answer: &str, draws: &mut Draws) -> Message {
         let thinks = self.channel.is_some() && (plan == Plan::Thought || draws.chance(60));
-        let thought = thinks.then(|| Part::Thinking(sentence(draws, 8)));
+        let thought = thinks.then(|| Content::Thinking(sentence(draws, 8)));
         let said = match plan {
             Plan::Call if self.calls => {
                 let city = sentence(draws, 2);
-                Part::ToolCall(ToolCall::new("call00001", "weather", json!({"city": city})))
+                Content::ToolCall(ToolCall::new("call00001", "weather", json!({"city": city})))
             }
-            _ => Part::Text(answer.to_owned()),
+            _ => Content::Text(answer.to_owned()),
         };
         Message::new(Role::Assistant, thought.into_iter().chain([said]).collect())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Ask, Chat};
+use super::{Chat, TurnRequest};
 use crate::chat_model::ChatModel;
 use crate::preface::Preface;
 use crate::store::{ConversationId, ConversationRecord};
@@ -35,7 +35,7 @@ impl Chat {
     /// # Errors
     /// Those of [`Turn::finish`](crate::Turn::finish), and [`ErrorKind::Backend`] for an answer that failed midway: what was
     /// said until then is kept in the conversation.
-    pub fn ask(&self, ask: impl Into<Ask>) -> Result<TurnReply> {
+    pub fn ask(&self, ask: impl Into<TurnRequest>) -> Result<TurnReply> {
         let answered = pollster::block_on(self.send(ask).finish())?;
         match &answered.reply.error {
             Some(error) => Err(Error::new(ErrorKind::Backend, error.clone())),

@@ -4,7 +4,7 @@ use futures::StreamExt;
 
 use super::{Reply, ReplyStream};
 use crate::error::{Error, ErrorKind, Result};
-use crate::message::{Message, Part};
+use crate::message::{Content, Message};
 use crate::processor::Delta;
 use crate::stream::{Emit, Run};
 
@@ -106,7 +106,7 @@ impl<M: TextMap> Mapping<M> {
 
     /// Replaces the texts of the message by what was shown of each; a part of which nothing was shown is removed.
     fn rewrite(self, message: &mut Message) -> Result<()> {
-        let count = message.parts.iter().filter(|part| matches!(part.content, Part::Text(_))).count();
+        let count = message.parts.iter().filter(|part| matches!(part.content, Content::Text(_))).count();
         if count != self.texts.len() {
             // What is in the message and was never shown would stay as it was.
             let streamed = self.texts.len();
@@ -117,11 +117,11 @@ impl<M: TextMap> Mapping<M> {
         }
         let mut texts = self.texts.into_iter();
         for part in &mut message.parts {
-            if let Part::Text(text) = &mut part.content {
+            if let Content::Text(text) = &mut part.content {
                 *text = texts.next().unwrap_or_default();
             }
         }
-        message.parts.retain(|part| !matches!(&part.content, Part::Text(text) if text.is_empty()));
+        message.parts.retain(|part| !matches!(&part.content, Content::Text(text) if text.is_empty()));
         Ok(())
     }
 }

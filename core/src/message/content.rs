@@ -5,14 +5,14 @@ use serde_json::Value;
 
 use crate::media::{Media, MediaKind};
 
-/// What a piece of a message is; [`MessagePart`](super::MessagePart) is the piece as a message holds it.
+/// What a piece of a message is; [`Part`](super::Part) is the piece as a message holds it.
 ///
 /// Serialised as an object with one key, so that a stored conversation reads well:
 /// `{"text": "Hello"}`, `{"thinking": "…"}`, `{"tool_call": {…}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Part {
+pub enum Content {
     /// Text to read.
     Text(String),
     /// What the model thought before it answered; templates decide whether it is kept.
@@ -33,11 +33,11 @@ pub enum Part {
     Malformed(Malformed),
 }
 
-impl Part {
+impl Content {
     /// Returns the text of a text part.
     pub fn as_text(&self) -> Option<&str> {
         match self {
-            Part::Text(text) => Some(text),
+            Content::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -46,17 +46,17 @@ impl Part {
     /// of media; a film that is one file is that file.
     ///
     /// ```
-    /// use alloquy_core::{Media, MediaKind, Part};
+    /// use alloquy_core::{Media, MediaKind, Content};
     ///
     /// let frame = Media::new("image/png", vec![1]);
-    /// let film = Part::Video(vec![frame.clone(), frame]).shown();
+    /// let film = Content::Video(vec![frame.clone(), frame]).shown();
     /// assert_eq!(film.map(|media| MediaKind::of(&media)), Some(Some(MediaKind::Video)));
-    /// assert_eq!(Part::Text("Hi".into()).shown(), None);
+    /// assert_eq!(Content::Text("Hi".into()).shown(), None);
     /// ```
     pub fn shown(&self) -> Option<Media> {
         match self {
-            Part::Image(media) | Part::Audio(media) => Some(media.clone()),
-            Part::Video(frames) => match frames.as_slice() {
+            Content::Image(media) | Content::Audio(media) => Some(media.clone()),
+            Content::Video(frames) => match frames.as_slice() {
                 [film] if MediaKind::of(film) == Some(MediaKind::Video) => Some(film.clone()),
                 frames => Some(Media::film(frames)),
             },
@@ -67,9 +67,9 @@ impl Part {
     /// Returns the kind of a picture, a sound or a film.
     pub fn media_kind(&self) -> Option<MediaKind> {
         match self {
-            Part::Image(_) => Some(MediaKind::Image),
-            Part::Audio(_) => Some(MediaKind::Audio),
-            Part::Video(_) => Some(MediaKind::Video),
+            Content::Image(_) => Some(MediaKind::Image),
+            Content::Audio(_) => Some(MediaKind::Audio),
+            Content::Video(_) => Some(MediaKind::Video),
             _ => None,
         }
     }
@@ -77,8 +77,8 @@ impl Part {
     /// Returns what a part shows, to put bytes in.
     pub fn media_mut(&mut self) -> &mut [Media] {
         match self {
-            Part::Image(media) | Part::Audio(media) => std::slice::from_mut(media),
-            Part::Video(frames) => frames,
+            Content::Image(media) | Content::Audio(media) => std::slice::from_mut(media),
+            Content::Video(frames) => frames,
             _ => &mut [],
         }
     }
@@ -86,11 +86,11 @@ impl Part {
 
 impl MediaKind {
     /// Returns media of this kind as a part. A film that nobody has sampled yet is one piece of media.
-    pub fn part(self, media: Media) -> Part {
+    pub fn part(self, media: Media) -> Content {
         match self {
-            MediaKind::Image => Part::Image(media),
-            MediaKind::Audio => Part::Audio(media),
-            MediaKind::Video => Part::Video(vec![media]),
+            MediaKind::Image => Content::Image(media),
+            MediaKind::Audio => Content::Audio(media),
+            MediaKind::Video => Content::Video(vec![media]),
         }
     }
 }
@@ -168,10 +168,10 @@ impl ToolResult {
 /// What the model said in one of its [channels](crate::Channel) that is not its thinking.
 ///
 /// ```
-/// use alloquy_core::{ChannelText, Message, Part, Role};
+/// use alloquy_core::{ChannelText, Message, Content, Role};
 ///
 /// let joke = ChannelText::new("joke", "Why did the crab cross the sand?");
-/// let message = Message::new(Role::Assistant, vec![Part::Channel(joke), Part::Text("Here is one.".into())]);
+/// let message = Message::new(Role::Assistant, vec![Content::Channel(joke), Content::Text("Here is one.".into())]);
 /// assert_eq!(message.channel("joke").as_deref(), Some("Why did the crab cross the sand?"));
 /// assert_eq!(message.text(), "Here is one.");
 /// ```

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::Part;
+use super::{Content, Source};
 
 /// A part of a message, with the fields that came with it and that Alloquy does not know.
 ///
@@ -11,33 +11,43 @@ use super::Part;
 /// has inside an object of its own stands under that object's name there: `{"image_url": {"detail": "low"}}`.
 /// The crate `alloquy-formats` reads and writes them; what a chat template sees of them is the processor's affair.
 ///
-/// Serialised as the part with one key more, `extra`, where there is something in it.
+/// Serialised as its content with further keys where there is something in them: `source` and `extra`.
 ///
 /// ```
-/// use alloquy_core::{MessagePart, Part};
+/// use alloquy_core::{Part, Content};
 /// use serde_json::json;
 ///
-/// let part = MessagePart::from(Part::Text("Hello".into())).with_field("cache_control", json!({"type": "ephemeral"}));
+/// let part = Part::from(Content::Text("Hello".into())).with_field("cache_control", json!({"type": "ephemeral"}));
 /// let stored = serde_json::to_string(&part)?;
 /// assert_eq!(stored, r#"{"text":"Hello","extra":{"cache_control":{"type":"ephemeral"}}}"#);
-/// assert_eq!(serde_json::from_str::<MessagePart>(&stored)?, part);
-/// assert_eq!(serde_json::from_str::<MessagePart>(r#"{"text":"Hello"}"#)?, Part::Text("Hello".into()));
+/// assert_eq!(serde_json::from_str::<Part>(&stored)?, part);
+/// assert_eq!(serde_json::from_str::<Part>(r#"{"text":"Hello"}"#)?, Content::Text("Hello".into()));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct MessagePart {
+pub struct Part {
     /// What it is.
     #[serde(flatten)]
-    pub content: Part,
+    pub content: Content,
+    /// Where its text comes from; `None` for what the author of the message said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
     /// Unknown fields, in order.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extra: Map<String, Value>,
 }
 
-impl MessagePart {
+impl Part {
     /// Returns the text of a text part.
     pub fn as_text(&self) -> Option<&str> {
         self.content.as_text()
+    }
+
+    /// Says where the text comes from.
+    #[must_use]
+    pub fn from_source(mut self, source: Source) -> Self {
+        self.source = Some(source);
+        self
     }
 
     /// Sets an unknown field.
@@ -48,32 +58,34 @@ impl MessagePart {
     }
 }
 
-impl From<Part> for MessagePart {
-    fn from(content: Part) -> Self {
-        Self { content, extra: Map::new() }
+impl From<Content> for Part {
+    fn from(content: Content) -> Self {
+        Self { content, source: None, extra: Map::new() }
     }
 }
 
-impl PartialEq<Part> for MessagePart {
-    /// A part with further fields is no part without.
+impl PartialEq<Content> for Part {
+    /// A part with a source or further fields is no content alone.
+    fn eq(&self, other: &Content) -> bool {
+        self.source.is_none() && self.extra.is_empty() && self.content == *other
+    }
+}
+
+impl PartialEq<Part> for Content {
     fn eq(&self, other: &Part) -> bool {
-        self.extra.is_empty() && self.content == *other
-    }
-}
-
-impl PartialEq<MessagePart> for Part {
-    fn eq(&self, other: &MessagePart) -> bool {
         other == self
     }
 }
 
-impl<'de> Deserialize<'de> for MessagePart {
-    /// Derived, a key that is neither the part nor `extra` would be dropped without a word.
+impl<'de> Deserialize<'de> for Part {
+    /// Derived, a key that is none of these would be dropped without a word.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut fields = Map::deserialize(deserializer)?;
         let extra = fields.shift_remove("extra").map(Map::deserialize).transpose();
-        let content = Part::deserialize(Value::Object(fields));
+        let source = fields.shift_remove("source").map(Source::deserialize).transpose();
+        let content = Content::deserialize(Value::Object(fields));
         let extra = extra.map_err(serde::de::Error::custom)?.unwrap_or_default();
-        Ok(Self { content: content.map_err(serde::de::Error::custom)?, extra })
+        let source = source.map_err(serde::de::Error::custom)?;
+        Ok(Self { content: content.map_err(serde::de::Error::custom)?, source, extra })
     }
 }

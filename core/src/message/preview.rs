@@ -1,6 +1,6 @@
 //! A message on one line, for lists and drawings.
 
-use super::{Message, Part};
+use super::{Content, Message};
 
 impl Message {
     /// Returns the beginning of a message on one line of at most `width` characters; `…` stands for what is left out,
@@ -28,17 +28,17 @@ fn shortened(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
-fn said(part: &Part) -> String {
+fn said(part: &Content) -> String {
     match part {
-        Part::Text(text) => text.clone(),
-        Part::Thinking(_) => "(thinking)".to_owned(),
-        Part::Channel(said) => format!("({})", said.name),
-        Part::Image(_) => "(image)".to_owned(),
-        Part::Audio(_) => "(audio)".to_owned(),
-        Part::Video(_) => "(video)".to_owned(),
-        Part::ToolCall(call) => format!("{}({})", call.name, call.arguments),
-        Part::ToolResult(result) => format!("{} → {}", result.name, result.text()),
-        Part::Malformed(malformed) => malformed.raw.clone(),
+        Content::Text(text) => text.clone(),
+        Content::Thinking(_) => "(thinking)".to_owned(),
+        Content::Channel(said) => format!("({})", said.name),
+        Content::Image(_) => "(image)".to_owned(),
+        Content::Audio(_) => "(audio)".to_owned(),
+        Content::Video(_) => "(video)".to_owned(),
+        Content::ToolCall(call) => format!("{}({})", call.name, call.arguments),
+        Content::ToolResult(result) => format!("{} → {}", result.name, result.text()),
+        Content::Malformed(malformed) => malformed.raw.clone(),
     }
 }
 

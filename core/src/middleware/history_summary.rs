@@ -144,7 +144,7 @@ impl HistorySummary {
 
     /// The messages that a summary is shown as: none where nothing could be summarised.
     fn shown(&self, text: &str) -> Vec<Message> {
-        let said = Message::new(self.policy.role, vec![crate::Part::Text(text.to_owned())]);
+        let said = Message::new(self.policy.role, vec![crate::Content::Text(text.to_owned())]);
         match self.policy.role {
             _ if text.is_empty() => Vec::new(),
             // Many templates want an answer to follow a question.

@@ -6,7 +6,7 @@ use futures::StreamExt;
 use super::Next;
 use crate::Result;
 use crate::chat_model::{ReplyStream, Request};
-use crate::message::Part;
+use crate::message::Content;
 use crate::path::MessagePath;
 use crate::processor::Delta;
 use crate::report::{CutHistory, Degradation};
@@ -42,7 +42,7 @@ fn told(
         }
         let mut reply = stream.finish().await?;
         for part in &mut reply.message.parts {
-            if let Part::ToolCall(call) = &mut part.content {
+            if let Content::ToolCall(call) = &mut part.content {
                 make_unique(&mut call.id, &mut said);
             }
         }

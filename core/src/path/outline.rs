@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::media::Digest;
-use crate::message::{Message, Part, Role};
+use crate::message::{Content, Message, Role};
 
 /// What a message weighs besides its text: the marks around it.
 const MESSAGE: u64 = 16;
@@ -104,12 +104,12 @@ pub(crate) fn written(value: &impl serde::Serialize) -> Vec<u8> {
 
 fn weight(message: &Message) -> u64 {
     let parts = message.parts.iter().map(|part| match &part.content {
-        Part::Text(text) | Part::Thinking(text) => text.len() as u64,
-        Part::Channel(said) => said.text.len() as u64,
-        Part::ToolCall(call) => call.name.len() as u64 + written(&call.arguments).len() as u64,
-        Part::ToolResult(result) => result.text().len() as u64,
-        Part::Malformed(malformed) => malformed.raw.len() as u64,
-        Part::Image(_) | Part::Audio(_) | Part::Video(_) => MEDIUM,
+        Content::Text(text) | Content::Thinking(text) => text.len() as u64,
+        Content::Channel(said) => said.text.len() as u64,
+        Content::ToolCall(call) => call.name.len() as u64 + written(&call.arguments).len() as u64,
+        Content::ToolResult(result) => result.text().len() as u64,
+        Content::Malformed(malformed) => malformed.raw.len() as u64,
+        Content::Image(_) | Content::Audio(_) | Content::Video(_) => MEDIUM,
     });
     MESSAGE + parts.sum::<u64>()
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::snippet::SNIPPET_BYTES;
 use super::tokens::{Token, tokens};
-use crate::message::{Message, Part};
+use crate::message::{Content, Message};
 use crate::tree::Node;
 use crate::{Error, ErrorKind, Result};
 
@@ -116,7 +116,7 @@ impl SearchText {
 /// The text of a message that is searched; copied only where it is of several parts.
 pub(super) fn text_of(message: &Message) -> Cow<'_, str> {
     let mut texts = message.parts.iter().filter_map(|part| match &part.content {
-        Part::Text(text) => Some(text.as_str()),
+        Content::Text(text) => Some(text.as_str()),
         _ => None,
     });
     let first = Cow::Borrowed(texts.next().unwrap_or_default());

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Parts;
 use super::unfinished::PartialReplies;
-use crate::message::{Message, Part, Role};
+use crate::message::{Content, Message, Role};
 use crate::processor::Delta;
 use crate::store::{ConversationId, ConversationRecord};
 use crate::tree::{MODEL, Node, NodeId, NodeStatus};
@@ -27,7 +27,7 @@ pub(super) struct Abandoned {
     /// Whether more is pending than what was asked.
     answers: bool,
     /// What is said of a reply of which there is no node yet.
-    said: Vec<Part>,
+    said: Vec<Content>,
 }
 
 impl Abandoned {

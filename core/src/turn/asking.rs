@@ -4,12 +4,12 @@ use futures::StreamExt;
 
 use super::results::too_long;
 use super::{Line, PartialReplies, TurnEvent};
-use crate::chat::Ask;
 use crate::chat_model::{Reply, ReplyStream, Request};
 use crate::message::{Message, Role};
 use crate::processor::Delta;
 use crate::report::FinishReason;
 use crate::stream::Emit;
+use crate::turn::TurnRequest;
 use crate::{Error, ErrorKind, Result};
 
 /// A model call that was not refused.
@@ -24,7 +24,7 @@ impl Line {
     /// Asks the model, and returns what it said.
     pub(super) async fn reply(
         &mut self,
-        ask: &Ask,
+        ask: &TurnRequest,
         rounds: usize,
         emit: &mut Emit<TurnEvent>,
     ) -> Result<Reply> {
@@ -80,7 +80,7 @@ impl Line {
     /// `overflow` where results are not to blame.
     async fn begin_shorter(
         &mut self,
-        ask: &Ask,
+        ask: &TurnRequest,
         rounds: usize,
         overflow: Error,
         emit: &mut Emit<TurnEvent>,
@@ -118,7 +118,7 @@ impl Line {
         None
     }
 
-    fn request(&self, ask: &Ask, rounds: usize) -> Request {
+    fn request(&self, ask: &TurnRequest, rounds: usize) -> Request {
         let mut request = self.parts.request(&self.tools, &self.record.preface, &self.path);
         request.sampling = ask.sampling.clone().or(&self.record.sampling).or(&request.sampling);
         request.arguments = ask.arguments.clone();

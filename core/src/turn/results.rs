@@ -1,7 +1,7 @@
 //! Results of tools that cannot be kept or taken: errors stand for them, which the model reads. Knows no store, no model.
 
 use crate::Error;
-use crate::message::{Message, Part, ToolResult};
+use crate::message::{Content, Message, ToolResult};
 
 /// A message of results, some of which are errors now.
 pub(super) struct Replaced {
@@ -48,7 +48,7 @@ fn failed(result: &ToolResult, reason: String) -> ToolResult {
 fn longest_first(message: &Message) -> Vec<(usize, &ToolResult, usize)> {
     let mut found = Vec::new();
     for (index, part) in message.parts.iter().enumerate() {
-        if let Part::ToolResult(result) = &part.content {
+        if let Content::ToolResult(result) = &part.content {
             found.push((index, result, result.text().chars().count()));
         }
     }
@@ -74,7 +74,7 @@ fn step(message: &Message, replaced: &[(usize, ToolResult)]) -> Replaced {
     let (mut message, mut results) = (message.clone(), Vec::new());
     for (index, part) in message.parts.iter_mut().enumerate() {
         if let Some((_, result)) = replaced.iter().find(|(place, _)| *place == index) {
-            part.content = Part::ToolResult(result.clone());
+            part.content = Content::ToolResult(result.clone());
             results.push(result.clone());
         }
     }

@@ -2,10 +2,10 @@
 
 use super::{Parts, Trail};
 use crate::address::Address;
-use crate::chat::Ask;
 use crate::message::Role;
 use crate::store::{ConversationId, ConversationRecord};
 use crate::tree::Node;
+use crate::turn::TurnRequest;
 use crate::{Error, ErrorKind, Result};
 
 /// Where a turn starts and what is said there.
@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) struct Start {
     pub(crate) conversation: ConversationId,
     pub(crate) place: Place,
-    pub(crate) ask: Ask,
+    pub(crate) ask: TurnRequest,
 }
 
 /// Below which node a turn goes on.
@@ -32,7 +32,7 @@ pub(super) async fn open_path(
     parts: &Parts,
     conversation: &ConversationId,
     place: &Place,
-    ask: &Ask,
+    ask: &TurnRequest,
 ) -> Result<(ConversationRecord, Trail)> {
     let record = parts.settled().await.record(&parts.owner, conversation).await?;
     let from = match (place, &ask.at) {

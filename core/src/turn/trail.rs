@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use crate::message::{Message, Part};
+use crate::message::{Content, Message};
 use crate::path::MessagePath;
 use crate::store::{ConversationId, ConversationRecord};
 use crate::tree::{CUT, Node, NodeId};
@@ -104,8 +104,8 @@ impl FromIterator<Node> for Trail {
 /// How many bytes of text a message has, about.
 fn weight(message: &Message) -> usize {
     let parts = message.parts.iter().map(|part| match &part.content {
-        Part::Text(text) | Part::Thinking(text) => text.len(),
-        Part::ToolResult(result) => result.text().len(),
+        Content::Text(text) | Content::Thinking(text) => text.len(),
+        Content::ToolResult(result) => result.text().len(),
         _ => MESSAGE,
     });
     parts.sum()

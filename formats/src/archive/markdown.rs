@@ -3,7 +3,7 @@
 //! What is no text stands in a fenced block of the language `alloquy`, a line of JSON each, so that it reads back. A line
 //! of text that looks like a heading or like such a fence has a backslash in front.
 
-use alloquy_core::{Archive, Error, ErrorKind, Message, MessagePart, Part, Result, Role};
+use alloquy_core::{Archive, Content, Error, ErrorKind, Message, Part, Result, Role};
 use serde_json::{Map, Value, json};
 
 use super::converted::{ReadArchive, WrittenArchive};
@@ -61,13 +61,17 @@ fn written(message: &Message) -> Result<String> {
     // Two texts in a row would read back as one.
     let mut after_text = false;
     for part in &message.parts {
-        match part.as_text().filter(|said| part.extra.is_empty() && !after_text && reads_back(said)) {
+        match part.as_text().filter(|said| is_plain(part) && !after_text && reads_back(said)) {
             Some(said) => text += &format!("{}\n\n", escaped(said)),
             None => text += &fenced(&serde_json::to_value(part).map_err(unwritable)?),
         }
         after_text = part.as_text().is_some();
     }
     Ok(text)
+}
+
+fn is_plain(part: &Part) -> bool {
+    part.extra.is_empty() && part.source.is_none()
 }
 
 /// Says whether a text is what stands between two empty lines: space around it would be lost, and so would others than
@@ -110,7 +114,7 @@ pub(super) fn read(text: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
     let mut messages = Vec::new();
     while let Some(line) = lines.next() {
         if let Some(role) = heading(line) {
-            messages.push(Message::new(role, Vec::<MessagePart>::new()));
+            messages.push(Message::new(role, Vec::<Part>::new()));
             continue;
         }
         match messages.last_mut() {
@@ -136,12 +140,12 @@ pub(super) fn read(text: &str, limits: &ArchiveLimits) -> Result<ReadArchive> {
 fn read_line(line: &str, message: &mut Message) {
     let line = unescaped(line);
     match message.parts.last_mut() {
-        Some(MessagePart { content: Part::Text(text), extra }) if extra.is_empty() => {
+        Some(Part { content: Content::Text(text), extra, source: None }) if extra.is_empty() => {
             text.push('\n');
             text.push_str(line);
         }
         // A text in a fence ends there, so a plain one begins with the empty line behind it.
-        _ => message.parts.push(Part::Text(line.to_owned()).into()),
+        _ => message.parts.push(Content::Text(line.to_owned()).into()),
     }
 }
 
@@ -149,7 +153,7 @@ fn read_line(line: &str, message: &mut Message) {
 fn trim(message: &mut Message) {
     for part in &mut message.parts {
         match &mut part.content {
-            Part::Text(text) if part.extra.shift_remove(FENCE).is_none() => {
+            Content::Text(text) if part.extra.shift_remove(FENCE).is_none() => {
                 *text = text.trim_matches('\n').to_owned();
                 if text.is_empty() {
                     part.extra.insert(END.to_owned(), Value::Null);
@@ -172,7 +176,7 @@ fn read_fence<'a>(lines: &mut impl Iterator<Item = &'a str>, message: &mut Messa
         message.extra = fields.get("extra").and_then(Value::as_object).cloned().unwrap_or_default();
         return Ok(());
     }
-    let mut part: MessagePart = serde_json::from_value(value).map_err(|source| {
+    let mut part: Part = serde_json::from_value(value).map_err(|source| {
         invalid(format!("the block {line:?} is no part of a message")).with_source(source)
     })?;
     if part.as_text().is_some() {

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use alloquy_core::{
-    Archive, ConversationRecord, Digest, Message, Node, NodeId, Part, Preface, Result, ToolResult,
+    Archive, Content, ConversationRecord, Digest, Message, Node, NodeId, Part, Preface, Result, ToolResult,
 };
 use serde_json::Value;
 
@@ -87,15 +87,16 @@ pub(super) fn write_chatml(archive: &Archive) -> Result<WrittenArchive> {
 fn text_alone(message: &Message) -> Message {
     let results: Vec<_> = message.tool_results().map(ToolResult::text).collect();
     let text = if results.is_empty() { message.text() } else { results.join("\n") };
-    Message { name: message.name.clone(), ..Message::new(message.role, vec![Part::Text(text)]) }
+    Message { name: message.name.clone(), ..Message::new(message.role, vec![Content::Text(text)]) }
 }
 
 fn has_more_than_text(message: &Message) -> bool {
-    message.parts.iter().any(|part| !matches!(part.content, Part::Text(_)))
+    message.parts.iter().any(|part| !matches!(part.content, Content::Text(_)))
 }
 
 fn has_further_fields(message: &Message) -> bool {
-    !message.extra.is_empty() || message.parts.iter().any(|part| !part.extra.is_empty())
+    let has_more = |part: &Part| !part.extra.is_empty() || part.source.is_some();
+    !message.extra.is_empty() || message.parts.iter().any(has_more)
 }
 
 /// Returns the preface and the messages up to the head, with the bytes of what they show.

@@ -1,6 +1,6 @@
 //! The AKI chat context: a list of roles and contents, media as data URIs, no tools.
 
-use alloquy_core::{Media, MediaKind, Message, MessagePart, Part, Result, Role};
+use alloquy_core::{Content, Media, MediaKind, Message, Part, Result, Role};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list, string};
@@ -41,9 +41,9 @@ fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
     Ok(Message { name, extra: fields.rest(), ..Message::new(role, parts) })
 }
 
-fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<MessagePart>> {
+fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<Part>> {
     match value {
-        Value::String(text) => Ok(vec![Part::Text(text.clone()).into()]),
+        Value::String(text) => Ok(vec![Content::Text(text.clone()).into()]),
         Value::Array(items) => {
             let one = |(index, item)| read_item(item, &place.index(index), reader);
             items.iter().enumerate().map(one).collect()
@@ -53,7 +53,7 @@ fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
 }
 
 /// Reads `{text}`, `{image}`, `{audio}` or `{video}`; `type` may stand beside it and names the same.
-fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(item, place)?;
     let said = fields.take_str("type")?;
     let keys: Vec<_> = ITEMS.into_iter().filter(|name| fields.has(name)).collect();
@@ -72,13 +72,13 @@ fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result
     let text = string(value, &place)?;
     let part = match MediaKind::ALL.into_iter().find(|kind| kind.as_str() == *name) {
         Some(kind) => reader.media.address(kind, text, &place)?,
-        None => Part::Text(text.to_owned()),
+        None => Content::Text(text.to_owned()),
     };
     Ok(further::beside(part.into(), fields.rest()))
 }
 
 /// Reads a film as the list of its pictures.
-fn read_frames(frames: &[Value], place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+fn read_frames(frames: &[Value], place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Content> {
     if frames.is_empty() {
         return Err(place.invalid("a film has one picture or more"));
     }
@@ -88,7 +88,7 @@ fn read_frames(frames: &[Value], place: &Place<'_>, reader: &mut Reader<'_>) -> 
         let place = place.index(index);
         pictures.push(reader.media.frame(string(frame, &place)?, &place)?);
     }
-    Ok(Part::Video(pictures))
+    Ok(Content::Video(pictures))
 }
 
 /// Writes the list.
@@ -112,7 +112,7 @@ fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
     Ok(Value::Object(object))
 }
 
-fn write_content(parts: &[MessagePart], place: &Place<'_>) -> Result<Value> {
+fn write_content(parts: &[Part], place: &Place<'_>) -> Result<Value> {
     match layout::bare_text(parts) {
         Some(text) => Ok(text.into()),
         None => parts.iter().enumerate().map(|(index, part)| write_item(part, &place.index(index))).collect(),
@@ -133,12 +133,12 @@ fn write_film(frames: &[Media], place: &Place<'_>) -> Result<Value> {
     }
 }
 
-fn write_item(MessagePart { content, extra }: &MessagePart, place: &Place<'_>) -> Result<Value> {
+fn write_item(Part { content, extra, .. }: &Part, place: &Place<'_>) -> Result<Value> {
     let written = match content {
-        Part::Text(text) => json!({"text": text}),
-        Part::Image(media) => json!({"image": Outgoing::of(MediaKind::Image, media, place)?.data_uri()}),
-        Part::Audio(media) => json!({"audio": Outgoing::of(MediaKind::Audio, media, place)?.data_uri()}),
-        Part::Video(frames) => json!({"video": write_film(frames, place)?}),
+        Content::Text(text) => json!({"text": text}),
+        Content::Image(media) => json!({"image": Outgoing::of(MediaKind::Image, media, place)?.data_uri()}),
+        Content::Audio(media) => json!({"audio": Outgoing::of(MediaKind::Audio, media, place)?.data_uri()}),
+        Content::Video(frames) => json!({"video": write_film(frames, place)?}),
         _ => return Err(layout::inexpressible(content, place)),
     };
     ITEM.add(written, extra, place)

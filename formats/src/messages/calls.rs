@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alloquy_core::{MessagePart, Part, Result, ToolCall};
+use alloquy_core::{Content, Part, Result, ToolCall};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, list};
@@ -78,7 +78,7 @@ pub(super) fn read(
     place: &Place<'_>,
     calls: &mut Calls,
     arguments: fn(&Value) -> Value,
-) -> Result<Vec<MessagePart>> {
+) -> Result<Vec<Part>> {
     let one = |(index, call)| read_one(call, &place.index(index), calls, arguments);
     list(value, place)?.iter().enumerate().map(one).collect()
 }
@@ -88,7 +88,7 @@ fn read_one(
     place: &Place<'_>,
     calls: &mut Calls,
     arguments: fn(&Value) -> Value,
-) -> Result<MessagePart> {
+) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
     let id = fields.take_str("id")?;
     match fields.take_str("type")? {
@@ -107,7 +107,7 @@ pub(super) fn read_function(
     place: &Place<'_>,
     calls: &mut Calls,
     arguments: fn(&Value) -> Value,
-) -> Result<MessagePart> {
+) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
     let name = fields.need_str("name")?;
     let given = match fields.has("arguments") {
@@ -115,7 +115,7 @@ pub(super) fn read_function(
         false => Value::Object(Map::new()),
     };
     let call = ToolCall::new(calls.call(id, name), name, given);
-    Ok(further::inside(Part::ToolCall(call), FUNCTION, fields.rest()))
+    Ok(further::inside(Content::ToolCall(call), FUNCTION, fields.rest()))
 }
 
 /// Writes a call in the form that [`read`] takes.

@@ -1,6 +1,6 @@
 //! ChatML: text between markers, or the plain list of roles and texts that such text stands for.
 
-use alloquy_core::{Message, Part, Result, Role};
+use alloquy_core::{Content, Message, Result, Role};
 use serde_json::Value;
 
 use super::Transcript;
@@ -32,7 +32,7 @@ fn read_message(value: &Value, place: &Place<'_>) -> Result<Message> {
     };
     let role = known_role(role, place)?;
     let name = fields.take_str("name")?.map(str::to_owned);
-    Ok(Message { name, extra: fields.rest(), ..Message::new(role, vec![Part::Text(text.to_owned())]) })
+    Ok(Message { name, extra: fields.rest(), ..Message::new(role, vec![Content::Text(text.to_owned())]) })
 }
 
 /// The speakers of ShareGPT's dumps.
@@ -89,7 +89,7 @@ fn read_marked<'a>(text: &'a str, place: &Place<'_>) -> Result<(Message, &'a str
     if content.contains(START) {
         return Err(place.invalid(format_args!("{START} stands inside a message")));
     }
-    Ok((Message { name, ..Message::new(role, vec![Part::Text(content.to_owned())]) }, after))
+    Ok((Message { name, ..Message::new(role, vec![Content::Text(content.to_owned())]) }, after))
 }
 
 /// Writes marked text.
@@ -106,7 +106,7 @@ fn write_marked(message: &Message, place: &Place<'_>) -> Result<String> {
         return Err(place.field("parts").unsupported(sentence));
     };
     let part_place = place.field("parts");
-    let Part::Text(text) = &part.content else {
+    let Content::Text(text) = &part.content else {
         return Err(layout::inexpressible(&part.content, &part_place.index(0)));
     };
     further::none(&part.extra, &part_place.index(0))?;

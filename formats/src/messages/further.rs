@@ -1,6 +1,6 @@
 //! The fields of a part that a dialect does not know: kept when it is read, put back where they stood when written.
 
-use alloquy_core::{MessagePart, Part, Result};
+use alloquy_core::{Content, Part, Result};
 use serde_json::{Map, Value};
 
 use super::fields::append;
@@ -63,8 +63,8 @@ fn add_inside(object: Option<&mut Value>, fields: &Value, known: &[&str], place:
 }
 
 /// A part whose object inside the part's object has fields that nobody took.
-pub(super) fn inside(part: Part, name: &str, rest: Map<String, Value>) -> MessagePart {
-    let mut part = MessagePart::from(part);
+pub(super) fn inside(part: Content, name: &str, rest: Map<String, Value>) -> Part {
+    let mut part = Part::from(part);
     if !rest.is_empty() {
         part.extra.insert(name.to_owned(), rest.into());
     }
@@ -72,7 +72,7 @@ pub(super) fn inside(part: Part, name: &str, rest: Map<String, Value>) -> Messag
 }
 
 /// A part whose own object has fields that nobody took.
-pub(super) fn beside(mut part: MessagePart, rest: Map<String, Value>) -> MessagePart {
+pub(super) fn beside(mut part: Part, rest: Map<String, Value>) -> Part {
     part.extra.extend(rest);
     part
 }

@@ -1,8 +1,6 @@
 //! The contents of the Gemini API: roles `user` and `model`, and parts of one field each.
 
-use alloquy_core::{
-    Media, MediaKind, Message, MessagePart, Part, Result, Role, ToolCall, ToolResult, ToolSpec,
-};
+use alloquy_core::{Content, Media, MediaKind, Message, Part, Result, Role, ToolCall, ToolResult, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list};
@@ -99,11 +97,11 @@ pub(super) fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader
     Ok(Message { name, extra: fields.rest(), ..Message::new(role, parts) })
 }
 
-fn only_results(parts: &[MessagePart]) -> bool {
-    !parts.is_empty() && parts.iter().all(|part| matches!(part.content, Part::ToolResult(_)))
+fn only_results(parts: &[Part]) -> bool {
+    !parts.is_empty() && parts.iter().all(|part| matches!(part.content, Content::ToolResult(_)))
 }
 
-fn read_part(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+fn read_part(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
     let thought = fields.take_flag("thought")?;
     let data = fields.take_any(&["text", INLINE, "inline_data", "fileData", "file_data"])?;
@@ -114,7 +112,7 @@ fn read_part(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Resul
     let place = place.field(name);
     let part = match name {
         "text" => {
-            let part = if thought { Part::Thinking } else { Part::Text };
+            let part = if thought { Content::Thinking } else { Content::Text };
             part(super::fields::string(value, &place)?.to_owned()).into()
         }
         _ if thought => return Err(place.unsupported("only text can be a thought")),
@@ -126,7 +124,7 @@ fn read_part(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Resul
     Ok(further::beside(part, fields.rest()))
 }
 
-fn read_inline(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+fn read_inline(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
     let (kind, media_type) = take_kind(&mut fields, place)?;
     let data = fields.need_str("data")?;
@@ -134,7 +132,7 @@ fn read_inline(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Res
     Ok(further::inside(part, INLINE, fields.rest()))
 }
 
-fn read_file(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+fn read_file(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
     let (kind, _) = take_kind(&mut fields, place)?;
     let Some((name, uri)) = fields.take_any(&["fileUri", "file_uri"])? else {
@@ -159,7 +157,7 @@ fn take_kind<'a>(fields: &mut Fields<'a>, place: &Place<'_>) -> Result<(MediaKin
     Ok((kind, media_type))
 }
 
-fn read_call(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+fn read_call(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
     let (id, name) = (fields.take_str("id")?, fields.need_str("name")?);
     let arguments = match fields.take("args") {
@@ -168,10 +166,10 @@ fn read_call(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Resul
         Some(other) => return Err(place.field("args").expected("an object", other)),
     };
     let call = ToolCall::new(reader.calls.call(id, name), name, arguments);
-    Ok(further::inside(Part::ToolCall(call), CALL, fields.rest()))
+    Ok(further::inside(Content::ToolCall(call), CALL, fields.rest()))
 }
 
-fn read_response(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+fn read_response(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
     let (id, name) = (fields.take_str("id")?, fields.need_str("name")?);
     let (content, is_error) = match fields.take("response") {
@@ -180,7 +178,7 @@ fn read_response(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> R
     };
     let (id, _) = reader.calls.answer(id, Some(name));
     let result = ToolResult { id, name: name.to_owned(), content, is_error };
-    Ok(further::inside(Part::ToolResult(result), RESPONSE, fields.rest()))
+    Ok(further::inside(Content::ToolResult(result), RESPONSE, fields.rest()))
 }
 
 /// The API's convention: an object whose one key is `output` or `error` holds the answer or the failure.
@@ -252,15 +250,15 @@ fn write_role(message: &Message, index: usize, place: &Place<'_>) -> Result<Opti
     }
 }
 
-fn write_part(MessagePart { content, extra }: &MessagePart, place: &Place<'_>) -> Result<Value> {
+fn write_part(Part { content, extra, .. }: &Part, place: &Place<'_>) -> Result<Value> {
     let (written, shape) = match content {
-        Part::Text(text) => (json!({"text": text}), TEXT_PART),
-        Part::Thinking(text) => (json!({"text": text, "thought": true}), TEXT_PART),
-        Part::Image(media) => (write_media(MediaKind::Image, media, place)?, INLINE_PART),
-        Part::Audio(media) => (write_media(MediaKind::Audio, media, place)?, INLINE_PART),
-        Part::Video(frames) => (write_inline(&Outgoing::film(frames, place)?), INLINE_PART),
-        Part::ToolCall(call) => (write_call(call, place)?, CALL_PART),
-        Part::ToolResult(result) => (write_response(result), RESPONSE_PART),
+        Content::Text(text) => (json!({"text": text}), TEXT_PART),
+        Content::Thinking(text) => (json!({"text": text, "thought": true}), TEXT_PART),
+        Content::Image(media) => (write_media(MediaKind::Image, media, place)?, INLINE_PART),
+        Content::Audio(media) => (write_media(MediaKind::Audio, media, place)?, INLINE_PART),
+        Content::Video(frames) => (write_inline(&Outgoing::film(frames, place)?), INLINE_PART),
+        Content::ToolCall(call) => (write_call(call, place)?, CALL_PART),
+        Content::ToolResult(result) => (write_response(result), RESPONSE_PART),
         _ => return Err(layout::inexpressible(content, place)),
     };
     shape.add(written, extra, place)

@@ -1,6 +1,6 @@
 //! The order that dialects with separate fields for them impose: a thought, the content, the calls.
 
-use alloquy_core::{Error, Message, MessagePart, Part, Result, ToolCall, ToolResult};
+use alloquy_core::{Content, Error, Message, Part, Result, ToolCall, ToolResult};
 use serde_json::{Map, Value};
 
 use super::further;
@@ -16,7 +16,7 @@ pub(super) struct Placed<'a, T> {
 /// The parts of a message that has them in the order thought, content, calls.
 pub(super) struct Layout<'a> {
     pub(super) thought: Option<&'a str>,
-    pub(super) content: &'a [MessagePart],
+    pub(super) content: &'a [Part],
     /// The index of the first part of the content.
     pub(super) start: usize,
     pub(super) calls: Vec<Placed<'a, ToolCall>>,
@@ -28,12 +28,12 @@ impl<'a> Layout<'a> {
         let thought = thought(message, place)?;
         let start = usize::from(thought.is_some());
         let rest = message.parts.get(start..).unwrap_or_default();
-        let is_call = |part: &MessagePart| matches!(part.content, Part::ToolCall(_));
+        let is_call = |part: &Part| matches!(part.content, Content::ToolCall(_));
         let (content, tail) = rest.split_at(rest.iter().position(is_call).unwrap_or(rest.len()));
         let first = start + content.len();
         let calls: Vec<_> =
             tail.iter().enumerate().map_while(|(index, part)| call(first + index, part)).collect();
-        let late_thought = content.iter().position(|part| matches!(part.content, Part::Thinking(_)));
+        let late_thought = content.iter().position(|part| matches!(part.content, Content::Thinking(_)));
         let after_calls = (calls.len() < tail.len()).then_some(content.len() + calls.len());
         match late_thought.or(after_calls) {
             Some(stray) => Err(misplaced(start + stray, place)),
@@ -45,7 +45,7 @@ impl<'a> Layout<'a> {
 /// The thought that leads, which is a text and nothing more in the dialects with a field for it.
 fn thought<'a>(message: &'a Message, place: &Place<'_>) -> Result<Option<&'a str>> {
     match message.parts.first() {
-        Some(MessagePart { content: Part::Thinking(thought), extra }) => {
+        Some(Part { content: Content::Thinking(thought), extra, .. }) => {
             further::none(extra, &place.field("parts").index(0))?;
             Ok(Some(thought))
         }
@@ -58,17 +58,17 @@ fn misplaced(index: usize, place: &Place<'_>) -> Error {
     place.field("parts").index(index).unsupported(sentence)
 }
 
-fn call(index: usize, part: &MessagePart) -> Option<Placed<'_, ToolCall>> {
+fn call(index: usize, part: &Part) -> Option<Placed<'_, ToolCall>> {
     match &part.content {
-        Part::ToolCall(call) => Some(Placed { index, said: call, extra: &part.extra }),
+        Content::ToolCall(call) => Some(Placed { index, said: call, extra: &part.extra }),
         _ => None,
     }
 }
 
 /// Returns the results of a message that has one or more of them and nothing else.
 pub(super) fn results<'a>(message: &'a Message, place: &Place<'_>) -> Result<Vec<Placed<'a, ToolResult>>> {
-    let result = |(index, part): (usize, &'a MessagePart)| match &part.content {
-        Part::ToolResult(result) => Ok(Placed { index, said: result, extra: &part.extra }),
+    let result = |(index, part): (usize, &'a Part)| match &part.content {
+        Content::ToolResult(result) => Ok(Placed { index, said: result, extra: &part.extra }),
         other => Err(inexpressible(other, &place.field("parts").index(index))),
     };
     let results: Vec<_> = message.parts.iter().enumerate().map(result).collect::<Result<_>>()?;
@@ -79,29 +79,29 @@ pub(super) fn results<'a>(message: &'a Message, place: &Place<'_>) -> Result<Vec
 }
 
 /// Returns the text of content that is one text without further fields: what a dialect writes as a string.
-pub(super) fn bare_text(content: &[MessagePart]) -> Option<&str> {
+pub(super) fn bare_text(content: &[Part]) -> Option<&str> {
     match content {
-        [MessagePart { content: Part::Text(text), extra }] if extra.is_empty() => Some(text),
+        [Part { content: Content::Text(text), extra, .. }] if extra.is_empty() => Some(text),
         _ => None,
     }
 }
 
 /// The error of a dialect that has no way to say what a part is, or not in such a message.
-pub(super) fn inexpressible(part: &Part, place: &Place<'_>) -> Error {
+pub(super) fn inexpressible(part: &Content, place: &Place<'_>) -> Error {
     place.unsupported(format_args!("the dialect cannot express {} here", name(part)))
 }
 
-fn name(part: &Part) -> &'static str {
+fn name(part: &Content) -> &'static str {
     match part {
-        Part::Text(_) => "text",
-        Part::Thinking(_) => "a thought",
-        Part::Channel(_) => "a channel",
-        Part::Image(_) => "an image",
-        Part::Audio(_) => "audio",
-        Part::Video(_) => "a film",
-        Part::ToolCall(_) => "a tool call",
-        Part::ToolResult(_) => "a tool's result",
-        Part::Malformed(_) => "a malformed piece of a reply",
+        Content::Text(_) => "text",
+        Content::Thinking(_) => "a thought",
+        Content::Channel(_) => "a channel",
+        Content::Image(_) => "an image",
+        Content::Audio(_) => "audio",
+        Content::Video(_) => "a film",
+        Content::ToolCall(_) => "a tool call",
+        Content::ToolResult(_) => "a tool's result",
+        Content::Malformed(_) => "a malformed piece of a reply",
         _ => "a part of this kind",
     }
 }

@@ -1,8 +1,6 @@
 //! The messages of LiteRT-LM: `content` as a string or items, thoughts and other channels in `channels`, answers as items.
 
-use alloquy_core::{
-    ChannelText, Error, Malformed, Media, MediaKind, Message, MessagePart, Part, Result, Role,
-};
+use alloquy_core::{ChannelText, Content, Error, Malformed, Media, MediaKind, Message, Part, Result, Role};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list, string};
@@ -97,42 +95,37 @@ fn read_message(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
 }
 
 /// Reads the thought and then the other channels, and returns as they are those that hold no text.
-fn read_channels(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<(Vec<Part>, Map<String, Value>)> {
+fn read_channels(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<(Vec<Content>, Map<String, Value>)> {
     let Some(value) = fields.take("channels") else { return Ok((Vec::new(), Map::new())) };
     let place = place.field("channels");
     let mut channels = Fields::of(value, &place)?;
     let thought = match channels.take_any(&THOUGHTS)? {
-        Some((name, text)) => Some(Part::Thinking(string(text, &place.field(name))?.to_owned())),
+        Some((name, text)) => Some(Content::Thinking(string(text, &place.field(name))?.to_owned())),
         None => None,
     };
     let (texts, others): (Vec<_>, Vec<_>) =
         channels.rest().into_iter().partition(|(_, said)| said.is_string());
     let said = texts.into_iter().filter_map(|(name, text)| {
         let text = text.as_str()?.to_owned();
-        Some(Part::Channel(ChannelText { name, text }))
+        Some(Content::Channel(ChannelText { name, text }))
     });
     Ok((thought.into_iter().chain(said).collect(), Map::from_iter(others)))
 }
 
-fn read_content(
-    value: &Value,
-    role: Role,
-    place: &Place<'_>,
-    reader: &mut Reader<'_>,
-) -> Result<Vec<MessagePart>> {
+fn read_content(value: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<Part>> {
     match (value, role) {
         (Value::Array(items), _) => {
             let one = |(index, item)| read_item(item, role, &place.index(index), reader);
             items.iter().enumerate().map(one).collect()
         }
         (Value::String(text), Role::Tool) => Ok(vec![answer::of_text(text, &mut reader.calls).into()]),
-        (Value::String(text), _) => Ok(vec![Part::Text(text.clone()).into()]),
+        (Value::String(text), _) => Ok(vec![Content::Text(text.clone()).into()]),
         (Value::Object(_), Role::Tool) => Ok(vec![answer::read(value, place, &mut reader.calls)?]),
         (other, _) => Err(place.expected("a string or a list of items", other)),
     }
 }
 
-fn read_item(item: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+fn read_item(item: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(item, place)?;
     if role == Role::Tool && !fields.has("type") {
         return answer::read(item, place, &mut reader.calls);
@@ -156,12 +149,12 @@ fn no_films(place: &Place<'_>) -> Error {
 }
 
 /// Reads text. LiteRT-LM puts a call that it could not parse into a text with an `error`.
-fn read_text(fields: &mut Fields<'_>, role: Role, reader: &mut Reader<'_>) -> Result<Part> {
+fn read_text(fields: &mut Fields<'_>, role: Role, reader: &mut Reader<'_>) -> Result<Content> {
     let text = fields.need_str("text")?;
     match fields.take_str("error")? {
-        Some(reason) => Ok(Part::Malformed(Malformed { raw: text.to_owned(), reason: reason.to_owned() })),
+        Some(reason) => Ok(Content::Malformed(Malformed { raw: text.to_owned(), reason: reason.to_owned() })),
         None if role == Role::Tool => Ok(answer::of_text(text, &mut reader.calls)),
-        None => Ok(Part::Text(text.to_owned())),
+        None => Ok(Content::Text(text.to_owned())),
     }
 }
 
@@ -170,7 +163,7 @@ fn read_media(
     fields: &mut Fields<'_>,
     place: &Place<'_>,
     reader: &mut Reader<'_>,
-) -> Result<Part> {
+) -> Result<Content> {
     let Some((name, value)) = fields.take_any(&["path", "blob"])? else {
         return Err(
             place.invalid(format_args!("the {kind} is missing: it has neither \"path\" nor \"blob\""))
@@ -228,8 +221,8 @@ fn write_message(message: &Message, place: &Place<'_>) -> Result<Value> {
 
 /// Takes the channels that stand between the thought and the content: those have a place.
 fn take_channels<'a>(layout: &mut Layout<'a>) -> Vec<Placed<'a, ChannelText>> {
-    let channel = |(index, part): (usize, &'a MessagePart)| match &part.content {
-        Part::Channel(said) => Some(Placed { index, said, extra: &part.extra }),
+    let channel = |(index, part): (usize, &'a Part)| match &part.content {
+        Content::Channel(said) => Some(Placed { index, said, extra: &part.extra }),
         _ => None,
     };
     let channels: Vec<_> = (layout.start..).zip(layout.content).map_while(channel).collect();
@@ -287,17 +280,17 @@ fn write_content(role: Role, layout: &Layout<'_>, place: &Place<'_>) -> Result<O
     }
 }
 
-fn write_item(MessagePart { content, extra }: &MessagePart, role: Role, place: &Place<'_>) -> Result<Value> {
+fn write_item(Part { content, extra, .. }: &Part, role: Role, place: &Place<'_>) -> Result<Value> {
     match content {
-        Part::Text(text) if role != Role::Tool => {
+        Content::Text(text) if role != Role::Tool => {
             TEXT.add(json!({"type": "text", "text": text}), extra, place)
         }
-        Part::Malformed(Malformed { raw, reason }) => {
+        Content::Malformed(Malformed { raw, reason }) => {
             TEXT.add(json!({"type": "text", "text": raw, "error": reason}), extra, place)
         }
-        Part::Image(media) => MEDIA.add(write_media(MediaKind::Image, media, place)?, extra, place),
-        Part::Audio(media) => MEDIA.add(write_media(MediaKind::Audio, media, place)?, extra, place),
-        Part::ToolResult(result) => answer::write(result, extra, place),
+        Content::Image(media) => MEDIA.add(write_media(MediaKind::Image, media, place)?, extra, place),
+        Content::Audio(media) => MEDIA.add(write_media(MediaKind::Audio, media, place)?, extra, place),
+        Content::ToolResult(result) => answer::write(result, extra, place),
         _ => Err(layout::inexpressible(content, place)),
     }
 }

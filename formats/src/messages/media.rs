@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use alloquy_core::{Error, ErrorKind, Media, MediaKind, Part, Result};
+use alloquy_core::{Content, Error, ErrorKind, Media, MediaKind, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -134,7 +134,7 @@ impl<'a> Intake<'a> {
     }
 
     /// Takes a data URI, or has the source fetch what the address names.
-    pub(super) fn address(&mut self, kind: MediaKind, address: &str, place: &Place<'_>) -> Result<Part> {
+    pub(super) fn address(&mut self, kind: MediaKind, address: &str, place: &Place<'_>) -> Result<Content> {
         match address.split_at_checked(5) {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("data:") => self.data_uri(kind, rest, place),
             _ => self.fetched(kind, MediaReference::of(address), place),
@@ -144,13 +144,13 @@ impl<'a> Intake<'a> {
     /// Takes a picture of a film.
     pub(super) fn frame(&mut self, address: &str, place: &Place<'_>) -> Result<Media> {
         match self.among_frames(address, place)? {
-            Part::Image(media) => Ok(media),
+            Content::Image(media) => Ok(media),
             _ => Err(place.invalid("a film is a list of pictures")),
         }
     }
 
     /// The pictures of a film are taken where films are.
-    fn among_frames(&mut self, address: &str, place: &Place<'_>) -> Result<Part> {
+    fn among_frames(&mut self, address: &str, place: &Place<'_>) -> Result<Content> {
         let rules = MediaRules { kinds: &MediaKind::ALL, ..*self.rules };
         let mut intake = Intake { rules: &rules, total: self.total };
         let part = intake.address(MediaKind::Image, address, place)?;
@@ -158,7 +158,7 @@ impl<'a> Intake<'a> {
         Ok(part)
     }
 
-    fn data_uri(&mut self, kind: MediaKind, rest: &str, place: &Place<'_>) -> Result<Part> {
+    fn data_uri(&mut self, kind: MediaKind, rest: &str, place: &Place<'_>) -> Result<Content> {
         let (head, data) = rest.split_once(',').ok_or_else(|| place.invalid("the data URI has no comma"))?;
         let Some(media_type) = head.strip_suffix(";base64") else {
             return Err(place.unsupported("the data URI is not base64"));
@@ -173,7 +173,7 @@ impl<'a> Intake<'a> {
         media_type: &str,
         data: &str,
         place: &Place<'_>,
-    ) -> Result<Part> {
+    ) -> Result<Content> {
         self.allow(kind, place)?;
         let media_type = mime::normal(media_type).ok_or_else(|| {
             place.invalid(format_args!("{} is not a MIME type such as {kind}/…", quoted(media_type)))
@@ -184,7 +184,7 @@ impl<'a> Intake<'a> {
     }
 
     /// Takes base64 whose MIME type nobody says: the first bytes say it.
-    pub(super) fn blob(&mut self, kind: MediaKind, data: &str, place: &Place<'_>) -> Result<Part> {
+    pub(super) fn blob(&mut self, kind: MediaKind, data: &str, place: &Place<'_>) -> Result<Content> {
         self.allow(kind, place)?;
         let bytes = self.decode(data, place)?;
         let media_type = kind.type_of(&bytes).ok_or_else(|| {
@@ -201,7 +201,7 @@ impl<'a> Intake<'a> {
         kind: MediaKind,
         reference: MediaReference<'_>,
         place: &Place<'_>,
-    ) -> Result<Part> {
+    ) -> Result<Content> {
         self.allow(kind, place)?;
         let media = self.rules.source.fetch(kind, reference).map_err(|error| error.context(place))?;
         check_kind(kind, media.media_type(), place)?;

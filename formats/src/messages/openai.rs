@@ -1,6 +1,6 @@
 //! The chat format of OpenAI's API, with what servers and Hugging Face templates add to it.
 
-use alloquy_core::{Message, MessagePart, Part, Result, Role, ToolCall, ToolResult};
+use alloquy_core::{Content, Message, Part, Result, Role, ToolCall, ToolResult};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list};
@@ -102,21 +102,17 @@ fn read_spoken(
 }
 
 /// Reads the thought under either of its names; servers send both for a while, with one text.
-fn read_thought(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<Option<Part>> {
+fn read_thought(fields: &mut Fields<'_>, place: &Place<'_>) -> Result<Option<Content>> {
     let long = fields.take_str("reasoning_content")?;
     let short = fields.take_str("reasoning")?;
     if long.is_some() && short.is_some() && long != short {
         let sentence = "\"reasoning\" and \"reasoning_content\" differ";
         return Err(place.field("reasoning").invalid(sentence));
     }
-    Ok(long.or(short).map(|thought| Part::Thinking(thought.to_owned())))
+    Ok(long.or(short).map(|thought| Content::Thinking(thought.to_owned())))
 }
 
-fn read_calls(
-    fields: &mut Fields<'_>,
-    place: &Place<'_>,
-    reader: &mut Reader<'_>,
-) -> Result<Vec<MessagePart>> {
+fn read_calls(fields: &mut Fields<'_>, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Vec<Part>> {
     match fields.take_any(&["tool_calls", "function_call"])? {
         None => Ok(Vec::new()),
         Some((name @ "tool_calls", value)) => {
@@ -150,8 +146,8 @@ fn read_legacy_answer(mut fields: Fields<'_>, place: &Place<'_>, reader: &mut Re
 fn finish_answer(id: String, name: String, mut fields: Fields<'_>, place: &Place<'_>) -> Result<Message> {
     let (content, further) = content::read_text(fields.need("content")?, &place.field("content"))?;
     let is_error = fields.take_flag("is_error")?;
-    let result = Part::ToolResult(ToolResult { id, name, content: content.into(), is_error });
-    let part = MessagePart { content: result, extra: further };
+    let result = Content::ToolResult(ToolResult { id, name, content: content.into(), is_error });
+    let part = Part { extra: further, ..Part::from(result) };
     Ok(Message { extra: fields.rest(), ..Message::new(Role::Tool, vec![part]) })
 }
 
@@ -213,7 +209,7 @@ fn write_refusal(
     object: &mut Map<String, Value>,
     place: &Place<'_>,
 ) -> Result<()> {
-    let (Value::Bool(true), [MessagePart { content: Part::Text(text), extra }]) = (mark, layout.content)
+    let (Value::Bool(true), [Part { content: Content::Text(text), extra, .. }]) = (mark, layout.content)
     else {
         let sentence = "a refusal is true, in a message of one text";
         return Err(place.field("extra").field(REFUSAL).unsupported(sentence));

@@ -1,12 +1,12 @@
 //! What a reply has become so far: deltas to hand out, and the parts that they join to.
 
-use alloquy_core::{ArgumentsDelta, ChannelText, Delta, Malformed, Message, Part, Role, ToolCall};
+use alloquy_core::{ArgumentsDelta, ChannelText, Content, Delta, Malformed, Message, Role, ToolCall};
 
 /// Deltas and parts of one reply. Empty text leaves no trace.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     deltas: Vec<Delta>,
-    parts: Vec<Part>,
+    parts: Vec<Content>,
 }
 
 impl Transcript {
@@ -19,8 +19,8 @@ impl Transcript {
             _ => self.deltas.push(Delta::Text(text.to_owned())),
         }
         match self.parts.last_mut() {
-            Some(Part::Text(last)) => last.push_str(text),
-            _ => self.parts.push(Part::Text(text.to_owned())),
+            Some(Content::Text(last)) => last.push_str(text),
+            _ => self.parts.push(Content::Text(text.to_owned())),
         }
     }
 
@@ -33,8 +33,8 @@ impl Transcript {
             _ => self.deltas.push(Delta::Thinking(text.to_owned())),
         }
         match self.parts.last_mut() {
-            Some(Part::Thinking(last)) => last.push_str(text),
-            _ => self.parts.push(Part::Thinking(text.to_owned())),
+            Some(Content::Thinking(last)) => last.push_str(text),
+            _ => self.parts.push(Content::Thinking(text.to_owned())),
         }
     }
 
@@ -47,8 +47,8 @@ impl Transcript {
             _ => self.deltas.push(Delta::Channel(ChannelText::new(name, text))),
         }
         match self.parts.last_mut() {
-            Some(Part::Channel(last)) if last.name == name => last.text.push_str(text),
-            _ => self.parts.push(Part::Channel(ChannelText::new(name, text))),
+            Some(Content::Channel(last)) if last.name == name => last.text.push_str(text),
+            _ => self.parts.push(Content::Channel(ChannelText::new(name, text))),
         }
     }
 
@@ -58,17 +58,17 @@ impl Transcript {
 
     pub(super) fn call(&mut self, call: ToolCall) {
         self.deltas.push(Delta::ToolCall(call.clone()));
-        self.parts.push(Part::ToolCall(call));
+        self.parts.push(Content::ToolCall(call));
     }
 
     pub(super) fn malformed(&mut self, malformed: Malformed) {
         self.deltas.push(Delta::Malformed(malformed.clone()));
-        self.parts.push(Part::Malformed(malformed));
+        self.parts.push(Content::Malformed(malformed));
     }
 
     /// Says whether the reply has text.
     pub(super) fn has_text(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Text(_)))
+        self.parts.iter().any(|part| matches!(part, Content::Text(_)))
     }
 
     /// Returns what is new since the last time.

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_core::{
-    Channel, ChannelText, DataProcessor, Ending, Grammar, Message, ModelInfo, ParallelCalls, Part, Preface,
-    ProcessorArguments, PromptPart, PromptSource, Result, Role, SpecialToken, ThinkingHistory, ToolChoice,
+    Channel, ChannelText, Content, DataProcessor, Ending, Grammar, Message, ModelInfo, ParallelCalls,
+    Preface, ProcessorArguments, PromptPart, PromptSource, Result, Role, SpecialToken, ThinkingHistory,
+    ToolChoice,
 };
 use alloquy_processors::{DataProcessorConfig, Fences, detect_with, named_with};
 use alloquy_testing::{ReadReply, laws};
@@ -147,8 +148,8 @@ fn the_grammar_of_calls_has_the_fences_of_the_host() {
 }
 
 fn said() -> [Message; 3] {
-    let joke = Part::Channel(ChannelText::new("joke", "A <|im_end|> crab."));
-    let parts = vec![Part::Thinking("Hm".to_owned()), joke, Part::Text("Here.".to_owned())];
+    let joke = Content::Channel(ChannelText::new("joke", "A <|im_end|> crab."));
+    let parts = vec![Content::Thinking("Hm".to_owned()), joke, Content::Text("Here.".to_owned())];
     [Message::user("A joke!"), Message::new(Role::Assistant, parts), Message::user("Another!")]
 }
 

@@ -1,14 +1,14 @@
 //! Media in prompts: every family puts them where its template says, and nowhere else.
 
 use alloquy_core::{
-    Ending, ErrorKind, InjectionPolicy, Media, Message, Part, Preface, ProcessorArguments, PromptPart,
+    Content, Ending, ErrorKind, InjectionPolicy, Media, Message, Preface, ProcessorArguments, PromptPart,
     PromptSource, Role,
 };
 
 use crate::support;
 
-fn picture(byte: u8) -> Part {
-    Part::Image(Media::new("image/png", vec![byte]))
+fn picture(byte: u8) -> Content {
+    Content::Image(Media::new("image/png", vec![byte]))
 }
 
 fn parts(family: &str, path: &[Message], rendered: &str) -> alloquy_core::Result<Vec<PromptPart>> {
@@ -24,7 +24,7 @@ fn error(family: &str, path: &[Message], rendered: &str) -> String {
 #[test]
 fn a_template_that_prints_more_or_fewer_places_is_told() {
     let two = [Message::new(Role::User, vec![picture(1), picture(2)])];
-    let sound = [Message::new(Role::User, vec![Part::Audio(Media::new("audio/wav", vec![1]))])];
+    let sound = [Message::new(Role::User, vec![Content::Audio(Media::new("audio/wav", vec![1]))])];
     let told = [
         error("qwen3", &two, "a<|image_pad|>b"),
         error("qwen3", &two, "<|image_pad|><|image_pad|><|image_pad|>"),
@@ -57,7 +57,7 @@ fn media_of_the_preface_come_first_and_a_film_is_one() {
     let preface =
         Preface { messages: vec![Message::new(Role::System, vec![picture(9)])], ..Preface::default() };
     let frames = [1, 2].map(|byte| Media::new("image/png", vec![byte]));
-    let path = [Message::new(Role::User, vec![picture(3), Part::Video(frames.to_vec())])];
+    let path = [Message::new(Role::User, vec![picture(3), Content::Video(frames.to_vec())])];
     let source = PromptSource::new(&preface, &path, Ending::Closed);
     let rendered = "<|video_pad|><|image_pad|><|image_pad|>";
     let parts = support::processor("qwen2_5").prompt_parts(rendered, source).unwrap();
@@ -67,7 +67,7 @@ fn media_of_the_preface_come_first_and_a_film_is_one() {
 
 #[test]
 fn texts_that_look_like_places_are_counted_only_where_a_policy_lets_them_through() {
-    let path = [Message::new(Role::User, vec![picture(1), Part::Text(" is <|image_pad|>".into())])];
+    let path = [Message::new(Role::User, vec![picture(1), Content::Text(" is <|image_pad|>".into())])];
     let preface = Preface::default();
     let arguments = ProcessorArguments::default().injection(InjectionPolicy::unprotected());
     let processor = support::processor("qwen3");

@@ -1,6 +1,6 @@
 //! What holds for any text and any reply.
 
-use alloquy_core::{Message, ModelInfo, Part, Preface, Prompt, Role, ToolCall, ToolResult};
+use alloquy_core::{Content, Message, ModelInfo, Preface, Prompt, Role, ToolCall, ToolResult};
 use alloquy_testing::{ByteTokenizer, ReadReply};
 use proptest::prelude::*;
 use serde_json::json;
@@ -32,8 +32,11 @@ pub(crate) fn hostile_text(family: &'static str) -> impl Strategy<Value = String
 pub(crate) fn conversation(texts: &[String; 4]) -> Conversation {
     let [system, user, answer, result] = texts;
     let call = ToolCall::new("call_0", "weather", json!({"city": user}));
-    let parts =
-        vec![Part::Thinking(system.clone()), Part::Text(answer.clone()), Part::ToolCall(call.clone())];
+    let parts = vec![
+        Content::Thinking(system.clone()),
+        Content::Text(answer.clone()),
+        Content::ToolCall(call.clone()),
+    ];
     let path = vec![
         Message::user(user.as_str()),
         Message::new(Role::Assistant, parts),
@@ -98,7 +101,7 @@ proptest! {
 
     #[test]
     fn the_model_writes_no_turns(texts in proptest::collection::vec(hostile_text("qwen3"), 2)) {
-        let said = Message::new(Role::Assistant, vec![Part::Thinking(texts[0].clone()), Part::Text(texts[1].clone())]);
+        let said = Message::new(Role::Assistant, vec![Content::Thinking(texts[0].clone()), Content::Text(texts[1].clone())]);
         let conversation = Conversation { path: vec![said], ..Conversation::default() };
         let turns = |tokens: Vec<u32>| tokens.into_iter().filter(|token| *token < 256 + 3).count();
         // The header and the end of its message, and the header of the answer.

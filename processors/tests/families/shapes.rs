@@ -1,7 +1,7 @@
 //! What templates that take tools otherwise than Hugging Face's are given.
 
 use alloquy_core::{
-    Ending, Message, ModelInfo, Part, Preface, PromptSource, Role, ToolCall, ToolResult, ToolSpec,
+    Content, Ending, Message, ModelInfo, Preface, PromptSource, Role, ToolCall, ToolResult, ToolSpec,
 };
 use serde_json::json;
 
@@ -23,10 +23,11 @@ fn weather() -> ToolSpec {
 }
 
 fn path() -> Vec<Message> {
-    let call =
-        |id: &str, city: &str| Part::ToolCall(ToolCall::new(id, "weather", json!({"city": city, "days": 2})));
+    let call = |id: &str, city: &str| {
+        Content::ToolCall(ToolCall::new(id, "weather", json!({"city": city, "days": 2})))
+    };
     let result = |id: &str, content: serde_json::Value| {
-        Part::ToolResult(ToolResult {
+        Content::ToolResult(ToolResult {
             id: id.to_owned(),
             name: "weather".to_owned(),
             content,

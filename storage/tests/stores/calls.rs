@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, Error, ErrorKind, Filter, Media, Message, Node,
-    NodeId, Owner, Part, PartialDeletion, Preface, Query, Result, Role, Sort, SortKey,
+    Content, ConversationId, ConversationRecord, ConversationStore, Error, ErrorKind, Filter, Media, Message,
+    Node, NodeId, Owner, PartialDeletion, Preface, Query, Result, Role, Sort, SortKey,
 };
 use serde_json::{Map, Value, json};
 
@@ -76,7 +76,7 @@ fn picture(bytes: &str) -> Media {
 }
 
 fn showing(parent: NodeId, media: &Media) -> Node {
-    Node::new(Some(parent), Message::new(Role::User, vec![Part::Image(media.clone())]))
+    Node::new(Some(parent), Message::new(Role::User, vec![Content::Image(media.clone())]))
 }
 
 fn record(name: &str) -> ConversationRecord {

@@ -273,7 +273,7 @@ fn deep(name: &str, place: usize, levels: usize) -> (ConversationRecord, Node) {
         0 => drop(record.metadata.insert("deep".to_owned(), nested(levels))),
         1 => record.preface = Preface::default().tool(ToolSpec::new("deep", "nests", nested(levels))),
         2 => drop(node.metadata.insert("deep".to_owned(), nested(levels))),
-        3 => node.message = Message::new(Role::Assistant, vec![alloquy_core::Part::ToolCall(call)]),
+        3 => node.message = Message::new(Role::Assistant, vec![alloquy_core::Content::ToolCall(call)]),
         _ => node.message = Message::tool(vec![ToolResult::ok(&call, nested(levels))]),
     }
     (record, node)

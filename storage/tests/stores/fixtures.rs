@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy_core::{
-    ConversationRecord, ConversationStore, ConversationStoreExt, Filter, Media, Message, Node, NodeStatus,
-    Owner, Part, Preface, Query, Role,
+    Content, ConversationRecord, ConversationStore, ConversationStoreExt, Filter, Media, Message, Node,
+    NodeStatus, Owner, Preface, Query, Role,
 };
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SqliteStore};
 use pollster::block_on;
@@ -34,7 +34,7 @@ fn object(value: Value) -> Map<String, Value> {
 /// what follows it.
 fn said() -> [Node; 5] {
     let picture = Media::new("image/png", b"no picture".to_vec());
-    let shown = vec![Part::Text("緑茶 or black?".into()), Part::Image(picture)];
+    let shown = vec![Content::Text("緑茶 or black?".into()), Content::Image(picture)];
     let question = Node::new(None, Message::new(Role::User, shown));
     let mut reply = Node::new(Some(question.id), Message::assistant("Black, from Assam."));
     reply.tokens = vec![7, 8];

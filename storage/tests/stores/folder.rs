@@ -5,7 +5,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use alloquy_core::{
-    ConversationRecord, ConversationStore, ErrorKind, Media, Message, Node, Owner, Part, Preface, Query, Role,
+    Content, ConversationRecord, ConversationStore, ErrorKind, Media, Message, Node, Owner, Preface, Query,
+    Role,
 };
 use alloquy_storage::{FileStore, Flaw};
 use pollster::block_on;
@@ -73,7 +74,7 @@ fn every_flaw_is_found() {
     let other: Owner = "Ann / B".parse().unwrap();
     let store = block_on(FileStore::open(&root)).unwrap();
     let picture = Media::new("image/png", b"picture".to_vec());
-    let shown = Node::new(None, Message::new(Role::User, vec![Part::Image(picture.clone())]));
+    let shown = Node::new(None, Message::new(Role::User, vec![Content::Image(picture.clone())]));
     block_on(async {
         for owner in [&me(), &other] {
             store.create(owner, &record("tea")).await.unwrap();

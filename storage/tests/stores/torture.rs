@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, Digest, Media, Message, Node, NodeId, Part,
+    Content, ConversationId, ConversationRecord, ConversationStore, Digest, Media, Message, Node, NodeId,
     Preface, Query, Role, Tree,
 };
 use alloquy_storage::open;
@@ -252,8 +252,8 @@ async fn turn(store: &dyn ConversationStore, id: &ConversationId) {
     let marked = NodeId::new().to_string();
     let bytes: Arc<[u8]> = marked.repeat(100).into_bytes().into();
     say("blob", store.put_blob(&me(), &bytes).await.unwrap());
-    let picture = Part::Image(Media::new("image/png", bytes.to_vec()));
-    let question = Node::new(head, Message::new(Role::User, vec![Part::Text(marked.clone()), picture]));
+    let picture = Content::Image(Media::new("image/png", bytes.to_vec()));
+    let question = Node::new(head, Message::new(Role::User, vec![Content::Text(marked.clone()), picture]));
     let answer = Node::new(Some(question.id), Message::assistant(format!("answer to {marked}")));
     let nodes = [question, answer];
     store.append(&me(), id, &nodes).await.unwrap();

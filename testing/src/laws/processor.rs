@@ -5,7 +5,7 @@ mod media;
 mod prompts;
 
 use alloquy_core::{
-    DataProcessor, Ending, InjectionPolicy, Message, Part, Preface, ProcessorArguments, PromptPart,
+    Content, DataProcessor, Ending, InjectionPolicy, Message, Preface, ProcessorArguments, PromptPart,
     PromptSource, Role, SpecialToken, TemplateInput, TextSource, ToolSpec,
 };
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ pub fn plain_text_streams_unchanged(processor: &dyn DataProcessor) {
         for piece in text.split_inclusive(|_| true) {
             streamed.extend(parser.push(piece));
         }
-        let early: String = join_deltas(&streamed).iter().filter_map(Part::as_text).collect();
+        let early: String = join_deltas(&streamed).iter().filter_map(Content::as_text).collect();
         assert!(early.len() * 2 > text.len(), "only {early:?} of {text:?} came before the end");
         let (_, message) = parser.finish();
         assert_eq!(message, Message::assistant(text), "plain text does not stay as it is");
@@ -256,10 +256,10 @@ fn read<'a>(
     ReadReply::new(processor.reply_parser("", source), pieces)
 }
 
-fn is_empty(part: &Part) -> bool {
+fn is_empty(part: &Content) -> bool {
     match part {
-        Part::Text(text) | Part::Thinking(text) => text.is_empty(),
-        Part::Channel(said) => said.text.is_empty(),
+        Content::Text(text) | Content::Thinking(text) => text.is_empty(),
+        Content::Channel(said) => said.text.is_empty(),
         _ => false,
     }
 }

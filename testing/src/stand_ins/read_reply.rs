@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Delta, Message, Part, ReplyParser};
+use alloquy_core::{Content, Delta, Message, ReplyParser};
 
 /// A reply as it was read.
 ///
@@ -20,7 +20,7 @@ use alloquy_core::{Delta, Message, Part, ReplyParser};
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadReply {
     /// The deltas, joined.
-    pub joined: Vec<Part>,
+    pub joined: Vec<Content>,
     /// The names and the pieces of arguments of calls, joined, by the calls' ids.
     pub arguments: BTreeMap<String, (String, String)>,
     /// The message that the parser gave.
@@ -43,8 +43,8 @@ impl ReadReply {
 }
 
 /// Joins deltas to the parts of a message; pieces of arguments are no parts, and texts without a character neither.
-pub fn join_deltas(deltas: &[Delta]) -> Vec<Part> {
-    let mut parts: Vec<Part> = Vec::new();
+pub fn join_deltas(deltas: &[Delta]) -> Vec<Content> {
+    let mut parts: Vec<Content> = Vec::new();
     deltas.iter().for_each(|delta| delta.join_to(&mut parts));
     parts
 }
@@ -62,12 +62,12 @@ fn arguments(deltas: &[Delta]) -> BTreeMap<String, (String, String)> {
 }
 
 /// Everything that a part of a reply says, as text.
-fn said(part: &Part) -> String {
+fn said(part: &Content) -> String {
     match part {
-        Part::Text(text) | Part::Thinking(text) => text.clone(),
-        Part::Channel(said) => said.text.clone(),
-        Part::ToolCall(call) => format!("{}{}{}", call.id, call.name, call.arguments),
-        Part::Malformed(malformed) => malformed.raw.clone(),
+        Content::Text(text) | Content::Thinking(text) => text.clone(),
+        Content::Channel(said) => said.text.clone(),
+        Content::ToolCall(call) => format!("{}{}{}", call.id, call.name, call.arguments),
+        Content::Malformed(malformed) => malformed.raw.clone(),
         other => format!("{other:?}"),
     }
 }

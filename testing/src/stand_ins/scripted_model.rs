@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use alloquy_core::{
-    CacheReport, ChatModel, DataProcessor, Degradation, Delta, Emit, Error, ErrorKind, FinishReason, Message,
-    Part, PreparedPrompt, Prompt, PromptLength, PromptSource, PromptTemplate, Reply, ReplyStream, Request,
+    CacheReport, ChatModel, Content, DataProcessor, Degradation, Delta, Emit, Error, ErrorKind, FinishReason,
+    Message, PreparedPrompt, Prompt, PromptLength, PromptSource, PromptTemplate, Reply, ReplyStream, Request,
     Result, Run,
 };
 use async_trait::async_trait;
@@ -256,13 +256,13 @@ async fn whole(reply: Reply, request: &Request, mut emit: Emit<Delta>) -> Result
 }
 
 /// The delta that joins to a part.
-fn delta(part: &Part) -> Result<Delta> {
+fn delta(part: &Content) -> Result<Delta> {
     match part.clone() {
-        Part::Text(text) => Ok(Delta::Text(text)),
-        Part::Thinking(text) => Ok(Delta::Thinking(text)),
-        Part::Channel(said) => Ok(Delta::Channel(said)),
-        Part::ToolCall(call) => Ok(Delta::ToolCall(call)),
-        Part::Malformed(malformed) => Ok(Delta::Malformed(malformed)),
+        Content::Text(text) => Ok(Delta::Text(text)),
+        Content::Thinking(text) => Ok(Delta::Thinking(text)),
+        Content::Channel(said) => Ok(Delta::Channel(said)),
+        Content::ToolCall(call) => Ok(Delta::ToolCall(call)),
+        Content::Malformed(malformed) => Ok(Delta::Malformed(malformed)),
         other => Err(Error::new(ErrorKind::Invalid, format!("no model says {other:?}"))),
     }
 }

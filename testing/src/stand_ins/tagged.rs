@@ -1,7 +1,7 @@
 //! The plainest template and processor: `<role>text<end>`.
 
 use alloquy_core::{
-    DataProcessor, Delta, Digest, Ending, Message, Part, PromptPart, PromptSource, PromptTemplate,
+    Content, DataProcessor, Delta, Digest, Ending, Message, PromptPart, PromptSource, PromptTemplate,
     ReplyParser, Result, Role, TemplateInput, ToolCall,
 };
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ impl ReplyParser for TaggedParser {
         if self.text.starts_with("call:") {
             let calls: Vec<_> =
                 self.text.lines().enumerate().map(|(index, line)| call(index, line)).collect();
-            let parts = calls.iter().cloned().map(Part::ToolCall).collect();
+            let parts = calls.iter().cloned().map(Content::ToolCall).collect();
             let message = Message::new(Role::Assistant, parts);
             return (calls.into_iter().map(Delta::ToolCall).collect(), message);
         }

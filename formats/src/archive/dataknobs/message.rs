@@ -1,6 +1,6 @@
 //! A message of a state, and the same as a message here. Knows fields; not trees.
 
-use alloquy_core::{Message, Part, Role, ToolCall, ToolResult};
+use alloquy_core::{Content, Message, Role, ToolCall, ToolResult};
 use serde_json::{Map, Value, json};
 
 use crate::archive::Repair;
@@ -51,19 +51,19 @@ fn spoken(
     (node, seed): (&str, &str),
     repairs: &mut Vec<Repair>,
 ) -> Message {
-    let mut message = Message::new(role, Vec::<Part>::new());
+    let mut message = Message::new(role, Vec::<Content>::new());
     match canonical.get("content") {
         Some(Value::String(text)) if text.is_empty() => {}
-        Some(Value::String(text)) => message.parts.push(Part::Text(text.clone()).into()),
+        Some(Value::String(text)) => message.parts.push(Content::Text(text.clone()).into()),
         None | Some(Value::Null) => {}
         Some(other) => {
             repairs.push(Repair::ContentNotText(node.to_owned()));
-            message.parts.push(Part::Text(other.to_string()).into());
+            message.parts.push(Content::Text(other.to_string()).into());
         }
     }
     message.name = canonical.get("name").and_then(Value::as_str).map(str::to_owned);
     let calls = calls(canonical, (node, seed), repairs);
-    message.parts.extend(calls.into_iter().map(|call| Part::ToolCall(call).into()));
+    message.parts.extend(calls.into_iter().map(|call| Content::ToolCall(call).into()));
     message
 }
 

@@ -1,6 +1,6 @@
 //! The answers of tools in LiteRT-LM's messages, in every spelling that its model families take.
 
-use alloquy_core::{MessagePart, Part, Result, ToolResult};
+use alloquy_core::{Content, Part, Result, ToolResult};
 use serde_json::{Map, Value, json};
 
 use crate::messages::calls::Calls;
@@ -18,12 +18,12 @@ const WRAPPED: Shape =
 const BESIDE: [&str; 5] = ["type", "id", "name", "tool_name", "is_error"];
 
 /// An answer that is only text.
-pub(super) fn of_text(text: &str, calls: &mut Calls) -> Part {
+pub(super) fn of_text(text: &str, calls: &mut Calls) -> Content {
     result(None, None, text.into(), calls)
 }
 
 /// Reads an answer: the item itself, or what it holds under `tool_response`.
-pub(super) fn read(item: &Value, place: &Place<'_>, calls: &mut Calls) -> Result<MessagePart> {
+pub(super) fn read(item: &Value, place: &Place<'_>, calls: &mut Calls) -> Result<Part> {
     let mut fields = Fields::of(item, place)?;
     fields.take("type");
     let Some(inner) = fields.take(INNER) else {
@@ -44,7 +44,7 @@ fn read_fields(
     mut fields: Fields<'_>,
     place: &Place<'_>,
     calls: &mut Calls,
-) -> Result<(Part, Map<String, Value>)> {
+) -> Result<(Content, Map<String, Value>)> {
     let name = match fields.take_any(&["name", "tool_name"])? {
         Some((field, name)) => Some(string(name, &place.field(field))?),
         None => None,
@@ -68,14 +68,14 @@ fn payload(item: &Value) -> Option<&'static str> {
     (is_object || alone).then_some(name)
 }
 
-fn result(id: Option<&str>, name: Option<&str>, content: Value, calls: &mut Calls) -> Part {
+fn result(id: Option<&str>, name: Option<&str>, content: Value, calls: &mut Calls) -> Content {
     let (id, name) = calls.answer(id, name);
-    Part::ToolResult(ToolResult { id, name: name.unwrap_or_default(), content, is_error: false })
+    Content::ToolResult(ToolResult { id, name: name.unwrap_or_default(), content, is_error: false })
 }
 
-fn with_error(part: Part, is_error: bool) -> Part {
+fn with_error(part: Content, is_error: bool) -> Content {
     match part {
-        Part::ToolResult(result) => Part::ToolResult(ToolResult { is_error, ..result }),
+        Content::ToolResult(result) => Content::ToolResult(ToolResult { is_error, ..result }),
         other => other,
     }
 }

@@ -1,6 +1,6 @@
 //! The content of an OpenAI message: nothing, a string, or parts.
 
-use alloquy_core::{MediaKind, MessagePart, Part, Result};
+use alloquy_core::{Content, MediaKind, Part, Result};
 use serde_json::{Map, Value, json};
 
 use crate::messages::fields::{Fields, string};
@@ -30,29 +30,33 @@ const VIDEO: Shape = Shape::nested(&["type", "video_url"], "video_url", &["url"]
 const AUDIO: Shape = Shape::nested(&["type", "input_audio"], "input_audio", &["data", "format"]);
 
 /// What a message says, or that the model refused.
-pub(super) struct Content {
-    pub(super) parts: Vec<MessagePart>,
+pub(super) struct ReadContent {
+    pub(super) parts: Vec<Part>,
     pub(super) refused: bool,
 }
 
 /// Takes `content` and `refusal`.
-pub(super) fn read(fields: &mut Fields<'_>, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Content> {
+pub(super) fn read(
+    fields: &mut Fields<'_>,
+    place: &Place<'_>,
+    reader: &mut Reader<'_>,
+) -> Result<ReadContent> {
     let content = fields.take("content");
     let Some(refusal) = fields.take_str("refusal")? else {
-        return content.map_or(Ok(Content { parts: Vec::new(), refused: false }), |content| {
+        return content.map_or(Ok(ReadContent { parts: Vec::new(), refused: false }), |content| {
             read_content(content, &place.field("content"), reader)
         });
     };
     if content.is_some() {
         return Err(place.field("refusal").unsupported("a message has a refusal beside its content"));
     }
-    Ok(Content { parts: vec![Part::Text(refusal.to_owned()).into()], refused: true })
+    Ok(ReadContent { parts: vec![Content::Text(refusal.to_owned()).into()], refused: true })
 }
 
-fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Content> {
+fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<ReadContent> {
     let items = match value {
         Value::String(text) => {
-            return Ok(Content { parts: vec![Part::Text(text.clone()).into()], refused: false });
+            return Ok(ReadContent { parts: vec![Content::Text(text.clone()).into()], refused: false });
         }
         Value::Array(items) => items,
         other => return Err(place.expected("a string or a list of parts", other)),
@@ -61,27 +65,27 @@ fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
         return read_refusal(items, &place.index(at));
     }
     let one = |(index, item)| read_part(item, &place.index(index), reader);
-    Ok(Content { parts: items.iter().enumerate().map(one).collect::<Result<_>>()?, refused: false })
+    Ok(ReadContent { parts: items.iter().enumerate().map(one).collect::<Result<_>>()?, refused: false })
 }
 
 fn is_refusal(item: &Value) -> bool {
     item.get("type").and_then(Value::as_str) == Some("refusal")
 }
 
-fn read_refusal(items: &[Value], place: &Place<'_>) -> Result<Content> {
+fn read_refusal(items: &[Value], place: &Place<'_>) -> Result<ReadContent> {
     let [item] = items else {
         return Err(place.unsupported("a message has a refusal beside its content"));
     };
     let mut fields = Fields::of(item, place)?;
     fields.take("type");
-    let text = Part::Text(fields.need_str("refusal")?.to_owned());
-    Ok(Content { parts: vec![further::beside(text.into(), fields.rest())], refused: true })
+    let text = Content::Text(fields.need_str("refusal")?.to_owned());
+    Ok(ReadContent { parts: vec![further::beside(text.into(), fields.rest())], refused: true })
 }
 
-fn read_part(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+fn read_part(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(item, place)?;
     let part = match fields.need_str("type")? {
-        "text" => Part::Text(fields.need_str("text")?.to_owned()).into(),
+        "text" => Content::Text(fields.need_str("text")?.to_owned()).into(),
         "image_url" => read_url(MediaKind::Image, "image_url", &mut fields, place, reader)?,
         "audio_url" => read_url(MediaKind::Audio, "audio_url", &mut fields, place, reader)?,
         "video_url" => read_url(MediaKind::Video, "video_url", &mut fields, place, reader)?,
@@ -101,10 +105,10 @@ fn read_url(
     fields: &mut Fields<'_>,
     place: &Place<'_>,
     reader: &mut Reader<'_>,
-) -> Result<MessagePart> {
+) -> Result<Part> {
     let (value, place) = (fields.need(name)?, place.field(name));
     if let Value::String(url) = value {
-        return reader.media.address(kind, url, &place).map(MessagePart::from);
+        return reader.media.address(kind, url, &place).map(Part::from);
     }
     let mut fields = Fields::of(value, &place)?;
     let part = reader.media.address(kind, fields.need_str("url")?, &place.field("url"))?;
@@ -117,7 +121,7 @@ fn read_named(
     fields: &mut Fields<'_>,
     place: &Place<'_>,
     reader: &mut Reader<'_>,
-) -> Result<Part> {
+) -> Result<Content> {
     match fields.take_any(&["url", "path"])? {
         Some((name, value)) => {
             let place = place.field(name);
@@ -129,7 +133,7 @@ fn read_named(
     }
 }
 
-fn read_audio(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<MessagePart> {
+fn read_audio(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
     let mut fields = Fields::of(value, place)?;
     let (data, format) = (fields.need_str("data")?, fields.need_str("format")?);
     // The registered type, which is also what the bytes give away.
@@ -202,18 +206,18 @@ pub(super) fn write(layout: &Layout<'_>, place: &Place<'_>) -> Result<Value> {
     }
 }
 
-fn write_part(MessagePart { content, extra }: &MessagePart, place: &Place<'_>) -> Result<Value> {
+fn write_part(Part { content, extra, .. }: &Part, place: &Place<'_>) -> Result<Value> {
     match content {
-        Part::Text(text) => TEXT.add(json!({"type": "text", "text": text}), extra, place),
-        Part::Image(media) => {
+        Content::Text(text) => TEXT.add(json!({"type": "text", "text": text}), extra, place),
+        Content::Image(media) => {
             let url = Outgoing::of(MediaKind::Image, media, place)?.data_uri();
             IMAGE.add(json!({"type": "image_url", "image_url": {"url": url}}), extra, place)
         }
-        Part::Audio(media) => {
+        Content::Audio(media) => {
             let audio = write_audio(&Outgoing::of(MediaKind::Audio, media, place)?, place)?;
             AUDIO.add(audio, extra, place)
         }
-        Part::Video(frames) => {
+        Content::Video(frames) => {
             let url = Outgoing::film(frames, place)?.data_uri();
             VIDEO.add(json!({"type": "video_url", "video_url": {"url": url}}), extra, place)
         }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Ask, CacheReport, ChannelText, Chat, ConversationId, ConversationStore, CutHistory, Degradation, Digest,
-    Error, ErrorKind, FinishReason, InjectionPolicy, Malformed, Manager, Media, Message, MessagePart,
-    MissReason, NewConversation, Owner, Part, PenaltyScope, Preface, ProcessorArguments, Reply, Result, Role,
-    SamplingOptions, TextSource, ThinkingHistory, ThinkingSwitch, Tool, ToolCall, ToolSpec, Usage,
+    CacheReport, ChannelText, Chat, Content, ConversationId, ConversationStore, CutHistory, Degradation,
+    Digest, Error, ErrorKind, FinishReason, InjectionPolicy, Malformed, Manager, Media, Message, MissReason,
+    NewConversation, Owner, Part, PenaltyScope, Preface, ProcessorArguments, Reply, Result, Role,
+    SamplingOptions, TextSource, ThinkingHistory, ThinkingSwitch, Tool, ToolCall, ToolSpec, TurnRequest,
+    Usage,
 };
 use alloquy_testing::{ScriptedModel, ScriptedReply};
 use futures::StreamExt;
@@ -123,22 +124,23 @@ fn audio() -> Media {
 
 /// A question with an image and one with everything else that a message may hold; calls of tools and their results.
 async fn ask(chat: &Chat) {
-    let image_part = MessagePart::from(Part::Image(image()))
+    let image_part = Part::from(Content::Image(image()))
         .with_field("image_url", json!({"detail": "low"}))
         .with_field("cache", Value::Null);
-    let parts = vec![MessagePart::from(Part::Text("What is in this harbour?".to_owned())), image_part];
-    let question = Ask::from(Message::new(Role::User, parts).named("Zoë")).prompt("describe");
+    let parts = vec![Part::from(Content::Text("What is in this harbour?".to_owned())), image_part];
+    let question = TurnRequest::from(Message::new(Role::User, parts).named("Zoë")).prompt("describe");
     chat.send(question).finish().await.unwrap();
-    let asked = Ask::from("When is high water?").metadata("source", "almanac").label("tides");
+    let asked = TurnRequest::from("When is high water?").metadata("source", "almanac").label("tides");
     chat.send(asked).finish().await.unwrap();
     let frames = vec![image(), Media::new("image/png", b"another frame".to_vec())];
-    let mut video = Message::new(Role::User, vec![Part::Video(frames), Part::Audio(audio())]);
+    let mut video = Message::new(Role::User, vec![Content::Video(frames), Content::Audio(audio())]);
     video.extra = object(json!({"zebra": 1, "apple": {"d": [], "c": ""}, "": null}));
-    let hosted =
-        Ask::from(video).metadata("usage", json!({"prompt": 1, "reply": 1})).metadata("cost", 0.00072);
+    let hosted = TurnRequest::from(video)
+        .metadata("usage", json!({"prompt": 1, "reply": 1}))
+        .metadata("cost", 0.00072);
     chat.add(hosted).await.unwrap();
     // The host writes a reply in a model's name, and knows not how many tokens it took.
-    let elsewhere = Ask::from(Message::assistant("A ferry leaves."))
+    let elsewhere = TurnRequest::from(Message::assistant("A ferry leaves."))
         .metadata("model", "elsewhere")
         .metadata("usage", "a lot")
         .metadata("finish", "stop")
@@ -151,7 +153,7 @@ async fn branch(chat: &Chat) {
     let history = chat.history().await.unwrap();
     let calling = history.iter().position(|node| node.message.tool_calls().next().is_some()).unwrap();
     let question = history[calling - 1].id;
-    let again = Ask::default().at(question).label("again").system_prompt("Rhyme.");
+    let again = TurnRequest::default().at(question).label("again").system_prompt("Rhyme.");
     chat.complete(again).finish().await.unwrap();
     chat.edit(question, "When is low water? \u{2028}\u{7f} 👩‍👩‍👧").finish().await.unwrap();
     let head = chat.head().await.unwrap();
@@ -173,7 +175,7 @@ async fn end_early(chat: &Chat) {
     let failed = chat.send("Where does the boat drift?").finish().await.unwrap();
     assert_eq!(failed.reply.finish, FinishReason::Error);
     chat.goto(head).await.unwrap();
-    let asked = Ask::from("Where is it now?").metadata("usage", "a lot").label("dropped");
+    let asked = TurnRequest::from("Where is it now?").metadata("usage", "a lot").label("dropped");
     let mut dropped = chat.send(asked);
     while !matches!(dropped.next().await, Some(alloquy_core::TurnEvent::Delta(_))) {}
     drop(dropped);
@@ -216,7 +218,7 @@ async fn fork(chat: &Chat) {
 async fn talk_of_tides(manager: &Manager) {
     let new = NewConversation::from(Preface::system("Speak of tides.")).id(id("tides"));
     let chat = manager.create(new.metadata("title", "Tides")).await.unwrap();
-    let parts = vec![Part::Text("Is this low water?".to_owned()), Part::Image(image())];
+    let parts = vec![Content::Text("Is this low water?".to_owned()), Content::Image(image())];
     chat.send(Message::new(Role::User, parts)).finish().await.unwrap();
 }
 
@@ -239,7 +241,7 @@ impl Tool for Tide {
     }
 }
 
-fn reply(parts: Vec<Part>, usage: Usage, cache: CacheReport) -> Reply {
+fn reply(parts: Vec<Content>, usage: Usage, cache: CacheReport) -> Reply {
     let mut reply = Reply::new(Message::new(Role::Assistant, parts));
     (reply.usage, reply.cache) = (usage, Some(cache));
     reply.template = Some(Digest::of(b"template"));
@@ -255,17 +257,17 @@ fn cache(usage: Usage, first_difference: Option<usize>, miss: Option<MissReason>
     CacheReport { prompt, reused, forwarded: prompt - reused, first_difference, miss }
 }
 
-fn text(text: &str) -> Part {
-    Part::Text(text.to_owned())
+fn text(text: &str) -> Content {
+    Content::Text(text.to_owned())
 }
 
 /// The first reply: thinking, a channel, something unreadable, and every degradation there is.
 fn shown() -> Reply {
     let parts = vec![
-        Part::Thinking("A harbour, and a boat.\n".to_owned()),
-        Part::Channel(ChannelText::new("joke", "A crab\nand a shell.")),
+        Content::Thinking("A harbour, and a boat.\n".to_owned()),
+        Content::Channel(ChannelText::new("joke", "A crab\nand a shell.")),
         text("A boat in a harbour."),
-        Part::Malformed(Malformed { raw: "<tool_call>{".to_owned(), reason: "ends early".to_owned() }),
+        Content::Malformed(Malformed { raw: "<tool_call>{".to_owned(), reason: "ends early".to_owned() }),
     ];
     let usage = usage(120, 0, 40, 9);
     let mut reply = reply(parts, usage, cache(usage, None, None));
@@ -333,7 +335,7 @@ fn calls() -> Reply {
     let oslo = ToolCall::new("call_1", "tide", json!({"at": "Oslo", "day": [1, 2.5, -3e-9, null]}));
     let nowhere = ToolCall::new("call_2", "tide", json!({"at": "Nowhere"}));
     let usage = usage(200, 150, 20, 0);
-    let parts = vec![text("I look."), Part::ToolCall(oslo), Part::ToolCall(nowhere)];
+    let parts = vec![text("I look."), Content::ToolCall(oslo), Content::ToolCall(nowhere)];
     let mut reply = reply(parts, usage, cache(usage, Some(150), Some(MissReason::NotHeld)));
     reply.finish = FinishReason::ToolCalls;
     reply
@@ -395,7 +397,7 @@ fn in_a_fork() -> Reply {
 fn looks() -> Reply {
     let call = ToolCall::new("call_1", "tide", json!({"at": "Oslo"}));
     let usage = usage(90, 0, 14, 4);
-    let parts = vec![Part::Thinking("I ask.\n".to_owned()), text("I look."), Part::ToolCall(call)];
+    let parts = vec![Content::Thinking("I ask.\n".to_owned()), text("I look."), Content::ToolCall(call)];
     let mut reply = reply(parts, usage, cache(usage, None, None));
     reply.finish = FinishReason::ToolCalls;
     reply

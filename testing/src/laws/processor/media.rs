@@ -1,7 +1,7 @@
 //! What every data processor must do with media.
 
 use alloquy_core::{
-    DataProcessor, Ending, Media, MediaKind, Message, Part, Preface, PromptPart, PromptSource, Role,
+    Content, DataProcessor, Ending, Media, MediaKind, Message, Preface, PromptPart, PromptSource, Role,
     TemplateInput,
 };
 use serde_json::Value;
@@ -17,10 +17,10 @@ use super::prompts::{input, parts};
 /// When the law is broken.
 pub fn media_stand_in_their_places(processor: &dyn DataProcessor, places: &[(MediaKind, &str)]) {
     for (kind, place) in places {
-        let said = |text: &str| Part::Text(format!("{text}{place} {text}"));
+        let said = |text: &str| Content::Text(format!("{text}{place} {text}"));
         let path = [
             Message::new(Role::User, vec![said("a"), shown(*kind, 1), said("b")]),
-            Message::new(Role::Assistant, vec![shown(*kind, 2), Part::Text("c".into())]),
+            Message::new(Role::Assistant, vec![shown(*kind, 2), Content::Text("c".into())]),
         ];
         let preface = Preface::default();
         let source = PromptSource::new(&preface, &path, Ending::Closed);
@@ -54,7 +54,7 @@ pub fn media_stand_in_their_places(processor: &dyn DataProcessor, places: &[(Med
     }
 }
 
-fn shown(kind: MediaKind, byte: u8) -> Part {
+fn shown(kind: MediaKind, byte: u8) -> Content {
     kind.part(Media::new(format!("{kind}/x"), vec![byte]))
 }
 

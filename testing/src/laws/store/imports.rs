@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use alloquy_core::{
-    Archive, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, Media, Message, Node,
-    Part, Preface, Query, Role,
+    Archive, Content, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, Media, Message,
+    Node, Preface, Query, Role,
 };
 
 use super::outcomes::{kind, me, must, name};
@@ -12,7 +12,7 @@ use super::outcomes::{kind, me, must, name};
 /// A conversation of a question that shows an image, and two answers, the first of which is the head.
 fn sample(title: &str) -> Archive {
     let media = Media::new("image/png", title.as_bytes().to_vec());
-    let parts = vec![Part::Text(format!("what is {title} tea")), Part::Image(media)];
+    let parts = vec![Content::Text(format!("what is {title} tea")), Content::Image(media)];
     let question = Node::new(None, Message::new(Role::User, parts));
     let answers = ["green", "black"].map(|text| Node::new(Some(question.id), Message::assistant(text)));
     let mut record = ConversationRecord::new(name(title), Preface::system("Be brief."));

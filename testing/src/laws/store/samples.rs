@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use alloquy_core::{
-    ChannelText, ConversationRecord, Malformed, Media, Message, MessagePart, Node, NodeId, NodeStatus, Part,
+    ChannelText, Content, ConversationRecord, Malformed, Media, Message, Node, NodeId, NodeStatus, Part,
     Preface, Role, ToolCall, ToolResult, ToolSpec,
 };
 use serde_json::{Map, Value, json};
@@ -43,7 +43,7 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
 pub(super) fn rich_record() -> ConversationRecord {
     let tool = ToolSpec::new("clock", "Tells the time", json!({"type": "object", "properties": {}}));
     let preface = Preface::system("Sei knapp. 🦀\u{2028}\0")
-        .message(Message::new(Role::User, Vec::<Part>::new()))
+        .message(Message::new(Role::User, Vec::<Content>::new()))
         .tool(ToolSpec { extra: object(json!({"strict": true, "a": null})), ..tool })
         .extra("zeta", json!({"b": 1, "a": [2, {}]}))
         .extra("alpha", false);
@@ -58,16 +58,16 @@ pub(super) fn rich_record() -> ConversationRecord {
 
 pub(super) fn rich_nodes() -> Vec<Node> {
     let call = ToolCall::new("call_1", "weather", json!({"zone": "Oslo", "at": [1, 2.5, -3e-9, null]}));
-    let silent = Node::new(None, Message::new(Role::User, Vec::<Part>::new()));
+    let silent = Node::new(None, Message::new(Role::User, Vec::<Content>::new()));
     let mut question = Node::new(None, Message::user("Why?\r\n\t\u{0}\u{7f}\u{feff} 日本語 👩‍👩‍👧 \"\\"));
     question.message.name = Some("Zoë".to_owned());
     question.message.extra = object(json!({"zebra": 1, "apple": {"d": [], "c": ""}, "": null}));
     let parts = vec![
-        Part::Thinking(String::new()),
-        Part::Channel(ChannelText::new("joke", "A crab\nand a shell.")),
-        Part::Text(String::new()),
-        Part::ToolCall(call.clone()),
-        Part::Malformed(Malformed { raw: "<tool_call>{".to_owned(), reason: "ends early".to_owned() }),
+        Content::Thinking(String::new()),
+        Content::Channel(ChannelText::new("joke", "A crab\nand a shell.")),
+        Content::Text(String::new()),
+        Content::ToolCall(call.clone()),
+        Content::Malformed(Malformed { raw: "<tool_call>{".to_owned(), reason: "ends early".to_owned() }),
     ];
     let mut answer = Node::new(Some(question.id), Message::new(Role::Assistant, parts));
     answer.tokens = vec![0, 1, u32::MAX];
@@ -77,12 +77,12 @@ pub(super) fn rich_nodes() -> Vec<Node> {
     let result = Node::new(Some(answer.id), Message::tool(results));
     let picture = Media::new("image/png", b"picture".to_vec());
     let media = vec![
-        MessagePart::from(Part::Image(picture.clone()))
+        Part::from(Content::Image(picture.clone()))
             .with_field("image_url", json!({"detail": "low"}))
             .with_field("cache", Value::Null),
-        Part::Audio(picture.clone()).into(),
-        Part::Video(vec![picture]).into(),
-        Part::Video(vec![]).into(),
+        Content::Audio(picture.clone()).into(),
+        Content::Video(vec![picture]).into(),
+        Content::Video(vec![]).into(),
     ];
     let shown = Node::new(Some(result.id), Message::new(Role::User, media));
     vec![silent, question, answer, result, shown]
@@ -90,5 +90,5 @@ pub(super) fn rich_nodes() -> Vec<Node> {
 
 /// A message that shows a picture of these bytes.
 pub(super) fn showing(bytes: &[u8]) -> Message {
-    Message::new(Role::User, vec![Part::Image(Media::new("image/png", bytes.to_vec()))])
+    Message::new(Role::User, vec![Content::Image(Media::new("image/png", bytes.to_vec()))])
 }

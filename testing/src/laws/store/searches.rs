@@ -1,7 +1,7 @@
 //! Searches: what is found, in which order, by pages.
 
 use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, Cursor, ErrorKind, Filter, Message, Node, Part,
+    Content, ConversationId, ConversationRecord, ConversationStore, Cursor, ErrorKind, Filter, Message, Node,
     Preface, Query, RANKED, Ranked, Role, SearchHit, Sort, SortKey,
 };
 use serde_json::json;
@@ -30,7 +30,7 @@ pub async fn words_are_found_on_every_branch(store: &dyn ConversationStore) {
     let root = say(store, &id, "Which tea is green?").await;
     let answer = Node::new(Some(root.id), Message::assistant("Sencha is a green tea, from Japan."));
     let thought =
-        vec![Part::Thinking("matcha".to_owned()), Part::Text("Gyokuro; can't be hurried.".to_owned())];
+        vec![Content::Thinking("matcha".to_owned()), Content::Text("Gyokuro; can't be hurried.".to_owned())];
     let other = Node::new(Some(root.id), Message::new(Role::Assistant, thought));
     must("append", store.append(&me(), &id, &[answer.clone(), other.clone()]).await);
     must("set_head", store.set_head(&me(), &id, None, Some(other.id)).await);

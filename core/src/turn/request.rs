@@ -14,9 +14,9 @@ use crate::turn_data::TurnData;
 /// What is asked in one turn: messages, and whatever differs from the manager's settings this once.
 ///
 /// ```
-/// use alloquy_core::{Ask, SamplingOptions};
+/// use alloquy_core::{TurnRequest, SamplingOptions};
 ///
-/// let ask = Ask::from("Surprise me")
+/// let ask = TurnRequest::from("Surprise me")
 ///     .at("0.1".parse::<alloquy_core::Address>()?)
 ///     .system_prompt("Rhyme.")
 ///     .sampling(SamplingOptions { temperature: Some(1.2), ..Default::default() });
@@ -24,7 +24,7 @@ use crate::turn_data::TurnData;
 /// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
-pub struct Ask {
+pub struct TurnRequest {
     pub(crate) messages: Vec<Message>,
     pub(crate) at: Option<Address>,
     pub(crate) sampling: SamplingOptions,
@@ -38,7 +38,7 @@ pub struct Ask {
     pub(crate) group: Option<TaskGroup>,
 }
 
-impl Ask {
+impl TurnRequest {
     /// Sets below which node this is said, or which node is answered, wherever the head is; it moves to the answer
     /// nevertheless.
     pub fn at(mut self, node: impl Into<Address>) -> Self {
@@ -82,19 +82,19 @@ impl Ask {
     /// Remembers by which prompt these messages were made; [`Node::prompt`](crate::Node::prompt) reads it.
     ///
     /// Whatever keeps prompts by name renders one into messages, and is said like everything else: it implements
-    /// `Into<Ask>`, which every way to say something takes.
+    /// `Into<TurnRequest>`, which every way to say something takes.
     ///
     /// ```
-    /// use alloquy_core::{Ask, Message};
+    /// use alloquy_core::{TurnRequest, Message};
     ///
     /// /// A prompt that was filled in.
     /// struct Greeting<'a> {
     ///     name: &'a str,
     /// }
     ///
-    /// impl From<Greeting<'_>> for Ask {
+    /// impl From<Greeting<'_>> for TurnRequest {
     ///     fn from(greeting: Greeting<'_>) -> Self {
-    ///         Ask::from(Message::user(format!("I am {}.", greeting.name))).prompt("greeting")
+    ///         TurnRequest::from(Message::user(format!("I am {}.", greeting.name))).prompt("greeting")
     ///     }
     /// }
     /// # fn both(chat: &alloquy_core::Chat) {
@@ -149,25 +149,25 @@ impl Ask {
     }
 }
 
-impl From<Vec<Message>> for Ask {
+impl From<Vec<Message>> for TurnRequest {
     fn from(messages: Vec<Message>) -> Self {
         Self { messages, ..Self::default() }
     }
 }
 
-impl From<Message> for Ask {
+impl From<Message> for TurnRequest {
     fn from(message: Message) -> Self {
         Self::from(vec![message])
     }
 }
 
-impl From<&str> for Ask {
+impl From<&str> for TurnRequest {
     fn from(text: &str) -> Self {
         Self::from(Message::user(text))
     }
 }
 
-impl From<String> for Ask {
+impl From<String> for TurnRequest {
     fn from(text: String) -> Self {
         Self::from(Message::user(text))
     }

@@ -1,0 +1,54 @@
+//! Where the text of a part comes from, when the author of the message did not write it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::address::NodeId;
+
+/// Where the text of a part comes from, when the author of the message did not write it.
+///
+/// A message of the user may quote a document, a message of the system may hold a value that someone typed. An
+/// [`InjectionPolicy`](crate::InjectionPolicy) that trusts the author of a message does not trust such a part, unless it
+/// trusts its [`TextSource`](crate::TextSource) too.
+///
+/// Serialised as an object with one key: `{"value": "city"}`, `{"retrieved": {"id": "page-7"}}`.
+///
+/// ```
+/// use alloquy_core::{Content, Message, Part, Role, Source};
+///
+/// let question = Part::from(Content::Text("What does this say?\n".into()));
+/// let page = Part::from(Content::Text("The tea is green.".into()));
+/// let page = page.from_source(Source::Retrieved { id: "page-7".into() });
+/// let message = Message::new(Role::User, vec![question, page]);
+/// let stored = serde_json::to_string(&message.parts[1])?;
+/// assert_eq!(stored, r#"{"text":"The tea is green.","source":{"retrieved":{"id":"page-7"}}}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Source {
+    /// A value that was filled into a prompt under this name.
+    Value(String),
+    /// A document that was retrieved.
+    Retrieved {
+        /// The document's name where it is kept.
+        id: String,
+    },
+    /// A note from memory.
+    Memory {
+        /// The note's name where it is kept.
+        id: String,
+    },
+    /// What a tool answered, quoted in another message.
+    Tool {
+        /// The tool's name.
+        name: String,
+    },
+    /// A named output of an earlier reply.
+    Output {
+        /// The output's name.
+        name: String,
+        /// The node of the reply.
+        node: NodeId,
+    },
+}
