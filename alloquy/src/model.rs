@@ -88,7 +88,7 @@ impl Model {
     /// # Ok::<(), alloquy::Error>(())
     /// ```
     pub fn conversation_with(&self, preface: Preface) -> Chat {
-        Chat::in_memory(self.clone(), preface)
+        Chat::with_preface(self.clone(), preface)
     }
 
     /// Asks one question and returns the whole answer; nothing of it is kept. It blocks the thread.

@@ -2,7 +2,9 @@
 
 mod annotating;
 mod blocking;
+mod checkpoints;
 mod copying;
+mod prompt;
 mod walking;
 
 use std::sync::Arc;
@@ -10,12 +12,9 @@ use std::sync::Arc;
 use crate::Result;
 use crate::address::Address;
 use crate::arguments::ProcessorArguments;
-use crate::chat_model::Request;
-use crate::report::{CacheReport, Score};
 use crate::store::{ConversationId, ConversationRecord};
-use crate::template::Ending;
 use crate::tree::NodeId;
-use crate::turn::{self, Added, Parts, Place, Start, Trail, Turn, TurnRequest};
+use crate::turn::{self, Added, Parts, Place, Start, Turn, TurnRequest};
 
 pub(crate) use annotating::must_be_free;
 pub use copying::Merged;
@@ -30,7 +29,7 @@ pub struct Chat {
 
 impl Chat {
     /// A conversation that exists in the store of `parts`.
-    pub(crate) fn new(parts: Arc<Parts>, id: ConversationId) -> Self {
+    pub(crate) fn of(parts: Arc<Parts>, id: ConversationId) -> Self {
         Self { parts, id, arguments: ProcessorArguments::default() }
     }
 
@@ -98,42 +97,5 @@ impl Chat {
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a result without its call, and those of the store; nothing is added then.
     pub async fn add(&self, ask: impl Into<TurnRequest>) -> Result<Added> {
         turn::add(&self.parts, &self.id, &ask.into()).await
-    }
-
-    /// Computes the prompt up to the head ahead of the next question, as middleware passes it on.
-    ///
-    /// # Errors
-    /// Those of the store, the middleware and the model.
-    pub async fn warm(&self) -> Result<Option<CacheReport>> {
-        let request = self.request().await?;
-        self.parts.next().warm(request).await
-    }
-
-    /// Returns what the model would be asked at the head, before middleware.
-    ///
-    /// # Errors
-    /// Those of the store, and [`ErrorKind::Tool`](crate::ErrorKind::Tool) for tools whose names clash.
-    pub async fn request(&self) -> Result<Request> {
-        let record = self.record().await?;
-        let path = match record.head {
-            Some(head) => self.parts.trail(&record, head).await?,
-            None => Trail::default(),
-        };
-        let tools = self.parts.toolbox.now()?;
-        let mut request = self.parts.request(&tools, &record.preface, &path);
-        self.parts.trails.keep(&record, path);
-        request.sampling = record.sampling.or(&request.sampling);
-        Ok(request.arguments(self.arguments.clone()).ending(Ending::Closed))
-    }
-
-    /// Says how likely each of `targets` is as the answer to what stands at the head, as middleware passes it on.
-    ///
-    /// The conversation stays as it is, stored and computed: the next turn reuses as much as it would have without.
-    ///
-    /// # Errors
-    /// Those of the store and the middleware, and as [`ChatModel::score`](crate::ChatModel::score).
-    pub async fn score(&self, targets: &[String]) -> Result<Vec<Score>> {
-        let request = self.request().await?.ending(Ending::Answer);
-        self.parts.next().score(request, targets).await
     }
 }

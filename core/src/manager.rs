@@ -180,7 +180,7 @@ impl Manager {
     }
 
     fn chat(&self, id: ConversationId) -> Chat {
-        Chat::new(Arc::clone(&self.parts), id)
+        Chat::of(Arc::clone(&self.parts), id)
     }
 }
 

@@ -10,7 +10,7 @@ use futures::{Stream, StreamExt};
 use tracing::Instrument;
 
 use crate::calls::OpenCalls;
-use crate::chat_model::Reply;
+use crate::chat_model::{Reply, Request};
 use crate::media::Digest;
 use crate::message::{Message, ToolCall, ToolResult};
 use crate::report::{Degradation, FinishReason};
@@ -129,6 +129,21 @@ async fn turn(
     line.abandoned.disarm();
     line.parts.trails.keep(&line.record, std::mem::take(&mut line.path));
     outcome
+}
+
+/// Returns what the model would be asked for a draft; nothing is stored.
+pub(crate) async fn drafted(
+    parts: &Parts,
+    conversation: &ConversationId,
+    draft: &TurnRequest,
+) -> Result<Request> {
+    let (record, mut path) = open_path(parts, conversation, &Place::Head, draft).await?;
+    let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
+    let messages = path.followed_by(open.followed_by(&draft.messages)?);
+    let tools = parts.toolbox.now()?;
+    let request = parts.request(&tools, &record, messages, draft);
+    parts.trails.keep(&record, path);
+    Ok(request)
 }
 
 /// Adds messages, one below the other, and moves the head to the last one.

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    CacheReport, ChatModel, Content, Conversation, Degradation, DropPolicy, ErrorKind, HistoryDrop,
-    HistoryShift, HistorySummary, Manager, Message, Middleware, Preface, Reply, ReplyStream, Request, Result,
-    Role, ShiftPolicy, SummaryPolicy, ToolCall, ToolResult, Usage,
+    CacheReport, ChatModel, Content, Degradation, DropPolicy, ErrorKind, HistoryDrop, HistoryShift,
+    HistorySummary, Manager, Message, Middleware, Preface, Reply, ReplyStream, Request, Result, Role,
+    ShiftPolicy, SummaryPolicy, ToolCall, ToolResult, Usage,
 };
 use alloquy_testing::{ScriptedModel, laws::context_policy};
 use pollster::block_on;
@@ -250,14 +250,12 @@ fn the_same_model_summarises_what_it_said_and_the_conversation_keeps_everything(
 }
 
 #[test]
-fn a_small_conversation_takes_a_policy_too() {
+fn what_was_dropped_is_said_in_each_reply() {
     let model = ScriptedModel::new([("<assistant>", "Yes.")]).context_length(60);
     let policy = HistoryDrop::new(model.clone(), DropPolicy::new(60)).unwrap();
-    let mut conversation = Conversation::new(Arc::new(model), Preface::default()).with_middleware(policy);
-    let dropped = (0..6).map(|number| {
-        let reply = conversation.send_message(format!("question {number}")).unwrap();
-        reply.degradations
-    });
+    let manager = Manager::builder(model).middleware(policy).build().unwrap();
+    let chat = block_on(manager.create(Preface::default())).unwrap();
+    let dropped = (0..6).map(|number| chat.ask(format!("question {number}")).unwrap().reply.degradations);
     insta::assert_snapshot!(json!(dropped.collect::<Vec<_>>()));
 }
 

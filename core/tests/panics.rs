@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use alloquy_core::{
-    Approval, CacheReport, Chat, ChatModel, Conversation, Delta, DropPolicy, ErrorKind, HistoryDrop,
-    HistoryShift, Manager, ManagerBuilder, MemoryStore, Middleware, Next, Preface, Reply, ReplyStream,
-    Request, Result, Role, Run, ShiftPolicy, Timer, Tool, ToolCall, ToolSource, ToolSpec, Toolbox, TurnEvent,
-    Verdict,
+    Approval, CacheReport, Chat, ChatModel, Delta, DropPolicy, ErrorKind, HistoryDrop, HistoryShift, Manager,
+    ManagerBuilder, MemoryStore, Middleware, Next, Preface, Reply, ReplyStream, Request, Result, Role, Run,
+    ShiftPolicy, Timer, Tool, ToolCall, ToolSource, ToolSpec, Toolbox, TurnEvent, TurnRequest, Verdict,
 };
 use alloquy_testing::{EchoModel, FaultStore, ScriptedModel, StoreCall};
 use futures::StreamExt;
@@ -126,27 +125,23 @@ fn what_is_computed_ahead_or_scored_fails_when_a_middleware_panics() {
             let chat = chat(builder.middleware(Faulty(At::Begin, Bomb::armed()))).await;
             chat.add("Hi").await.unwrap();
             let error = match is_warm {
-                true => chat.warm().await.unwrap_err(),
-                false => chat.score(&["on".to_owned()]).await.unwrap_err(),
+                true => chat.warm(TurnRequest::default()).await.unwrap_err(),
+                false => chat.score(TurnRequest::default(), &["on".to_owned()]).await.unwrap_err(),
             };
             assert!(error.to_string().ends_with("panicked: boom 42"), "{error}");
-            assert!(chat.warm().await.is_ok());
+            assert!(chat.warm(TurnRequest::default()).await.is_ok());
         }
     });
 }
 
 #[test]
-fn the_small_conversation_fails_too_and_goes_on() {
-    block_on(async {
-        for place in [At::Begin, At::AfterAwait, At::FirstWord] {
-            let model = Arc::new(EchoModel);
-            let mut conversation =
-                Conversation::new(model, Preface::default()).with_middleware(Faulty(place, Bomb::armed()));
-            let error = conversation.send_message("one two").unwrap_err();
-            assert!(error.to_string().ends_with(" panicked: boom 42"), "{place:?}: {error}");
-            assert_eq!(conversation.send_message("on").unwrap().text(), "on");
-        }
-    });
+fn who_waits_for_an_answer_gets_the_error_and_goes_on() {
+    for place in [At::Begin, At::AfterAwait, At::FirstWord] {
+        let chat = block_on(chat(Manager::builder(EchoModel).middleware(Faulty(place, Bomb::armed()))));
+        let error = chat.ask("one two").unwrap_err();
+        assert!(error.to_string().ends_with(" panicked: boom 42"), "{place:?}: {error}");
+        assert_eq!(chat.ask("on").unwrap().text(), "on");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use alloquy_core::{
-    CacheReport, ChatModel, Conversation, Delta, FinishReason, Manager, Message, Preface, Reply, ReplyStream,
+    CacheReport, Chat, ChatModel, Delta, FinishReason, Manager, Message, Preface, Reply, ReplyStream,
     Request, Result, TaskGroup, TurnEnd, TurnRequest,
 };
 use alloquy_testing::{EchoModel, ScriptedModel};
@@ -116,23 +116,24 @@ fn a_group_that_was_cancelled_stays_so() {
 }
 
 #[test]
-fn small_conversations_and_bare_replies_take_part() {
-    let model = Arc::new(ScriptedModel::new([("<assistant>", "A long answer.")]));
+fn conversations_in_memory_and_bare_replies_take_part() {
+    let model: Arc<dyn ChatModel> = Arc::new(ScriptedModel::new([("<assistant>", "A long answer.")]));
     let group = TaskGroup::new();
-    let mut conversation = Conversation::new(model.clone(), Preface::default()).with_group(&group);
+    let conversation = Chat::new(Arc::clone(&model));
     block_on(async {
         let task = group.begin();
         let request = Request::new(Preface::default(), vec![Message::user("Hi")]).stop(task.stop_signal());
         let mut bare = task.hold(model.reply(request).await.unwrap());
-        let mut stream = conversation.send_message_stream("Hi").await.unwrap();
-        assert!(bare.next().await.is_some() && stream.next().await.is_some());
+        let mut turn = conversation.send(TurnRequest::from("Hi").group(&group));
+        assert!(bare.next().await.is_some() && turn.next().await.is_some());
         assert_eq!(group.running(), 2);
         group.cancel();
         assert_eq!(bare.finish().await.unwrap().finish, FinishReason::Cancelled);
-        assert_eq!(stream.finish().await.unwrap().finish, FinishReason::Cancelled);
+        assert_eq!(turn.finish().await.unwrap().reply.finish, FinishReason::Cancelled);
         group.ended().await;
+        let history = conversation.history().await.unwrap();
+        assert!(history[1].message.text().starts_with('A'), "what was said is kept");
     });
-    assert!(conversation.history()[1].text().starts_with('A'), "what was said is kept");
 }
 
 #[test]

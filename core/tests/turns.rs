@@ -22,7 +22,7 @@ const SCRIPT: [(&str, &str); 7] = [
     ("<user>And now?<end><assistant>", "Now we talk."),
     ("<user>What time is it?<end><assistant>", "call:clock {\"zone\":\"UTC\"}"),
     ("<tool>noon<end><assistant>", "It is noon."),
-    ("<user>TurnRequest the host<end><assistant>", "call:host {}"),
+    ("<user>Ask the host<end><assistant>", "call:host {}"),
     ("one of: clock<end><assistant>", ""),
 ];
 
@@ -113,12 +113,12 @@ fn a_call_of_the_hosts_own_tool_ends_the_turn_and_an_unknown_one_is_answered() {
     block_on(async {
         let manager = builder().tool(Clock).build().unwrap();
         let chat = manager.create(Preface::default().tool(spec("host"))).await.unwrap();
-        let reply = chat.send("TurnRequest the host").finish().await.unwrap();
+        let reply = chat.send("Ask the host").finish().await.unwrap();
         assert_eq!(reply.reply.finish, FinishReason::ToolCalls);
         assert_eq!(reply.pending.first().unwrap().name, "host");
 
         let chat = manager.create(Preface::default()).await.unwrap();
-        chat.send("TurnRequest the host").finish().await.unwrap();
+        chat.send("Ask the host").finish().await.unwrap();
         insta::assert_snapshot!(drawn(&chat).await);
     });
 }

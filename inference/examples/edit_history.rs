@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Chat, Conversation, Manager, Preface, Result, Turn, TurnReply, TurnRequest};
+use alloquy_core::{Chat, Manager, Preface, Result, Turn, TurnReply, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
@@ -26,7 +26,7 @@ fn main() -> Result<()> {
         print!("{}", chat.draw().await?);
         Ok::<(), alloquy_core::Error>(())
     })?;
-    rewind(Conversation::new(Arc::new(round), Preface::system("You are a patient gardener.")))
+    pollster::block_on(rewind(&Chat::with_preface(round, Preface::system("You are a patient gardener."))))
 }
 
 async fn edit(chat: &Chat) -> Result<()> {
@@ -48,14 +48,15 @@ async fn take(what: &str, turn: Turn) -> Result<TurnReply> {
     Ok(reply)
 }
 
-/// The same without a tree: a place is given a name, and what was said since is forgotten.
-fn rewind(mut conversation: Conversation) -> Result<()> {
-    conversation.send_message("When do I sow beans?")?;
-    conversation.checkpoint("beans");
-    conversation.send_message("And peas?")?;
-    conversation.rewind("beans")?;
-    let reply = conversation.send_message("And leeks?")?;
-    let (step, left) = (conversation.step(), conversation.remaining()?.unwrap_or_default());
-    println!("rewound: {:?} after {step} messages, {left} units left", reply.text());
+/// A checkpoint is marked, and gone back to.
+async fn rewind(conversation: &Chat) -> Result<()> {
+    conversation.send("When do I sow beans?").await?;
+    conversation.checkpoint("beans").await?;
+    conversation.send("And peas?").await?;
+    conversation.rewind("beans").await?;
+    let reply = conversation.send("And leeks?").await?;
+    let messages = conversation.history().await?.len();
+    let left = conversation.remaining().await?.unwrap_or_default();
+    println!("rewound: {:?} after {messages} messages, {left} positions left", reply.text());
     Ok(())
 }

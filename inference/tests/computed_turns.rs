@@ -40,7 +40,7 @@ fn added_messages_wait_for_an_answer_and_warming_computes_them() {
     block_on(async {
         let chat = chat().await;
         chat.add("Hi").await.unwrap();
-        let warm = chat.warm().await.unwrap().unwrap();
+        let warm = chat.warm(TurnRequest::default()).await.unwrap().unwrap();
         let reply = chat.complete(TurnRequest::default()).finish().await.unwrap();
         let cache = reply.reply.cache.unwrap();
         assert_eq!((reply.text().as_str(), cache.reused, cache.forwarded), ("Hello!", warm.prompt, 1));

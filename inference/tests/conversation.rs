@@ -1,16 +1,16 @@
-//! The small conversation: blocking and streamed, several messages, pieces, clones, failures.
+//! A conversation in memory: blocking and streamed, several messages, drafts, copies, checkpoints, failures.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use std::sync::Arc;
 
 use alloquy_core::{
-    Content, Conversation, Degradation, ErrorKind, FinishReason, Message, Part, Preface, Role,
-    SamplingOptions,
+    Chat, Degradation, ErrorKind, FinishReason, Message, NodeStatus, Preface, Role, SamplingOptions,
+    ToolCall, ToolResult, TurnEvent, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;
-use serde_json::json;
+use pollster::block_on;
 
 const SCRIPT: [(&str, &str); 3] = [
     ("<user>Hi<end><assistant>", "Hello!"),
@@ -18,137 +18,148 @@ const SCRIPT: [(&str, &str); 3] = [
     ("<user>part one, part two<end><assistant>", "both parts"),
 ];
 
-fn conversation() -> (Conversation, ScriptedEngine) {
+fn conversation() -> (Chat, ScriptedEngine) {
     let engine = ScriptedEngine::new(SCRIPT);
-    let round = LanguageModel::builder(
-        Generator::new(Arc::new(engine.clone()), GeneratorOptions::default()).unwrap(),
-    )
-    .template(TaggedTemplate)
-    .processor(TaggedProcessor);
-    (Conversation::new(Arc::new(round.build().unwrap()), Preface::system("Be kind.")), engine)
+    (Chat::with_preface(over(engine.clone()), Preface::system("Be kind.")), engine)
+}
+
+fn over(engine: ScriptedEngine) -> LanguageModel {
+    let generator = Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap();
+    LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build().unwrap()
+}
+
+/// The messages from the first one to the head.
+fn history(conversation: &Chat) -> Vec<Message> {
+    let nodes = block_on(conversation.history()).unwrap();
+    nodes.into_iter().map(|node| node.message).collect()
+}
+
+fn sampled(text: &str, sampling: SamplingOptions) -> TurnRequest {
+    TurnRequest::from(text).sampling(sampling)
 }
 
 #[test]
 fn question_and_answer_join_the_history() {
-    let (mut conversation, _) = conversation();
-    assert_eq!(conversation.send_message("Hi").unwrap().message, Message::assistant("Hello!"));
-    assert_eq!(conversation.send_message("And now?").unwrap().text(), "Now we talk.");
-    let said: Vec<_> = conversation.history().iter().map(|message| (message.role, message.text())).collect();
+    let (conversation, _) = conversation();
+    assert_eq!(*conversation.ask("Hi").unwrap().message(), Message::assistant("Hello!"));
+    assert_eq!(conversation.ask("And now?").unwrap().text(), "Now we talk.");
+    let said: Vec<_> = history(&conversation).iter().map(|message| (message.role, message.text())).collect();
     insta::assert_debug_snapshot!(said);
 }
 
 #[test]
 fn the_second_turn_computes_only_what_is_new() {
-    let (mut conversation, engine) = conversation();
-    conversation.send_message("Hi").unwrap();
+    let (conversation, engine) = conversation();
+    conversation.ask("Hi").unwrap();
     let first = engine.forwarded();
-    conversation.send_message("And now?").unwrap();
+    conversation.ask("And now?").unwrap();
     // The header, the question, the header of the answer, the answer: 1 + 1 + 8 + 1 + 1 + 12 units.
     assert_eq!(engine.forwarded() - first, "<end>?And now?<><>Now we talk.".len() - "<end>?<><>".len() + 4);
 }
 
 #[test]
-fn an_answer_streams_and_a_dropped_one_changes_nothing() {
-    let (mut conversation, _) = conversation();
-    pollster::block_on(async {
-        let mut stream = conversation.send_message_stream("Hi").await.unwrap();
-        assert!(stream.next().await.is_some());
-        drop(stream);
-        assert!(conversation.history().is_empty());
-        let mut stream = conversation.send_message_stream("Hi").await.unwrap();
-        while stream.next().await.is_some() {}
-        assert_eq!(stream.finish().await.unwrap().finish, FinishReason::Stop);
+fn a_stream_that_is_read_to_its_end_is_remembered_without_finish() {
+    let (conversation, _) = conversation();
+    block_on(async {
+        let mut turn = conversation.send("Hi");
+        let mut stored = Vec::new();
+        while let Some(event) = turn.next().await {
+            if let TurnEvent::Node(node) = event {
+                stored.push(node);
+            }
+        }
+        drop(turn);
+        assert_eq!(conversation.history().await.unwrap(), stored);
+        assert_eq!(conversation.send("And now?").await.unwrap().text(), "Now we talk.");
     });
-    assert_eq!(conversation.history().len(), 2);
+    assert_eq!(history(&conversation).len(), 4);
+}
+
+/// What was said before a turn is dropped is kept.
+#[test]
+fn a_dropped_answer_is_kept_as_far_as_it_came() {
+    let (conversation, _) = conversation();
+    block_on(async {
+        let mut turn = conversation.send("Hi");
+        assert!(turn.next().await.is_some());
+        drop(turn);
+        let nodes = conversation.history().await.unwrap();
+        assert_eq!(nodes.len(), 2);
+        assert!("Hello!".starts_with(&nodes[1].message.text()));
+        assert_eq!(nodes[1].status, NodeStatus::Interrupted);
+        conversation.undo().await.unwrap();
+        assert_eq!(conversation.send("Hi").await.unwrap().reply.finish, FinishReason::Stop);
+    });
+    assert_eq!(history(&conversation).len(), 2);
 }
 
 #[test]
-fn pieces_of_a_message_wait_and_are_computed_ahead() {
-    let (mut conversation, engine) = conversation();
-    let report = conversation.append_message("part one, ").unwrap().unwrap();
+fn a_draft_is_computed_ahead_and_not_said() {
+    let (conversation, engine) = conversation();
+    let report = block_on(conversation.warm("part one, ")).unwrap().unwrap();
     assert_eq!(report.reused, 0);
-    assert!(conversation.has_pending() && conversation.history().is_empty());
+    assert!(history(&conversation).is_empty());
     let before = engine.forwarded();
-    assert_eq!(conversation.send_message("part two").unwrap().text(), "both parts");
-    assert!(!conversation.has_pending());
-    assert_eq!(conversation.history().first().unwrap().text(), "part one, part two");
+    assert_eq!(conversation.ask("part one, part two").unwrap().text(), "both parts");
+    assert_eq!(history(&conversation)[0].text(), "part one, part two");
     assert_eq!(engine.forwarded() - before, "part two".len() + 2 + "both parts".len());
 }
 
 #[test]
-fn a_part_with_fields_of_its_own_is_not_joined() {
-    let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
-    let part = |text: &str| Part::from(Content::Text(text.to_owned()));
-    let marked = part("one, ").with_field("cache_control", json!({"type": "ephemeral"}));
-    conversation.append_message(Message::new(Role::User, vec![marked.clone()])).unwrap();
-    conversation.append_message("two, ").unwrap();
-    conversation.send_message("three").unwrap();
-    assert_eq!(conversation.history()[0].parts, [marked, part("two, three")]);
-}
-
-#[test]
 fn several_messages_are_said_together() {
-    let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
+    let conversation = Chat::new(EchoModel);
     let messages = vec![Message::user("ignored").named("Ann"), Message::user("heard").named("Bob")];
-    assert_eq!(conversation.send_message(messages).unwrap().text(), "heard");
-    assert_eq!(conversation.history().len(), 3);
+    assert_eq!(conversation.ask(messages).unwrap().text(), "heard");
+    assert_eq!(history(&conversation).len(), 3);
 }
 
 #[test]
-fn a_clone_goes_its_own_way() {
-    let (mut conversation, _) = conversation();
-    conversation.send_message("Hi").unwrap();
-    let mut other = conversation.clone();
-    other.send_message("And now?").unwrap();
-    assert_eq!((conversation.history().len(), other.history().len()), (2, 4));
-    conversation.truncate(0);
-    assert_eq!(conversation.send_message("Hi").unwrap().text(), "Hello!");
+fn a_fork_goes_its_own_way() {
+    let (conversation, _) = conversation();
+    conversation.ask("Hi").unwrap();
+    let other = block_on(conversation.fork()).unwrap();
+    let reply = other.ask("And now?").unwrap();
+    assert_eq!(reply.reply.cache.unwrap().miss, None, "what the original has computed is reused");
+    assert_eq!((history(&conversation).len(), history(&other).len()), (2, 4));
+    block_on(conversation.goto(None)).unwrap();
+    assert_eq!(conversation.ask("Hi").unwrap().text(), "Hello!");
+    assert_eq!((history(&conversation).len(), history(&other).len()), (2, 4));
 }
 
 #[test]
-fn an_answer_that_is_stopped_before_its_first_word_changes_nothing() {
-    let (mut conversation, _) = conversation();
-    pollster::block_on(async {
-        let stream = conversation.send_message_stream("Hi").await.unwrap();
-        stream.stop_signal().stop();
-        let reply = stream.finish().await.unwrap();
-        assert_eq!((reply.finish, reply.text().as_str()), (FinishReason::Cancelled, ""));
-    });
-    assert!(conversation.history().is_empty());
+fn an_answer_that_is_stopped_before_its_first_word_leaves_the_history_alone() {
+    let (conversation, _) = conversation();
+    let turn = conversation.send("Hi");
+    turn.stop();
+    assert!(block_on(turn.finish()).unwrap_err().is_cancelled());
+    assert!(history(&conversation).is_empty());
 }
 
 #[test]
 fn the_whole_reply_comes_back_with_what_was_not_as_asked() {
     let (conversation, _) = conversation();
-    let mut conversation = conversation
-        .with_sampling(SamplingOptions { max_tokens: Some(99_999), ..SamplingOptions::default() });
-    let reply = conversation.send_message("Hi").unwrap();
+    let many = SamplingOptions { max_tokens: Some(99_999), ..SamplingOptions::default() };
+    let reply = conversation.ask(sampled("Hi", many)).unwrap().reply;
     assert!(matches!(reply.degradations[..], [Degradation::MaxTokensCapped { asked: 99_999, .. }]));
 }
 
 #[test]
 fn a_failed_turn_leaves_the_history_alone() {
-    let engine = ScriptedEngine::new(SCRIPT).context_length(20);
-    let round =
-        LanguageModel::builder(Generator::new(Arc::new(engine), GeneratorOptions::default()).unwrap())
-            .template(TaggedTemplate)
-            .processor(TaggedProcessor);
-    let mut conversation = Conversation::new(Arc::new(round.build().unwrap()), Preface::default());
-    let error = conversation.send_message("a question that is far too long").unwrap_err();
+    let conversation = Chat::new(over(ScriptedEngine::new(SCRIPT).context_length(20)));
+    let error = conversation.ask("a question that is far too long").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContextOverflow);
     insta::assert_snapshot!(error.to_string());
-    assert!(conversation.history().is_empty());
-    assert_eq!(conversation.send_message("Hi").unwrap().text(), "Hello!");
+    assert!(history(&conversation).is_empty());
+    assert_eq!(conversation.ask("Hi").unwrap().text(), "Hello!");
 }
 
 #[test]
 fn limits_and_stop_texts_are_said_in_the_reply() {
     let (conversation, _) = conversation();
     let finish = |sampling: SamplingOptions| {
-        let mut conversation = conversation.clone().with_sampling(sampling);
-        pollster::block_on(async {
-            let stream = conversation.send_message_stream("Hi").await.unwrap();
-            let reply = stream.finish().await.unwrap();
+        block_on(async {
+            let fork = conversation.fork().await.unwrap();
+            let reply = fork.send(sampled("Hi", sampling)).await.unwrap().reply;
             (reply.message.text(), reply.finish, reply.tokens.len(), reply.usage.generated)
         })
     };
@@ -164,113 +175,138 @@ fn the_role_of_a_bare_string_is_user() {
     assert_eq!(Message::from("Hi").role, Role::User);
 }
 
+/// A checkpoint outlives going back past it: what was said after it is a branch.
 #[test]
-fn a_checkpoint_is_a_way_back() {
-    let (mut conversation, _) = conversation();
-    conversation.checkpoint("start");
-    conversation.send_message("Hi").unwrap();
-    conversation.checkpoint("greeted");
-    conversation.send_message("And now?").unwrap();
-    conversation.checkpoint("parted");
-    let places: Vec<_> = conversation.checkpoints().collect();
-    assert_eq!(places, [("greeted", 2), ("parted", 4), ("start", 0)]);
-    let error = conversation.rewind("gone").unwrap_err();
-    assert!(error.is_not_found());
-    let said = "checkpoint \"gone\" does not exist; one of: \"greeted\", \"parted\", \"start\"";
-    assert_eq!(error.to_string(), said);
-    conversation.rewind("greeted").unwrap();
-    assert_eq!(conversation.history().len(), 2);
-    assert!(conversation.rewind("parted").is_err(), "a place behind the one that was gone back to is gone");
-    let again = conversation.send_message("And now?").unwrap();
-    assert_eq!(again.cache.unwrap().miss, None);
-    conversation.rewind("start").unwrap();
-    assert!(conversation.history().is_empty());
+fn a_checkpoint_is_a_way_back_and_forth() {
+    let (conversation, _) = conversation();
+    block_on(async {
+        let error = conversation.checkpoint("start").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        let greeted = conversation.send("Hi").await.unwrap().node;
+        conversation.checkpoint("greeted").await.unwrap();
+        let parted = conversation.send("And now?").await.unwrap().node;
+        conversation.checkpoint("parted").await.unwrap();
+        let error = conversation.rewind("gone").await.unwrap_err();
+        assert!(error.is_not_found());
+        let said = "checkpoint \"gone\" does not exist; one of: \"greeted\", \"parted\"";
+        assert_eq!(error.to_string(), said);
+        assert_eq!(conversation.rewind("greeted").await.unwrap(), greeted);
+        assert_eq!(conversation.history().await.unwrap().len(), 2);
+        let again = conversation.send("And now?").await.unwrap();
+        assert_eq!(again.reply.cache.unwrap().miss, None, "what was computed up to there is reused");
+        assert_eq!(conversation.rewind("parted").await.unwrap(), parted);
+        conversation.goto(None).await.unwrap();
+        assert!(conversation.history().await.unwrap().is_empty());
+        assert_eq!(conversation.leaves().await.unwrap().len(), 2, "nothing was deleted");
+    });
 }
 
 #[test]
 fn looking_ahead_changes_nothing() {
-    let (mut conversation, _) = conversation();
-    let empty = conversation.token_count().unwrap().unwrap();
-    conversation.send_message("Hi").unwrap();
-    let held = conversation.token_count().unwrap().unwrap();
-    assert!(held > empty);
-    let next = conversation.next_prompt("And now?").unwrap().unwrap();
-    assert_eq!(next.added(), "<user>And now?<end><assistant>");
-    assert_eq!(next.units(), held + "And now?".len() + 3);
-    assert_eq!(conversation.next_prompt("And now?").unwrap().unwrap(), next);
-    assert_eq!((conversation.history().len(), conversation.has_pending()), (2, false));
-    let reply = conversation.send_message("And now?").unwrap();
-    assert_eq!(reply.usage.prompt, next.units());
-    assert_eq!(reply.usage.remaining.unwrap() + reply.usage.generated, next.remaining());
+    let (conversation, _) = conversation();
+    block_on(async {
+        let empty = conversation.token_count().await.unwrap().unwrap();
+        conversation.send("Hi").await.unwrap();
+        let before = conversation.history_prompt().await.unwrap().unwrap();
+        assert!(before.positions() > empty);
+        assert_eq!(conversation.token_count().await.unwrap(), Some(before.positions()));
+        let next = conversation.prompt("And now?").await.unwrap().unwrap();
+        assert_eq!(next.added_to(&before), "<user>And now?<end><assistant>");
+        assert_eq!(next.positions(), before.positions() + "And now?".len() + 3);
+        assert_eq!(conversation.prompt("And now?").await.unwrap().unwrap(), next);
+        assert_eq!(conversation.history().await.unwrap().len(), 2);
+        let reply = conversation.send("And now?").await.unwrap().reply;
+        assert_eq!(reply.usage.prompt, next.positions());
+        assert_eq!(reply.usage.remaining.unwrap() + reply.usage.generated, next.remaining());
+    });
 }
 
+/// What LiteRT-LM calls a step is the number of messages on the path to the head.
 #[test]
-fn a_step_is_a_way_back_without_a_name() {
-    let (mut conversation, _) = conversation();
-    conversation.send_message("Hi").unwrap();
-    let (step, first) = (conversation.step(), conversation.token_count().unwrap());
-    conversation.checkpoint("greeted");
-    conversation.send_message("And now?").unwrap();
-    conversation.checkpoint("parted");
-    conversation.append_message("part one, ").unwrap();
-    assert_eq!(conversation.step(), 4, "what is pending is no step");
-    let error = conversation.rewind_to(5).unwrap_err();
-    assert_eq!(
-        (error.kind(), error.to_string().as_str()),
-        (ErrorKind::Invalid, "step 5 was not taken, at most 4")
-    );
-    assert_eq!((conversation.step(), conversation.has_pending()), (4, true));
-    conversation.rewind_to(step).unwrap();
-    assert_eq!((conversation.token_count().unwrap(), conversation.has_pending()), (first, false));
-    assert_eq!(conversation.checkpoints().collect::<Vec<_>>(), [("greeted", 2)]);
-    let again = conversation.send_message("And now?").unwrap();
-    assert_eq!(again.cache.unwrap().miss, None, "what was computed up to there serves");
-    conversation.rewind_to(0).unwrap();
-    assert!(conversation.history().is_empty());
+fn a_step_is_a_way_back_without_a_label() {
+    let (conversation, _) = conversation();
+    block_on(async {
+        conversation.send("Hi").await.unwrap();
+        let step = conversation.history().await.unwrap().len();
+        let first = conversation.token_count().await.unwrap();
+        conversation.send("And now?").await.unwrap();
+        let path = conversation.history().await.unwrap();
+        conversation.goto(path[step - 1].id).await.unwrap();
+        assert_eq!(conversation.token_count().await.unwrap(), first);
+        let again = conversation.send("And now?").await.unwrap();
+        assert_eq!(again.reply.cache.unwrap().miss, None, "what was computed up to there is reused");
+    });
 }
 
 #[test]
 fn what_is_held_and_what_is_left_are_the_context() {
-    let (mut conversation, _) = conversation();
-    for question in ["Hi", "And now?"] {
-        let (held, left) = (conversation.token_count().unwrap(), conversation.remaining().unwrap());
-        assert_eq!(held.unwrap() + left.unwrap(), 4096);
-        conversation.send_message(question).unwrap();
-    }
-    let before = conversation.remaining().unwrap().unwrap();
-    conversation.append_message("part one, ").unwrap();
-    let pending = "part one, ".len() + 2;
-    assert_eq!(before - conversation.remaining().unwrap().unwrap(), pending);
-    let blank = Conversation::new(Arc::new(EchoModel), Preface::default());
-    assert_eq!((blank.token_count().unwrap(), blank.remaining().unwrap()), (None, None));
+    let (conversation, _) = conversation();
+    block_on(async {
+        for question in ["Hi", "And now?"] {
+            let held = conversation.token_count().await.unwrap();
+            let left = conversation.remaining().await.unwrap();
+            assert_eq!(held.unwrap() + left.unwrap(), 4096);
+            conversation.send(question).await.unwrap();
+        }
+        let before = conversation.remaining().await.unwrap().unwrap();
+        conversation.add("part one, ").await.unwrap();
+        let added = "part one, ".len() + 2;
+        assert_eq!(before - conversation.remaining().await.unwrap().unwrap(), added);
+        let blank = Chat::new(EchoModel);
+        assert_eq!((blank.token_count().await.unwrap(), blank.remaining().await.unwrap()), (None, None));
+    });
 }
 
 #[test]
-fn a_clone_has_places_and_pieces_of_its_own() {
-    let (mut conversation, _) = conversation();
-    conversation.send_message("Hi").unwrap();
-    conversation.checkpoint("greeted");
-    conversation.append_message("part one, ").unwrap();
-    let mut other = conversation.clone();
-    other.checkpoint("elsewhere");
-    other.rewind_to(0).unwrap();
-    assert_eq!((other.has_pending(), other.checkpoints().count()), (false, 0));
-    assert_eq!(conversation.checkpoints().collect::<Vec<_>>(), [("greeted", 2)]);
-    assert_eq!(conversation.send_message("part two").unwrap().text(), "both parts");
-    assert_eq!((conversation.step(), other.step()), (4, 0));
+fn a_fork_has_checkpoints_of_its_own() {
+    let (conversation, _) = conversation();
+    block_on(async {
+        conversation.send("Hi").await.unwrap();
+        conversation.checkpoint("greeted").await.unwrap();
+        let other = conversation.fork().await.unwrap();
+        other.checkpoint("elsewhere").await.unwrap();
+        other.rewind("greeted").await.unwrap();
+        let names = |notes: alloquy_core::Annotations| {
+            notes.bookmarks().map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names(conversation.annotations().await.unwrap()), ["greeted"]);
+        assert_eq!(names(other.annotations().await.unwrap()), ["elsewhere", "greeted"]);
+    });
 }
 
 #[test]
-fn several_messages_that_are_appended_get_one_answer() {
-    let (mut conversation, _) = conversation();
-    conversation
-        .append_message(vec![Message::user("ignored").named("Ann"), Message::assistant("too")])
-        .unwrap();
-    conversation.append_message("part one, ").unwrap();
-    let next = conversation.next_prompt("part two").unwrap().unwrap();
-    let added = "<user>ignored<end><assistant>too<end><user>part one, part two<end><assistant>";
-    assert_eq!(next.added(), added);
-    assert_eq!(conversation.send_message("part two").unwrap().text(), "both parts");
-    let roles: Vec<_> = conversation.history().iter().map(|message| message.role).collect();
+fn several_messages_that_are_added_get_one_answer() {
+    let (conversation, _) = conversation();
+    block_on(async {
+        let before = conversation.history_prompt().await.unwrap().unwrap();
+        let said = vec![Message::user("ignored").named("Ann"), Message::assistant("too")];
+        conversation.add(said).await.unwrap();
+        let next = conversation.prompt("part one, part two").await.unwrap().unwrap();
+        let added = "<user>ignored<end><assistant>too<end><user>part one, part two<end><assistant>";
+        assert_eq!(next.added_to(&before), added);
+        assert_eq!(conversation.send("part one, part two").await.unwrap().text(), "both parts");
+    });
+    let roles: Vec<_> = history(&conversation).iter().map(|message| message.role).collect();
     assert_eq!(roles, [Role::User, Role::Assistant, Role::User, Role::Assistant]);
+}
+
+/// A draft is asked as the question will be: after open calls, with its own settings, wherever it is put.
+#[test]
+fn a_draft_is_asked_as_it_will_be_sent() {
+    let (conversation, engine) = conversation();
+    block_on(async {
+        let first = conversation.send("Hi").await.unwrap();
+        conversation.send("And now?").await.unwrap();
+        let question = || TurnRequest::from("And now?").at(first.node).system_prompt("Be brief.");
+        let next = conversation.prompt(question()).await.unwrap().unwrap();
+        assert!(next.rendered.contains("Be brief."));
+        conversation.warm(question()).await.unwrap();
+        let before = engine.forwarded();
+        let reply = conversation.send(question()).await.unwrap().reply;
+        assert_eq!(reply.usage.prompt, next.positions());
+        assert_eq!(engine.forwarded() - before, 1 + "Now we talk.".len(), "the header and the answer");
+        let call = ToolCall::new("nothing", "clock", serde_json::json!({}));
+        let result = Message::tool(vec![ToolResult::error(&call, "unknown")]);
+        assert_eq!(conversation.warm(result).await.unwrap_err().kind(), ErrorKind::Invalid);
+    });
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::{
-    Conversation, ConversationManager, ConversationRecord, ConversationStore, Detokenizer, Digest,
-    DropPolicy, Engine, HistoryDrop, HistoryShift, HistorySummary, Manager, ManagerBuilder, MemoryStore,
-    Message, Middleware, ModelInfo, Node, Owner, Piece, Preface, PromptTemplate, Request, Result,
-    SamplingOptions, Session, ShiftPolicy, SpecialToken, SummaryPolicy, TemplateInput, TokenId, Tokenizer,
+    ConversationManager, ConversationRecord, ConversationStore, Detokenizer, Digest, DropPolicy, Engine,
+    HistoryDrop, HistoryShift, HistorySummary, Manager, ManagerBuilder, MemoryStore, Message, Middleware,
+    ModelInfo, Node, Owner, Piece, Preface, PromptTemplate, Request, Result, Session, ShiftPolicy,
+    SpecialToken, SummaryPolicy, TemplateInput, TokenId, Tokenizer,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{
@@ -297,7 +297,7 @@ fn replies_that_stand_otherwise_cost_no_more_each_where_there_are_many() {
 }
 
 #[test]
-fn a_small_conversation_shares_its_messages_with_its_requests() {
+fn a_conversation_in_memory_shares_its_messages_with_its_requests() {
     /// Says whether it was shown the same messages as before, not copies of them.
     #[derive(Clone, Debug, Default)]
     struct Watching(Arc<AtomicUsize>);
@@ -315,14 +315,14 @@ fn a_small_conversation_shares_its_messages_with_its_requests() {
     }
 
     let watching = Watching::default();
-    let model = Arc::new(round(Counting::default(), 1 << 20));
-    let conversation = Conversation::new(model, Preface::default()).with_middleware(watching.clone());
-    let history = (0..1_000).map(|number| Message::user(format!("{number}"))).collect();
-    let mut conversation = conversation.with_history(history).with_sampling(SamplingOptions::default());
-    conversation.send_message("one").unwrap();
+    let builder = Manager::builder(round(Counting::default(), 1 << 20)).middleware(watching.clone());
+    let conversation = block_on(builder.build().unwrap().create(Preface::default())).unwrap();
+    let history: Vec<_> = (0..1_000).map(|number| Message::user(format!("{number}"))).collect();
+    block_on(conversation.add(history)).unwrap();
+    conversation.ask("one").unwrap();
     let before = watching.0.load(Ordering::Relaxed);
     for _ in 0..10 {
-        conversation.send_message("another").unwrap();
+        conversation.ask("another").unwrap();
         assert_eq!(watching.0.load(Ordering::Relaxed), before, "the history was copied");
     }
 }

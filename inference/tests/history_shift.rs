@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::{
-    ArgumentsDelta, CacheReport, ChatModel, Content, Conversation, Degradation, Delta, ErrorKind,
-    HistoryShift, Manager, Message, Preface, Reply, ReplyStream, Request, Result, Role, ShiftPolicy,
-    ToolCall, ToolResult, ToolSpec, TurnEvent, TurnRequest,
+    ArgumentsDelta, CacheReport, ChatModel, Content, Degradation, Delta, ErrorKind, HistoryShift, Manager,
+    Message, Preface, Reply, ReplyStream, Request, Result, Role, ShiftPolicy, ToolCall, ToolResult, ToolSpec,
+    TurnEvent, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -220,23 +220,24 @@ fn what_is_computed_ahead_is_what_the_next_answer_begins_with() {
     let round = round(&[("<assistant>", "Yes.")]);
     let shift = || HistoryShift::new(round.clone(), policy()).unwrap();
     let manager = Manager::builder(round.clone()).middleware(shift()).build().unwrap();
-    let mut held = Conversation::new(Arc::new(round.clone()), Preface::default()).with_middleware(shift());
     block_on(async {
         let chat = manager.create(Preface::default()).await.unwrap();
         for question in QUESTIONS {
             chat.add(question).await.unwrap();
-            let warm = chat.warm().await.unwrap().unwrap();
+            let warm = chat.warm(TurnRequest::default()).await.unwrap().unwrap();
             let reply = chat.complete(TurnRequest::default()).finish().await.unwrap().reply;
             assert_eq!(reply.cache.unwrap().forwarded, 1, "{question}: the header alone is left");
             assert_eq!(reply.cache.unwrap().reused, warm.prompt);
-            assert!(!chat.score(&["Yes.".to_owned()]).await.unwrap().is_empty());
+            assert!(!chat.score(TurnRequest::default(), &["Yes.".to_owned()]).await.unwrap().is_empty());
         }
         assert!(round.prepare(&chat.request().await.unwrap()).unwrap().prompt.units.len() > WINDOW);
+        let drafted = manager.create(Preface::default()).await.unwrap();
+        for question in QUESTIONS {
+            let warm = drafted.warm(question).await.unwrap().unwrap();
+            let reply = drafted.send(question).await.unwrap().reply;
+            assert_eq!((reply.text().as_str(), reply.cache.unwrap().reused), ("Yes.", warm.prompt));
+        }
     });
-    for question in QUESTIONS {
-        held.append_message(question).unwrap();
-        assert_eq!(held.send_message("?").unwrap().text(), "Yes.");
-    }
 }
 
 #[test]

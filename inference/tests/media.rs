@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    CacheReport, ChatModel, Content, Conversation, Degradation, Digest, DropPolicy, Ending, ErrorKind,
-    HistoryDrop, Manager, Media, MediaKind, Message, Preface, PreparedPrompt, PromptPart, PromptTemplate,
-    Reply, Request, Result, Role, SamplingOptions, TemplateInput, TurnRequest, Unit,
+    CacheReport, Chat, ChatModel, Content, Degradation, Digest, DropPolicy, Ending, ErrorKind, HistoryDrop,
+    Manager, Media, MediaKind, Message, Preface, PreparedPrompt, PromptPart, PromptTemplate, Reply, Request,
+    Result, Role, SamplingOptions, TemplateInput, TurnRequest, Unit,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, ScriptedMedia, TaggedProcessor, TaggedTemplate};
@@ -226,10 +226,10 @@ fn earlier_replies_stand_as_they_were_sampled_behind_media() {
 
 #[test]
 fn a_conversation_tells_what_its_media_take() {
-    let mut conversation = Conversation::new(Arc::new(over(engine())), Preface::default());
-    conversation.send_message(shown(picture(&[1; 30]), "What?")).unwrap();
-    let (taken, left) =
-        (conversation.token_count().unwrap().unwrap(), conversation.remaining().unwrap().unwrap());
+    let conversation = Chat::new(over(engine()));
+    conversation.ask(shown(picture(&[1; 30]), "What?")).unwrap();
+    let taken = block_on(conversation.token_count()).unwrap().unwrap();
+    let left = block_on(conversation.remaining()).unwrap().unwrap();
     assert_eq!(taken + left, 4096);
     let path = vec![shown(picture(&[1; 30]), "What?"), Message::assistant("A cat.")];
     let closed = over(engine()).prepare(&request(path).ending(Ending::Closed)).unwrap();

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Cancel, ChatModel, Conversation, ConversationManager, Digest, Engine, Error, ErrorKind, FinishReason,
-    Manager, Message, ModelInfo, NewConversation, NodeStatus, Preface, PromptTemplate, Reply, Request,
+    Cancel, Chat, ChatModel, ConversationManager, Digest, Engine, Error, ErrorKind, FinishReason, Manager,
+    Message, ModelInfo, NewConversation, NodeStatus, PartialReplies, Preface, PromptTemplate, Reply, Request,
     Result, SamplingOptions, Session, TemplateInput, TokenId, Tokenizer, TurnRequest, Unit, Usage,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
@@ -174,10 +174,15 @@ fn a_turn_that_fails_midway_is_a_node_that_says_so() {
 }
 
 #[test]
-fn a_conversation_in_memory_forgets_an_answer_that_failed() {
-    let mut conversation = Conversation::new(Arc::new(failing(PROMPT + 4)), Preface::default());
-    assert_eq!(conversation.send_message("Hi").unwrap_err().kind(), ErrorKind::Backend);
-    assert!(conversation.history().is_empty());
+fn who_waits_for_an_answer_that_fails_gets_its_error() {
+    let conversation = Chat::new(failing(PROMPT + 4));
+    assert_eq!(conversation.ask("Hi").unwrap_err().kind(), ErrorKind::Backend);
+    let kept = block_on(conversation.history()).unwrap();
+    assert_eq!(kept[1].status, NodeStatus::Interrupted, "what was said until then is kept");
+    let manager = Manager::builder(failing(PROMPT + 4)).partial_replies(PartialReplies::Discard);
+    let forgetful = block_on(manager.build().unwrap().create(Preface::default())).unwrap();
+    assert_eq!(forgetful.ask("Hi").unwrap_err().kind(), ErrorKind::Backend);
+    assert!(block_on(forgetful.history()).unwrap().is_empty());
 }
 
 #[test]

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{ChatModel, Conversation, ErrorKind, Manager, Message, Preface, Request, SamplingOptions};
+use alloquy_core::{
+    Chat, ChatModel, ErrorKind, Manager, Message, Preface, Request, SamplingOptions, TurnRequest,
+};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
@@ -57,7 +59,7 @@ async fn second_turn(targets: &[String]) -> (String, Option<alloquy_core::CacheR
     chat.send("Hi").finish().await.unwrap();
     let before = (chat.tree().await.unwrap(), chat.head().await.unwrap());
     for target in targets {
-        chat.score(std::slice::from_ref(target)).await.unwrap();
+        chat.score(TurnRequest::default(), std::slice::from_ref(target)).await.unwrap();
     }
     assert_eq!((chat.tree().await.unwrap(), chat.head().await.unwrap()), before);
     let reply = chat.send("And now?").finish().await.unwrap().reply;
@@ -89,11 +91,11 @@ fn the_prompt_is_taken_from_the_session_that_holds_it() {
 #[test]
 fn a_conversation_in_memory_scores_an_answer_to_what_is_said() {
     let engine = ScriptedEngine::new(SCRIPT);
-    let mut conversation = Conversation::new(Arc::new(round(&engine)), Preface::default());
-    let scores = conversation.score("Hi", &targets()).unwrap();
+    let conversation = Chat::new(round(&engine));
+    let scores = block_on(conversation.score("Hi", &targets())).unwrap();
     assert!(scores[0].mean() > scores[1].mean());
-    assert!(conversation.history().is_empty());
-    assert_eq!(conversation.send_message("Hi").unwrap().text(), "Hello!");
+    assert!(block_on(conversation.history()).unwrap().is_empty());
+    assert_eq!(conversation.ask("Hi").unwrap().text(), "Hello!");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    Conversation, Manager, Preface, Reply, ReplyTiming, SamplingOptions, Tool, ToolSpec, TurnReply,
+    Chat, Manager, Preface, Reply, ReplyTiming, SamplingOptions, Tool, ToolSpec, TurnReply, TurnRequest,
 };
 use alloquy_inference::{Benchmark, Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -33,22 +33,20 @@ fn check(reply: &Reply) -> ReplyTiming {
 
 #[test]
 fn a_reply_says_how_long_its_prompt_and_its_tokens_took() {
-    let mut conversation =
-        Conversation::new(Arc::new(round(&[("<assistant>", "Hello!")])), Preface::default());
-    let (first, second) =
-        (conversation.send_message("Hi").unwrap(), conversation.send_message("Hi").unwrap());
+    let conversation = Chat::new(round(&[("<assistant>", "Hello!")]));
+    let first = conversation.ask("Hi").unwrap().reply;
+    let second = conversation.ask("Hi").unwrap().reply;
     assert_eq!(check(&first).prefill_tokens, first.usage.prompt);
     assert_eq!(check(&second).prefill_tokens, second.usage.prompt - second.usage.reused);
     assert!(second.usage.reused > 0);
     let limit = SamplingOptions { max_tokens: Some(1), ..SamplingOptions::default() };
-    let short = conversation.with_sampling(limit).send_message("Hi").unwrap();
+    let short = conversation.ask(TurnRequest::from("Hi").sampling(limit)).unwrap().reply;
     assert_eq!((check(&short).decode_tokens, check(&short).decode_rate()), (0, None));
 }
 
 #[test]
 fn who_does_not_know_says_nothing() {
-    let mut conversation = Conversation::new(Arc::new(EchoModel), Preface::default());
-    assert_eq!(conversation.send_message("Hi").unwrap().timing, None);
+    assert_eq!(Chat::new(EchoModel).ask("Hi").unwrap().reply.timing, None);
 }
 
 #[derive(Debug)]

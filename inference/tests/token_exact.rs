@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    CacheReport, Cancel, ChatModel, Conversation, Delta, Detokenizer, Digest, Engine, Manager, Message,
-    MissReason, ModelInfo, Piece, Preface, PromptTemplate, Request, Result, Session, SpecialToken,
-    TemplateInput, TokenId, Tokenizer, TurnEvent, TurnRequest, Unit,
+    CacheReport, Cancel, Chat, ChatModel, Delta, Detokenizer, Digest, Engine, Manager, Message, MissReason,
+    ModelInfo, Piece, Preface, PromptTemplate, Request, Result, Session, SpecialToken, TemplateInput,
+    TokenId, Tokenizer, TurnEvent, TurnRequest, Unit,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ByteTokenizer, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -170,13 +170,13 @@ fn round() -> LanguageModel {
 
 #[test]
 fn a_conversation_computes_none_of_its_replies_again() {
-    let mut conversation = Conversation::new(Arc::new(round()), Preface::system("Name a plant"));
-    let first = conversation.send_message("fruit").unwrap();
+    let conversation = Chat::with_preface(round(), Preface::system("Name a plant"));
+    let first = conversation.ask("fruit").unwrap().reply;
     assert_eq!(first.tokens, "banana".bytes().map(u32::from).collect::<Vec<_>>());
-    let second = conversation.send_message("more").unwrap();
+    let second = conversation.ask("more").unwrap().reply;
     let held = first.cache.unwrap().prompt + first.tokens.len();
     assert_eq!((second.cache.unwrap().reused, second.cache.unwrap().miss), (held, None));
-    let third = conversation.send_message("more fruit").unwrap();
+    let third = conversation.ask("more fruit").unwrap().reply;
     let held = second.cache.unwrap().prompt + second.tokens.len();
     assert_eq!((third.cache.unwrap().reused, third.cache.unwrap().miss), (held, None));
     assert_eq!(third.text(), "banana");

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    Conversation, DataProcessor, Degradation, Digest, InjectionPolicy, Manager, Preface, ProcessorArguments,
+    Chat, DataProcessor, Degradation, Digest, InjectionPolicy, Manager, Preface, ProcessorArguments,
     PromptPart, PromptSource, PromptTemplate, ReplyParser, Request, Result, TemplateInput, TextSource,
     ThinkingHistory, ThinkingSwitch, TurnRequest,
 };
@@ -100,7 +100,7 @@ fn a_turn_is_told_by_the_call_then_the_conversation_then_the_preface() {
         let chat = chat.with_arguments(conversation.clone());
         chat.send(TurnRequest::from("Hi").arguments(call)).finish().await.unwrap();
         assert_eq!(listening.told(), joined());
-        chat.warm().await.unwrap();
+        chat.warm(TurnRequest::default()).await.unwrap();
         assert_eq!(listening.told(), conversation.clone().or(&preface));
         chat.fork().await.unwrap().send("Hi").finish().await.unwrap();
         assert_eq!(listening.told(), conversation.or(&preface));
@@ -112,10 +112,8 @@ fn a_turn_is_told_by_the_call_then_the_conversation_then_the_preface() {
 fn a_conversation_in_memory_is_told_before_its_preface() {
     let listening = Listening::default();
     let [_, conversation, preface] = levels();
-    let mut held =
-        Conversation::new(Arc::new(listening.round()), Preface::default().arguments(preface.clone()))
-            .with_arguments(conversation.clone());
-    held.send_message("Hi").unwrap();
+    let held = Chat::with_preface(listening.round(), Preface::default().arguments(preface.clone()));
+    held.with_arguments(conversation.clone()).ask("Hi").unwrap();
     assert_eq!(listening.told(), conversation.or(&preface));
 }
 

@@ -222,11 +222,12 @@ fn a_form_lives_for_one_turn() {
         Generator::new(Arc::new(NoiseEngine::new([])), GeneratorOptions::default()).unwrap(),
     );
     let builder = builder.template(TaggedTemplate).processor(TaggedProcessor);
-    let round = Arc::new(builder.grammars(Llguidance::default()).build().unwrap());
-    let mut conversation = alloquy_core::Conversation::new(round, Preface::default());
-    conversation.guide_next(Guidance::default().grammar(Grammar::choice(["yes", "no"])));
-    let answer = conversation.send_message("Well?").unwrap().text();
+    let round = builder.grammars(Llguidance::default()).build().unwrap();
+    let conversation = alloquy_core::Chat::new(round);
+    let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
+    let answer =
+        conversation.ask(alloquy_core::TurnRequest::from("Well?").guidance(guidance)).unwrap().text();
     assert!(["yes", "no"].contains(&answer.as_str()), "{answer:?}");
-    let second = conversation.send_message("And?").unwrap().text();
+    let second = conversation.ask("And?").unwrap().text();
     assert!(!["yes", "no"].contains(&second.as_str()), "{second:?}");
 }

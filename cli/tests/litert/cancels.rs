@@ -1,6 +1,6 @@
 //! Replies and scores that are called off, and scores.
 
-use alloquy_core::{FinishReason, Message, Result};
+use alloquy_core::{ErrorKind, Result};
 use futures::FutureExt;
 use serde_json::{Value, json};
 
@@ -15,24 +15,23 @@ impl Stage {
     pub(crate) fn send_and_stop(&mut self, step: &Value) -> Result<Vec<Compared>> {
         self.recorder.will_say("nobody waits for this");
         let said = messages::read(&step["message"])?;
-        let reply = pollster::block_on(async {
-            let stream = self.conversation.send_message_stream(said).await?;
-            stream.stop_signal().stop();
-            stream.finish().await
-        })?;
-        self.value = json!({"error": format!("{:?}", reply.finish)});
-        Ok(vec![(json!(true), json!(reply.finish == FinishReason::Cancelled))])
+        let turn = self.conversation.send(said);
+        turn.stop();
+        let error = pollster::block_on(turn.finish()).err();
+        let kind = error.map(|error| error.kind());
+        self.value = json!({"error": kind.map(|kind| format!("{kind:?}"))});
+        Ok(vec![(json!(true), json!(kind == Some(ErrorKind::Cancelled)))])
     }
 
     /// Scores answers; the conversation stays as it was.
     pub(crate) fn score(&mut self, targets: &Value) -> Result<Vec<Compared>> {
         let targets = texts(targets);
-        let before = self.conversation.history().to_vec();
-        let scores = self.conversation.score(Message::user(QUESTION), &targets)?;
+        let before = self.history();
+        let scores = pollster::block_on(self.conversation.score(QUESTION, &targets))?;
         self.value = scores.first().map_or(Value::Null, |score| score.text.clone().into());
         let spelled = |text: &String| json!(text.len());
         Ok(vec![
-            (json!(before), json!(self.conversation.history())),
+            (json!(before), json!(self.history())),
             // The scripted engine speaks in bytes.
             (
                 targets.iter().map(spelled).collect(),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    Conversation, Ending, ErrorKind, Message, Preface, ProcessorArguments, Request, Result, ThinkingSwitch,
+    Chat, Content, Ending, ErrorKind, Message, Part, Preface, ProcessorArguments, Request, Result,
+    ThinkingSwitch, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use serde_json::{Value, json};
@@ -26,9 +27,11 @@ pub(crate) struct Stage {
     pub(crate) recorder: Recorder,
     pub(crate) round: LanguageModel,
     listener: Listener,
-    pub(crate) conversation: Conversation,
-    /// The conversation that the last one is a clone of.
-    original: Option<Conversation>,
+    pub(crate) conversation: Chat,
+    /// The copy that was made of the conversation last.
+    copy: Option<Chat>,
+    /// The messages that wait for more, before they are said together.
+    draft: Vec<Message>,
     pub(crate) preface: Preface,
     /// What LiteRT-LM has prefilled of messages that are not answered yet.
     pending: Option<String>,
@@ -51,14 +54,15 @@ impl Stage {
         .processor(family);
         let round = round.grammars(Llguidance::default()).build()?;
         let listener = Listener::new(round.clone());
-        let conversation = Conversation::new(Arc::new(listener.clone()), preface.clone());
-        let (response, rendered, value, original, pending, told) = Default::default();
+        let conversation = Chat::with_preface(listener.clone(), preface.clone());
+        let (response, rendered, value, copy, draft, pending, told) = Default::default();
         let stage = Self {
             recorder,
             round,
             listener,
             conversation,
-            original,
+            copy,
+            draft,
             preface,
             pending,
             response,
@@ -71,11 +75,17 @@ impl Stage {
 
     /// What the messages so far look like without a new one: the text that LiteRT-LM's differences begin behind.
     fn closed(&self) -> Result<String> {
-        if self.conversation.history().is_empty() && self.pending.is_none() {
+        let history = self.history();
+        if history.is_empty() && self.pending.is_none() {
             return Ok(String::new());
         }
-        let request = Request::new(self.preface.clone(), self.conversation.history().to_vec());
+        let request = Request::new(self.preface.clone(), history);
         Ok(self.round.prepare(&request.ending(Ending::Closed))?.rendered)
+    }
+
+    /// The messages that were said, replies included.
+    pub(crate) fn history(&self) -> Vec<Message> {
+        history(&self.conversation)
     }
 }
 
@@ -232,7 +242,7 @@ impl Stage {
             // What they end has ended where it began.
             "CancelGroup" | "CancelProcess" => Ok(Vec::new()),
             "Clone" => {
-                self.original = Some(self.conversation.clone());
+                self.copy = Some(pollster::block_on(self.conversation.fork())?);
                 Ok(Vec::new())
             }
             "RenderMessageIntoString" => self.render(&step["message"], Ending::Answer),
@@ -257,12 +267,11 @@ impl Stage {
         let answer = emitted(expected);
         let asked = options::asked(expected);
         let (sampling, guidance) = options::said(&asked, &answer);
-        let conversation =
-            self.conversation.clone().with_arguments(told(&step["optional_args"]).or(&self.told));
-        self.conversation = conversation.with_sampling(sampling);
-        self.conversation.guide_next(guidance);
+        let arguments = told(&step["optional_args"]).or(&self.told);
+        let said = completed(&self.draft, said);
+        let request = TurnRequest::from(said.clone()).sampling(sampling).guidance(guidance);
         self.recorder.will_say(&answer);
-        let outcome = self.say(said, is_pending(step));
+        let outcome = self.say(said, request.arguments(arguments), is_pending(step));
         compared.extend(options::heard(&asked, &self.listener.heard()));
         let prefills = expected.iter().filter(|call| text(call, "expect_session_call") == "RunPrefillAsync");
         compared.extend(self.compare_prompt(&before, prefills.map(|call| &call["inputs"]), is_pending(step)));
@@ -276,13 +285,16 @@ impl Stage {
         Ok(compared)
     }
 
-    fn say(&mut self, said: Vec<Message>, pending: bool) -> Result<()> {
+    /// Says the messages of a request, or computes them ahead as a draft.
+    fn say(&mut self, said: Vec<Message>, request: TurnRequest, pending: bool) -> Result<()> {
         if pending {
-            self.conversation.append_message(said)?;
+            pollster::block_on(self.conversation.warm(request))?;
+            self.draft = said;
             return Ok(());
         }
-        let reply = self.conversation.send_message(said)?;
-        self.response = messages::reply(&reply.message);
+        let reply = self.conversation.ask(request)?;
+        self.draft.clear();
+        self.response = messages::reply(reply.message());
         Ok(())
     }
 
@@ -338,17 +350,15 @@ impl Stage {
 
     fn check(&self, step: &Value) -> Option<Compared> {
         let expected = &step["expected"];
-        let sizes = || {
-            [&self.original, &Some(self.conversation.clone())]
-                .map(|one| one.as_ref().map(|one| one.history().len()))
-        };
+        let sizes =
+            || [self.copy.as_ref(), Some(&self.conversation)].map(|one| one.map(|one| history(one).len()));
         match text(step, "check") {
             "response" if expected.is_object() => Some((expected.clone(), self.response.clone())),
-            "history" => Some((spoken(expected), history(&self.conversation))),
+            "history" => Some((spoken(expected), self.history().iter().map(messages::reply).collect())),
             // A row does not say which of two conversations it asks about.
             "history.size" => {
                 let found = sizes().into_iter().flatten().find(|size| json!(size) == *expected);
-                Some((expected.clone(), found.unwrap_or(self.conversation.history().len()).into()))
+                Some((expected.clone(), found.unwrap_or(self.history().len()).into()))
             }
             "rendered" => Some((expected.clone(), self.rendered.clone())),
             "value" => Some((expected.clone(), self.value.clone())),
@@ -393,8 +403,40 @@ fn spoken(document: &Value) -> Value {
         .map_or_else(|_| document.clone(), |messages| messages.iter().map(messages::reply).collect())
 }
 
-fn history(conversation: &Conversation) -> Value {
-    conversation.history().iter().map(messages::reply).collect()
+/// The messages from the first one to the head.
+fn history(conversation: &Chat) -> Vec<Message> {
+    let nodes = pollster::block_on(conversation.history()).unwrap();
+    nodes.into_iter().map(|node| node.message).collect()
+}
+
+/// A draft with what is said now: what continues in the role of its last message becomes a part of that.
+fn completed(draft: &[Message], said: Vec<Message>) -> Vec<Message> {
+    let mut all = draft.to_vec();
+    for (index, message) in said.into_iter().enumerate() {
+        match all.last_mut() {
+            Some(last) if index == 0 && last.role == message.role && last.name == message.name => {
+                for part in message.parts {
+                    push_part(&mut last.parts, part);
+                }
+                last.extra.extend(message.extra);
+            }
+            _ => all.push(message),
+        }
+    }
+    all
+}
+
+/// Joins texts, but for one that has fields of its own.
+fn push_part(parts: &mut Vec<Part>, part: Part) {
+    if let Some(last) = parts.last_mut() {
+        let is_bare = last.extra.is_empty() && part.extra.is_empty() && last.source == part.source;
+        if let (true, Content::Text(text), Content::Text(more)) = (is_bare, &mut last.content, &part.content)
+        {
+            text.push_str(more);
+            return;
+        }
+    }
+    parts.push(part);
 }
 
 /// A message rendered for a single turn: the text that is computed for it.
@@ -413,17 +455,19 @@ fn single_turn_of(row: &Row) -> std::result::Result<Outcome, String> {
     let mut stage = Stage::new(family, template, preface).map_err(words)?;
     let history = messages::read(&row.input["history"]).map_err(words)?;
     if row.input["current_is_appending_message"] == true {
-        stage.conversation.append_message(history).map_err(words)?;
+        let request = TurnRequest::from(history.clone());
+        stage.say(history, request, true).map_err(words)?;
     } else {
-        stage.conversation = stage.conversation.with_history(history);
+        pollster::block_on(stage.conversation.add(history)).map_err(words)?;
     }
     let message = messages::read(&row.input["message"]).map_err(words)?;
     stage.recorder.will_say("");
     let pending = row.input["append_message"] == true;
-    stage.say(message, pending).map_err(words)?;
+    let said = completed(&stage.draft, message);
+    stage.say(said.clone(), TurnRequest::from(said), pending).map_err(words)?;
     let (_, computed) = stage.recorder.prompt().unwrap_or_default();
     let expected = text(&row.expected, "text");
     let computed = if pending && computed.starts_with(expected) { expected.to_owned() } else { computed };
-    let found = json!({"text": computed, "is_appending_message": stage.conversation.has_pending()});
+    let found = json!({"text": computed, "is_appending_message": !stage.draft.is_empty()});
     Ok(Outcome::compared(row.expected.clone(), found))
 }

@@ -10,22 +10,28 @@ use crate::turn::{Parts, TurnReply};
 use crate::{Error, ErrorKind, Result};
 
 impl Chat {
-    /// Begins a conversation in memory, which ends with its last handle. [`Manager`](crate::Manager) keeps conversations in a
-    /// store, offers tools and puts middleware before the model.
+    /// Begins a conversation in memory, without instructions and without tools. It ends with its last handle.
+    ///
+    /// [`Manager`](crate::Manager) keeps conversations in a store, offers tools and puts middleware before the model.
     ///
     /// ```
-    /// use alloquy_core::{Chat, Preface};
+    /// use alloquy_core::Chat;
     /// use alloquy_testing::EchoModel;
     ///
-    /// let chat = Chat::in_memory(EchoModel, Preface::default());
+    /// let chat = Chat::new(EchoModel);
     /// assert_eq!(chat.ask("Hello")?.text(), "Hello");
     /// assert_eq!(pollster::block_on(chat.history())?.len(), 2);
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
-    pub fn in_memory(model: impl ChatModel + 'static, preface: Preface) -> Self {
+    pub fn new(model: impl ChatModel + 'static) -> Self {
+        Self::with_preface(model, Preface::default())
+    }
+
+    /// Begins a conversation in memory with instructions, earlier messages, or tools that the host runs.
+    pub fn with_preface(model: impl ChatModel + 'static, preface: Preface) -> Self {
         let record = ConversationRecord::new(ConversationId::new(), preface);
         let id = record.id.clone();
-        Self::new(Arc::new(Parts::in_memory(Arc::new(model), record)), id)
+        Self::of(Arc::new(Parts::in_memory(Arc::new(model), record)), id)
     }
 
     /// Says something, as [`Chat::send`], and waits for the whole answer.

@@ -54,7 +54,7 @@ impl Chat {
             let _ = self.parts.store.delete(&self.parts.owner, &copy.id).await;
             return Err(error);
         }
-        Ok(Chat::new(Arc::clone(&self.parts), copy.id).with_arguments(self.arguments.clone()))
+        Ok(Chat::of(Arc::clone(&self.parts), copy.id).with_arguments(self.arguments.clone()))
     }
 
     /// Puts the blobs again before the nodes, so that a deletion meanwhile does not take them away.

@@ -55,6 +55,20 @@ impl PreparedPrompt {
         self.positions_before(self.prompt.units.len())
     }
 
+    /// Returns how many positions of the context are left for the reply.
+    pub fn remaining(&self) -> usize {
+        self.context.saturating_sub(self.positions())
+    }
+
+    /// Returns the rendered text from where it differs from that of `before`: what new messages add to it. A template that
+    /// writes old messages differently because of them makes it begin there.
+    pub fn added_to(&self, before: &Self) -> &str {
+        let pairs = before.rendered.bytes().zip(self.rendered.bytes());
+        let same = pairs.take_while(|(left, right)| left == right).count();
+        let start = self.rendered.floor_char_boundary(same);
+        self.rendered.get(start..).unwrap_or_default()
+    }
+
     /// Returns how many positions its first `units` take.
     pub fn positions_before(&self, units: usize) -> usize {
         PlacedMedia::positions_before(&self.media, units)

@@ -119,14 +119,9 @@ impl Line {
     }
 
     fn request(&self, ask: &TurnRequest, rounds: usize) -> Request {
-        let mut request = self.parts.request(&self.tools, &self.record.preface, &self.path);
-        request.sampling = ask.sampling.clone().or(&self.record.sampling).or(&request.sampling);
-        request.arguments = ask.arguments.clone();
-        request.turn_data = ask.turn_data.clone();
-        if let Some(text) = &ask.system_prompt {
-            request.replace_system_prompt(text);
-        }
-        let mut request = request.guidance(ask.guidance.clone()).stop(self.stop.clone());
+        let path = self.path.messages().clone();
+        let request = self.parts.request(&self.tools, &self.record, path, ask);
+        let mut request = request.stop(self.stop.clone());
         if rounds > 0 {
             request.guidance.after_calls();
         }

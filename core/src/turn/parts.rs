@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{PartialReplies, Trail, Trails, Unfinished};
+use super::{PartialReplies, Trails, TurnRequest, Unfinished};
 use crate::Result;
 use crate::address::Address;
 use crate::chat_model::{ChatModel, Request};
 use crate::middleware::{Middleware, Next};
-use crate::preface::Preface;
+use crate::path::MessagePath;
 use crate::sampling::SamplingOptions;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner};
 use crate::tool::{Toolbox, Tools};
@@ -50,16 +50,29 @@ impl Parts {
         }
     }
 
-    /// Asks for an answer to `path`, offering `tools` beside those of the preface.
-    pub(crate) fn request(&self, tools: &Tools, preface: &Preface, path: &Trail) -> Request {
-        let mut preface = preface.clone();
+    /// Returns what the model is asked for an answer to `path`, offering `tools` beside those of the preface.
+    pub(crate) fn request(
+        &self,
+        tools: &Tools,
+        record: &ConversationRecord,
+        path: MessagePath,
+        ask: &TurnRequest,
+    ) -> Request {
+        let mut preface = record.preface.clone();
         let offered = preface.tools.len();
         for spec in tools.specs() {
             if preface.tools.iter().take(offered).all(|known| known.name != spec.name) {
                 preface.tools.push(spec.clone());
             }
         }
-        Request::of(preface, path.messages().clone()).sampling(self.sampling.clone())
+        let sampling = ask.sampling.clone().or(&record.sampling).or(&self.sampling);
+        let mut request = Request::of(preface, path).sampling(sampling).guidance(ask.guidance.clone());
+        request.arguments = ask.arguments.clone();
+        request.turn_data = ask.turn_data.clone();
+        if let Some(text) = &ask.system_prompt {
+            request.replace_system_prompt(text);
+        }
+        request
     }
 
     /// The store, once what dropped turns have left is in it.

@@ -69,6 +69,14 @@ impl Trail {
         &self.messages
     }
 
+    /// Returns the messages with those of a draft after them. The trail stays as it is and shares its messages.
+    pub(crate) fn followed_by(&mut self, draft: Vec<Message>) -> MessagePath {
+        self.messages.extend(draft);
+        let path = self.messages.clone();
+        self.messages.truncate(self.nodes.len());
+        path
+    }
+
     fn tip(&self) -> Option<NodeId> {
         self.nodes.last().map(|node| node.id)
     }

@@ -1,0 +1,64 @@
+//! Checkpoints: bookmarks at the head, to go back to.
+
+use super::Chat;
+use crate::tree::NodeId;
+use crate::{Error, ErrorKind, Result};
+
+impl Chat {
+    /// Marks the last message, to come back with [`Chat::rewind`]; a label that is taken moves here.
+    ///
+    /// A checkpoint is a [bookmark](Chat::bookmark), and is stored like one. Before the first message there is nothing to mark:
+    /// [`goto`](Chat::goto)`(None)` goes back there.
+    ///
+    /// ```
+    /// use alloquy_core::Chat;
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let chat = Chat::new(EchoModel);
+    /// chat.send("one").await?;
+    /// chat.checkpoint("after one").await?;
+    /// chat.send("two").await?;
+    /// chat.checkpoint("after two").await?;
+    /// chat.rewind("after one").await?;
+    /// assert_eq!(chat.history().await?.len(), 2);
+    /// chat.rewind("after two").await?;
+    /// assert_eq!(chat.history().await?.len(), 4);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] before the first message, and as [`Chat::bookmark`].
+    pub async fn checkpoint(&self, label: &str) -> Result<()> {
+        let Some(head) = self.head().await? else {
+            let message = "there is no message to mark yet: `goto(None)` goes back to before the first one";
+            return Err(Error::new(ErrorKind::Invalid, message));
+        };
+        self.bookmark(label, head).await
+    }
+
+    /// Goes back to a checkpoint, and returns its node. What was said after it stays as a branch with its own checkpoints; what
+    /// the model computed up to there is reused.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for a label that no checkpoint has; the head stays then.
+    pub async fn rewind(&self, label: &str) -> Result<NodeId> {
+        let notes = self.annotations().await?;
+        let Some(node) = notes.bookmark(label) else {
+            let known: Vec<_> = notes.bookmarks().map(|(label, _)| format!("{label:?}")).collect();
+            let known = if known.is_empty() {
+                "there is none".to_owned()
+            } else {
+                format!("one of: {}", known.join(", "))
+            };
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("checkpoint {label:?} does not exist; {known}"),
+            ));
+        };
+        self.goto(node).await?;
+        Ok(node)
+    }
+}
