@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    Chat, Content, Ending, ErrorKind, Message, Part, Preface, ProcessorArguments, Request, Result,
-    ThinkingSwitch, TurnRequest,
+    Chat, ChatModel, Content, Ending, ErrorKind, Guidance, Message, Part, Preface, ProcessorArguments,
+    Request, Result, SamplingOptions, ThinkingSwitch, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use serde_json::{Value, json};
@@ -21,6 +21,14 @@ use crate::outcome::{self, Outcome};
 use crate::recorder::Recorder;
 use crate::row::Row;
 use crate::templates;
+
+/// What differs in one turn.
+#[derive(Default)]
+struct Settings {
+    sampling: SamplingOptions,
+    guidance: Guidance,
+    arguments: ProcessorArguments,
+}
 
 /// A conversation and what is known of LiteRT-LM's.
 pub(crate) struct Stage {
@@ -269,9 +277,9 @@ impl Stage {
         let (sampling, guidance) = options::said(&asked, &answer);
         let arguments = told(&step["optional_args"]).or(&self.told);
         let said = completed(&self.draft, said);
-        let request = TurnRequest::from(said.clone()).sampling(sampling).guidance(guidance);
+        let settings = Settings { sampling, guidance, arguments };
         self.recorder.will_say(&answer);
-        let outcome = self.say(said, request.arguments(arguments), is_pending(step));
+        let outcome = self.say(said, settings, is_pending(step));
         compared.extend(options::heard(&asked, &self.listener.heard()));
         let prefills = expected.iter().filter(|call| text(call, "expect_session_call") == "RunPrefillAsync");
         compared.extend(self.compare_prompt(&before, prefills.map(|call| &call["inputs"]), is_pending(step)));
@@ -285,8 +293,13 @@ impl Stage {
         Ok(compared)
     }
 
-    /// Says the messages of a request, or computes them ahead as a draft.
-    fn say(&mut self, said: Vec<Message>, request: TurnRequest, pending: bool) -> Result<()> {
+    /// Says messages, or computes them ahead as a draft.
+    fn say(&mut self, said: Vec<Message>, settings: Settings, pending: bool) -> Result<()> {
+        if self.is_orphaned(&said) {
+            return self.say_to_the_model(said, settings, pending);
+        }
+        let request = TurnRequest::from(said.clone()).sampling(settings.sampling);
+        let request = request.guidance(settings.guidance).arguments(settings.arguments);
         if pending {
             pollster::block_on(self.conversation.warm(request))?;
             self.draft = said;
@@ -295,6 +308,29 @@ impl Stage {
         let reply = self.conversation.ask(request)?;
         self.draft.clear();
         self.response = messages::reply(reply.message());
+        Ok(())
+    }
+
+    /// Returns whether results are said where nothing was called, which a conversation refuses.
+    fn is_orphaned(&self, said: &[Message]) -> bool {
+        let history = self.history();
+        let calls = history.iter().chain(said).flat_map(Message::tool_calls).count();
+        calls == 0 && said.iter().flat_map(Message::tool_results).next().is_some()
+    }
+
+    /// Asks the model without the conversation, of which no answer becomes a part.
+    fn say_to_the_model(&mut self, said: Vec<Message>, settings: Settings, pending: bool) -> Result<()> {
+        let path = [self.history(), said.clone()].concat();
+        let request = Request::new(self.preface.clone(), path).sampling(settings.sampling);
+        let request = request.guidance(settings.guidance).arguments(settings.arguments);
+        if pending {
+            pollster::block_on(self.listener.warm(request.ending(Ending::Closed)))?;
+            self.draft = said;
+            return Ok(());
+        }
+        let reply = pollster::block_on(async { self.listener.reply(request).await?.finish().await })?;
+        self.draft.clear();
+        self.response = messages::reply(&reply.complete()?.message);
         Ok(())
     }
 
@@ -455,8 +491,7 @@ fn single_turn_of(row: &Row) -> std::result::Result<Outcome, String> {
     let mut stage = Stage::new(family, template, preface).map_err(words)?;
     let history = messages::read(&row.input["history"]).map_err(words)?;
     if row.input["current_is_appending_message"] == true {
-        let request = TurnRequest::from(history.clone());
-        stage.say(history, request, true).map_err(words)?;
+        stage.say(history, Settings::default(), true).map_err(words)?;
     } else {
         pollster::block_on(stage.conversation.add(history)).map_err(words)?;
     }
@@ -464,7 +499,7 @@ fn single_turn_of(row: &Row) -> std::result::Result<Outcome, String> {
     stage.recorder.will_say("");
     let pending = row.input["append_message"] == true;
     let said = completed(&stage.draft, message);
-    stage.say(said.clone(), TurnRequest::from(said), pending).map_err(words)?;
+    stage.say(said, Settings::default(), pending).map_err(words)?;
     let (_, computed) = stage.recorder.prompt().unwrap_or_default();
     let expected = text(&row.expected, "text");
     let computed = if pending && computed.starts_with(expected) { expected.to_owned() } else { computed };
