@@ -21,7 +21,6 @@ mod chat;
 mod chat_model;
 mod clock;
 mod constraint;
-mod conversation;
 pub mod decoder;
 mod drawing;
 mod engine;
@@ -68,7 +67,6 @@ pub use cancel::Cancel;
 pub use chat::{Chat, Merged};
 pub use chat_model::{ChatModel, Reply, ReplyStream, Request, TextMap};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Progress};
-pub use conversation::{Conversation, MessageStream, Messages, NextPrompt};
 pub use decoder::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
 pub use decoder::{
     CacheStatistics, DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport,

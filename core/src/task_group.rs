@@ -16,8 +16,8 @@ use crate::stream::Run;
 /// in it later ends before its first word, so that nothing slips through between two calls. For what comes next there is
 /// another group.
 ///
-/// A turn joins it with [`TurnRequest::group`](crate::TurnRequest::group), a small conversation with
-/// [`Conversation::with_group`](crate::Conversation::with_group), and a model's reply with a [`Task`].
+/// A turn joins it with [`TurnRequest::group`](crate::TurnRequest::group), and a model's reply
+/// with a [`Task`].
 ///
 /// ```
 /// use std::sync::Arc;
