@@ -19,8 +19,9 @@ mod warning;
 use std::sync::Arc;
 
 use alloquy_core::{
-    CacheReport, Chat, ChatModel, Degradation, LoadTiming, Manager, ManagerBuilder, ModelInfo, Preface,
-    PreparedPrompt, ReplyStream, Request, Result, SamplingOptions, Score, ToolChoice, TurnReply, TurnRequest,
+    CacheReport, ChatModel, Conversation, Degradation, LoadTiming, Manager, ManagerBuilder, ModelInfo,
+    Preface, PreparedPrompt, ReplyStream, Request, Result, SamplingOptions, Score, ToolChoice, TurnReply,
+    TurnRequest,
 };
 use alloquy_inference::LanguageModel;
 use async_trait::async_trait;
@@ -72,7 +73,7 @@ impl Model {
     /// Begins a conversation in memory. It is a handle: clones are the same conversation.
     ///
     /// To keep conversations, offer tools or put middleware before the model, see [`Model::manager`].
-    pub fn conversation(&self) -> Chat {
+    pub fn conversation(&self) -> Conversation {
         self.conversation_with(Preface::default())
     }
 
@@ -87,14 +88,14 @@ impl Model {
     /// # }
     /// # Ok::<(), alloquy::Error>(())
     /// ```
-    pub fn conversation_with(&self, preface: Preface) -> Chat {
-        Chat::with_preface(self.clone(), preface)
+    pub fn conversation_with(&self, preface: Preface) -> Conversation {
+        Conversation::with_preface(self.clone(), preface)
     }
 
     /// Asks one question and returns the whole answer; nothing of it is kept. It blocks the thread.
     ///
     /// # Errors
-    /// As [`Chat::ask`].
+    /// As [`Conversation::ask`].
     pub fn ask(&self, question: impl Into<TurnRequest>) -> Result<TurnReply> {
         self.conversation().ask(question)
     }

@@ -1,8 +1,8 @@
 //! What most programs use: `use alloquy::prelude::*;`.
 
 pub use alloquy_core::{
-    Chat as Conversation, ChatModel, Content, ConversationManager, Error, ErrorKind, FinishReason, Grammar,
-    Guidance, Manager, Media, Message, Node, Owner, Part, Preface, Query, Reply, Request, Result, Role,
+    ChatModel, Content, Conversation, ConversationManager, Error, ErrorKind, FinishReason, Grammar, Guidance,
+    Manager, Media, Message, Node, Owner, Part, Preface, Query, Reply, Request, Result, Role,
     SamplingOptions, Tool, ToolSpec, TurnEvent, TurnReply, TurnRequest,
 };
 pub use alloquy_storage::open as open_store;

@@ -2,8 +2,8 @@
 //! looking leaves no trace.
 
 use alloquy::core::{
-    Chat, ConversationId, ConversationManager as _, Error, ErrorKind, Manager, NewConversation, Preface,
-    ProcessorArguments, Query, Result,
+    Conversation, ConversationId, ConversationManager as _, Error, ErrorKind, Manager, NewConversation,
+    Preface, ProcessorArguments, Query, Result,
 };
 
 use crate::arguments::WhichConversation;
@@ -46,7 +46,7 @@ async fn last(kept: &Kept) -> Result<ConversationId> {
 }
 
 /// A conversation keeps the instructions it began with; says so where others were given.
-async fn keep_instructions(chat: &Chat, given: &Preface, notes: Notes) -> Result<()> {
+async fn keep_instructions(chat: &Conversation, given: &Preface, notes: Notes) -> Result<()> {
     let kept = chat.record().await?.preface;
     if !given.messages.is_empty() && given.messages != kept.messages {
         notes.say("this conversation keeps the instructions it began with; --system is for new ones");
@@ -63,7 +63,7 @@ pub(crate) struct Current<'a> {
 
 enum State {
     New(Box<NewConversation>),
-    Begun(Chat),
+    Begun(Conversation),
 }
 
 impl<'a> Current<'a> {
@@ -99,7 +99,7 @@ impl<'a> Current<'a> {
     }
 
     /// Returns the conversation, beginning it if need be.
-    pub(crate) async fn begin(&mut self, question: &str) -> Result<Chat> {
+    pub(crate) async fn begin(&mut self, question: &str) -> Result<Conversation> {
         if let State::New(new) = &self.state {
             let new = NewConversation::clone(new).metadata("title", shortened(question, TITLE));
             self.state = State::Begun(self.manager.create(new).await?);
@@ -111,7 +111,7 @@ impl<'a> Current<'a> {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when nothing was said yet.
-    pub(crate) fn chat(&self) -> Result<Chat> {
+    pub(crate) fn chat(&self) -> Result<Conversation> {
         match &self.state {
             State::Begun(chat) => Ok(chat.clone().with_arguments(self.told.clone())),
             State::New(_) => Err(Error::new(ErrorKind::Invalid, "nothing was said yet")),
@@ -119,7 +119,7 @@ impl<'a> Current<'a> {
     }
 
     /// Goes on with another conversation.
-    pub(crate) fn replace(&mut self, chat: Chat) {
+    pub(crate) fn replace(&mut self, chat: Conversation) {
         self.state = State::Begun(chat);
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use alloquy::Model;
 use alloquy::core::{
-    Chat, Error, ErrorKind, FinishReason, Guidance, MediaKind, NodeId, Part, Role, SamplingOptions, Turn,
-    TurnRequest,
+    Conversation, Error, ErrorKind, FinishReason, Guidance, MediaKind, NodeId, Part, Role, SamplingOptions,
+    Turn, TurnRequest,
 };
 use serde_json::json;
 
@@ -108,7 +108,7 @@ impl Repl<'_> {
     }
 
     /// Commands that need a conversation.
-    async fn walk(&mut self, chat: &Chat, command: Command) -> Result<(), Failure> {
+    async fn walk(&mut self, chat: &Conversation, command: Command) -> Result<(), Failure> {
         match command {
             Command::Undo => {
                 let before = chat.undo().await?;
@@ -177,7 +177,7 @@ impl Repl<'_> {
         }
     }
 
-    async fn branch(&mut self, chat: &Chat) -> Result<(), Failure> {
+    async fn branch(&mut self, chat: &Conversation) -> Result<(), Failure> {
         let copy = chat.fork().await?;
         self.notes.say(format_args!(
             "going on in a copy, conversation {}; the original is {}",
@@ -190,14 +190,14 @@ impl Repl<'_> {
         Ok(())
     }
 
-    async fn tree(&mut self, chat: &Chat) -> Result<(), Failure> {
+    async fn tree(&mut self, chat: &Conversation) -> Result<(), Failure> {
         let (head, tree) = (chat.head().await?, chat.tree().await?);
         let nodes: Vec<_> = tree.walk().map(|(_, node)| node).collect();
         self.printer.show("tree", &chat.draw().await?, json!({"head": head, "nodes": nodes}))?;
         Ok(())
     }
 
-    async fn history(&mut self, chat: &Chat) -> Result<(), Failure> {
+    async fn history(&mut self, chat: &Conversation) -> Result<(), Failure> {
         let history = chat.history().await?;
         let said = |node: &alloquy::core::Node| format!("{}: {}\n", node.message.role, node.message.text());
         let text: String = history.iter().map(said).collect();
@@ -205,14 +205,14 @@ impl Repl<'_> {
         Ok(())
     }
 
-    async fn say_where(&mut self, chat: &Chat, node: Option<NodeId>) -> Result<(), Failure> {
+    async fn say_where(&mut self, chat: &Conversation, node: Option<NodeId>) -> Result<(), Failure> {
         self.printer.show("head", "", json!({"conversation": chat.id(), "head": node}))?;
         self.notes.say(place(chat, node).await?);
         Ok(())
     }
 }
 
-async fn last_question(chat: &Chat) -> Result<NodeId, Failure> {
+async fn last_question(chat: &Conversation) -> Result<NodeId, Failure> {
     let history = chat.history().await?;
     let asked = history.iter().rfind(|node| node.message.role == Role::User);
     let nothing = || Error::new(ErrorKind::Invalid, "there is no question to edit");

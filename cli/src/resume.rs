@@ -3,7 +3,7 @@
 //! Nothing that goes wrong here is an error: what is not restored is computed.
 
 use alloquy::Model;
-use alloquy::core::{Chat, ConversationId, Owner, Result};
+use alloquy::core::{Conversation, ConversationId, Owner, Result};
 use alloquy::inference::LanguageModel;
 use alloquy::storage::{SnapshotFolder, SnapshotWritten};
 
@@ -67,14 +67,14 @@ impl Resume {
     }
 
     /// Keeps what is computed of a conversation, in place of what was kept before.
-    pub(crate) async fn keep(&self, model: &Model, chat: &Chat) {
+    pub(crate) async fn keep(&self, model: &Model, chat: &Conversation) {
         match self.written(model, chat).await {
             Ok(note) => self.notes.say(note),
             Err(error) => self.notes.say(format_args!("not kept for the next time: {error:#}")),
         }
     }
 
-    async fn written(&self, model: &Model, chat: &Chat) -> Result<String> {
+    async fn written(&self, model: &Model, chat: &Conversation) -> Result<String> {
         let (request, _) = model.fitted(chat.request().await?).await?;
         let snapshot = model.language_model().snapshot(&request).await?;
         let written = self.folder.write(&self.owner, chat.id(), &snapshot)?;

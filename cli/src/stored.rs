@@ -1,8 +1,8 @@
 //! A stored conversation for commands that ask no model.
 
 use alloquy::core::{
-    CacheReport, Chat, ChatModel, ConversationId, ConversationManager as _, Error, ErrorKind, Manager,
-    ReplyStream, Request, Result,
+    CacheReport, ChatModel, Conversation, ConversationId, ConversationManager as _, Error, ErrorKind,
+    Manager, ReplyStream, Request, Result,
 };
 use async_trait::async_trait;
 use clap::Args;
@@ -23,19 +23,23 @@ pub(crate) struct Stored {
 
 impl Stored {
     /// Opens the conversation that the arguments name, or the last one.
-    pub(crate) async fn open(&self, context: &Context) -> Result<Chat> {
+    pub(crate) async fn open(&self, context: &Context) -> Result<Conversation> {
         let kept = kept::kept(&context.settings.settle(&self.store)?).await?;
         self.of(kept, None).await.map(|(chat, _)| chat)
     }
 
     /// Opens it for reading alone.
-    pub(crate) async fn open_for_reading(&self, context: &Context) -> Result<Chat> {
+    pub(crate) async fn open_for_reading(&self, context: &Context) -> Result<Conversation> {
         let kept = kept::kept_for_reading(&context.settings.settle(&self.store)?).await?;
         self.of(kept, None).await.map(|(chat, _)| chat)
     }
 
     /// Opens it, and another one of the same store.
-    pub(crate) async fn open_two(&self, context: &Context, other: &ConversationId) -> Result<(Chat, Chat)> {
+    pub(crate) async fn open_two(
+        &self,
+        context: &Context,
+        other: &ConversationId,
+    ) -> Result<(Conversation, Conversation)> {
         let kept = kept::kept(&context.settings.settle(&self.store)?).await?;
         let (chat, other) = self.of(kept, Some(other)).await?;
         Ok((chat.clone(), other.unwrap_or(chat)))
@@ -47,7 +51,11 @@ impl Stored {
         snapshots(&store)?.remove(&store.owner(), conversation).map(drop)
     }
 
-    async fn of(&self, kept: Kept, other: Option<&ConversationId>) -> Result<(Chat, Option<Chat>)> {
+    async fn of(
+        &self,
+        kept: Kept,
+        other: Option<&ConversationId>,
+    ) -> Result<(Conversation, Option<Conversation>)> {
         let id = self.which.find_or_last(&kept).await?;
         let manager = Manager::builder(Nobody).store(kept.store).owner(kept.owner).build()?;
         let other = match other {

@@ -8,9 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_core::{
-    Chat, ChatModel, Content, Degradation, Engine, Manager, Media, MediaKind, MediaProcessor, Message,
-    ModelInfo, Preface, Reply, Request, Result, Role, SamplingOptions, SnapshotRefusal, TokenId, TurnRequest,
-    Unit,
+    ChatModel, Content, Degradation, Engine, Manager, Media, MediaKind, MediaProcessor, Message, ModelInfo,
+    Preface, Reply, Request, Result, Role, SamplingOptions, SnapshotRefusal, TokenId, TurnRequest, Unit,
 };
 use alloquy_formats::messages::{self, Dialect, MediaRules};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
@@ -66,7 +65,7 @@ fn short() -> SamplingOptions {
     SamplingOptions { temperature: Some(0.0), max_tokens: Some(4), ..SamplingOptions::default() }
 }
 
-async fn say(chat: &Chat, message: Message) -> Reply {
+async fn say(chat: &alloquy_core::Conversation, message: Message) -> Reply {
     chat.send(TurnRequest::from(message).sampling(short())).finish().await.unwrap().reply
 }
 

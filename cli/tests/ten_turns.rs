@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    Chat, ChatModel, Engine, Manager, Middleware, Next, Preface, ReplyStream, Request, Result,
+    ChatModel, Conversation, Engine, Manager, Middleware, Next, Preface, ReplyStream, Request, Result,
     SamplingOptions, TurnReply, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
@@ -54,7 +54,7 @@ impl Middleware for Recorder {
 /// Writes down what happens, as lines that are the same on every run.
 struct Diary {
     prompts: Arc<Mutex<Vec<String>>>,
-    chat: Chat,
+    chat: Conversation,
     lines: String,
 }
 

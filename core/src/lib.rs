@@ -17,10 +17,10 @@ mod arguments;
 mod branch;
 mod calls;
 mod cancel;
-mod chat;
 mod chat_model;
 mod clock;
 mod constraint;
+mod conversation;
 pub mod decoder;
 mod drawing;
 mod engine;
@@ -64,9 +64,9 @@ pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
 pub use branch::{Branch, BranchDiff};
 pub use cancel::Cancel;
-pub use chat::{Chat, Merged};
 pub use chat_model::{ChatModel, Reply, ReplyStream, Request, TextMap};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Progress};
+pub use conversation::{Conversation, MergeReport};
 pub use decoder::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
 pub use decoder::{
     CacheStatistics, DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport,

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use crate::Result;
-use crate::chat::{Chat, must_be_free};
 use crate::chat_model::ChatModel;
+use crate::conversation::{Conversation, must_be_free};
 use crate::middleware::Middleware;
 use crate::preface::Preface;
 use crate::query::Query;
@@ -27,8 +27,8 @@ use crate::turn::{PartialReplies, Parts, TOOL_ROUNDS};
 /// # pollster::block_on(async {
 /// let model = ScriptedModel::new([("<user>Hi<end><assistant>", "Hello!")]);
 /// let manager = Manager::new(model);
-/// let chat = manager.create(Preface::system("Be kind.")).await?;
-/// let reply = chat.send("Hi").finish().await?;
+/// let conversation = manager.create(Preface::system("Be kind.")).await?;
+/// let reply = conversation.send("Hi").finish().await?;
 /// assert_eq!(reply.text(), "Hello!");
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;
@@ -76,7 +76,7 @@ impl From<Preface> for NewConversation {
 }
 
 /// Makes, finds, lists and deletes conversations: what a host knows that may be given another manager than [`Manager`],
-/// such as one around it that counts or refuses. What is done with a conversation is the [`Chat`]'s.
+/// such as one around it that counts or refuses. What is done with a conversation is the [`Conversation`]'s.
 ///
 /// # Contract
 /// Creating never overwrites, and opening never creates: a transient error of the store is an error, not a new
@@ -88,19 +88,19 @@ pub trait ConversationManager: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// [`ErrorKind::Conflict`](crate::ErrorKind) when its id is taken, [`ErrorKind::Invalid`](crate::ErrorKind) for bad
     /// sampling options and for metadata of the name [`ANNOTATIONS`](crate::ANNOTATIONS).
-    async fn create(&self, new: NewConversation) -> Result<Chat>;
+    async fn create(&self, new: NewConversation) -> Result<Conversation>;
 
     /// Opens a conversation; others call this to resume one.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind) when there is none.
-    async fn open(&self, id: &ConversationId) -> Result<Chat>;
+    async fn open(&self, id: &ConversationId) -> Result<Conversation>;
 
     /// Opens a conversation, or creates it when there is none; only then is the preface used.
     ///
     /// # Errors
     /// Those of the store.
-    async fn open_or_create(&self, id: &ConversationId, preface: Preface) -> Result<Chat>;
+    async fn open_or_create(&self, id: &ConversationId, preface: Preface) -> Result<Conversation>;
 
     /// Lists the conversations that a query means, the last updated first unless it says otherwise.
     ///
@@ -130,7 +130,7 @@ impl Manager {
     ///
     /// # Errors
     /// As [`ConversationManager::create`].
-    pub async fn create(&self, new: impl Into<NewConversation>) -> Result<Chat> {
+    pub async fn create(&self, new: impl Into<NewConversation>) -> Result<Conversation> {
         ConversationManager::create(self, new.into()).await
     }
 
@@ -170,7 +170,7 @@ impl Manager {
         Self { parts: Arc::new(Parts { owner, ..(*self.parts).clone() }) }
     }
 
-    /// Waits until what dropped turns have left is stored. Every call of a [`Chat`] does so first; a host that drops a
+    /// Waits until what dropped turns have left is stored. Every call of a [`Conversation`] does so first; a host that drops a
     /// turn last of all, over a store that takes its time, calls this before it ends.
     ///
     /// # Errors
@@ -179,28 +179,28 @@ impl Manager {
         self.parts.unfinished.outcome().await
     }
 
-    fn chat(&self, id: ConversationId) -> Chat {
-        Chat::of(Arc::clone(&self.parts), id)
+    fn conversation(&self, id: ConversationId) -> Conversation {
+        Conversation::of(Arc::clone(&self.parts), id)
     }
 }
 
 #[async_trait]
 impl ConversationManager for Manager {
-    async fn create(&self, new: NewConversation) -> Result<Chat> {
+    async fn create(&self, new: NewConversation) -> Result<Conversation> {
         let id = new.id.unwrap_or_else(ConversationId::new);
         new.sampling.validate()?;
         new.metadata.keys().try_for_each(|name| must_be_free(name))?;
         let NewConversation { preface, sampling, metadata, .. } = new;
         let record = ConversationRecord { sampling, metadata, ..ConversationRecord::new(id, preface) };
         self.parts.store.create(&self.parts.owner, &record).await?;
-        Ok(self.chat(record.id))
+        Ok(self.conversation(record.id))
     }
 
-    async fn open(&self, id: &ConversationId) -> Result<Chat> {
-        Ok(self.chat(self.parts.store.record(&self.parts.owner, id).await?.id))
+    async fn open(&self, id: &ConversationId) -> Result<Conversation> {
+        Ok(self.conversation(self.parts.store.record(&self.parts.owner, id).await?.id))
     }
 
-    async fn open_or_create(&self, id: &ConversationId, preface: Preface) -> Result<Chat> {
+    async fn open_or_create(&self, id: &ConversationId, preface: Preface) -> Result<Conversation> {
         match ConversationManager::open(self, id).await {
             Err(error) if error.is_not_found() => {
                 let created = self.create(NewConversation::from(preface).id(id.clone())).await;

@@ -29,7 +29,7 @@ use crate::stream::Run;
 /// let manager = Manager::new(EchoModel);
 /// let (one, other) = (manager.create(Preface::default()).await?, manager.create(Preface::default()).await?);
 /// let group = TaskGroup::new();
-/// let mut turns = [&one, &other].map(|chat| chat.send(TurnRequest::from("one two three").group(&group)));
+/// let mut turns = [&one, &other].map(|one| one.send(TurnRequest::from("one two three").group(&group)));
 /// for turn in &mut turns {
 ///     // The question, then the first word.
 ///     turn.next().await;

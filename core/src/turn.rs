@@ -103,7 +103,7 @@ impl IntoFuture for Turn {
     type Output = Result<TurnReply>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
-    /// Takes the turn to its end, as [`Turn::finish`] does: `chat.send("Hello").await?`.
+    /// Takes the turn to its end, as [`Turn::finish`] does: `conversation.send("Hello").await?`.
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.finish())
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    CacheReport, Chat, ChatModel, ConversationStore, Delta, Error, ErrorKind, Manager, MemoryStore,
+    CacheReport, ChatModel, Conversation, ConversationStore, Delta, Error, ErrorKind, Manager, MemoryStore,
     NodeStatus, PartialReplies, Preface, PriceTable, ReplyStream, Request, Result, Run, TurnEvent,
 };
 use alloquy_testing::{EchoModel, FaultStore, StoreCall};
@@ -13,15 +13,15 @@ use pollster::block_on;
 
 const SAID: &str = "one two three four";
 
-async fn over(policy: PartialReplies) -> (Manager, Chat) {
+async fn over(policy: PartialReplies) -> (Manager, Conversation) {
     let manager = Manager::builder(EchoModel).partial_replies(policy).build().unwrap();
-    let chat = manager.create(Preface::default()).await.unwrap();
-    (manager, chat)
+    let conversation = manager.create(Preface::default()).await.unwrap();
+    (manager, conversation)
 }
 
 /// Takes a turn up to its `pieces`th piece of a reply, and drops it.
-async fn drop_after(chat: &Chat, pieces: usize) {
-    let mut turn = chat.send(SAID);
+async fn drop_after(conversation: &Conversation, pieces: usize) {
+    let mut turn = conversation.send(SAID);
     let mut heard = 0;
     while heard < pieces {
         let Some(event) = turn.next().await else { return };
@@ -32,32 +32,32 @@ async fn drop_after(chat: &Chat, pieces: usize) {
 #[test]
 fn a_dropped_reply_is_kept_as_far_as_it_was_said() {
     block_on(async {
-        let (manager, chat) = over(PartialReplies::Keep).await;
-        drop_after(&chat, 2).await;
+        let (manager, conversation) = over(PartialReplies::Keep).await;
+        drop_after(&conversation, 2).await;
         manager.settle().await.unwrap();
-        let kept = chat.history().await.unwrap();
+        let kept = conversation.history().await.unwrap();
         let reply = kept.last().unwrap();
         assert_eq!((kept.len(), reply.status), (2, NodeStatus::Interrupted));
         let text = reply.message.text();
         assert!(text.starts_with("one two ") && SAID.starts_with(&text), "{text:?}");
         assert_eq!((reply.model(), reply.usage()), (Some("echo"), None));
-        let spent = chat.spending(&PriceTable::example()).await.unwrap();
+        let spent = conversation.spending(&PriceTable::example()).await.unwrap();
         assert_eq!((spent.uncounted, spent.total()), (1, None), "what it took nobody knows");
-        assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
-        assert_eq!(chat.history().await.unwrap().len(), 4);
+        assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
+        assert_eq!(conversation.history().await.unwrap().len(), 4);
     });
 }
 
 #[test]
 fn a_dropped_reply_leaves_nothing_where_the_policy_says_so() {
     block_on(async {
-        let (_, chat) = over(PartialReplies::Discard).await;
-        drop_after(&chat, 2).await;
-        assert_eq!((chat.head().await.unwrap(), chat.tree().await.unwrap().len()), (None, 1));
-        let turn = chat.send(SAID);
+        let (_, conversation) = over(PartialReplies::Discard).await;
+        drop_after(&conversation, 2).await;
+        assert_eq!((conversation.head().await.unwrap(), conversation.tree().await.unwrap().len()), (None, 1));
+        let turn = conversation.send(SAID);
         turn.stop();
         assert!(turn.finish().await.unwrap_err().is_cancelled());
-        assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+        assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
     });
 }
 
@@ -66,16 +66,16 @@ fn dropped_at_any_moment_a_turn_leaves_its_question_alone_or_a_reply_below_it() 
     block_on(async {
         let mut replies = 0;
         for events in 0..10 {
-            let (_, chat) = over(PartialReplies::Keep).await;
-            let mut turn = chat.send(SAID);
+            let (_, conversation) = over(PartialReplies::Keep).await;
+            let mut turn = conversation.send(SAID);
             for _ in 0..events {
                 turn.next().await;
             }
             drop(turn);
-            let (tree, head) = (chat.tree().await.unwrap(), chat.head().await.unwrap());
+            let (tree, head) = (conversation.tree().await.unwrap(), conversation.head().await.unwrap());
             assert_eq!(head, (tree.len() == 2).then(|| tree.leaves()[0]), "after {events} events");
             replies += tree.len().saturating_sub(1);
-            assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+            assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
         }
         assert!((5..10).contains(&replies), "{replies}");
     });
@@ -84,13 +84,13 @@ fn dropped_at_any_moment_a_turn_leaves_its_question_alone_or_a_reply_below_it() 
 #[test]
 fn a_dropped_reply_is_a_branch_where_another_writer_was_faster() {
     block_on(async {
-        let (_, chat) = over(PartialReplies::Keep).await;
-        let mut turn = chat.send(SAID);
+        let (_, conversation) = over(PartialReplies::Keep).await;
+        let mut turn = conversation.send(SAID);
         while !matches!(turn.next().await, Some(TurnEvent::Delta(_))) {}
-        let other = chat.add("other").await.unwrap();
+        let other = conversation.add("other").await.unwrap();
         drop(turn);
-        assert_eq!(chat.head().await.unwrap(), other.node);
-        assert_eq!(chat.tree().await.unwrap().len(), 3);
+        assert_eq!(conversation.head().await.unwrap(), other.node);
+        assert_eq!(conversation.tree().await.unwrap().len(), 3);
     });
 }
 
@@ -120,11 +120,11 @@ impl ChatModel for Failing {
 #[test]
 fn what_a_model_said_before_it_failed_is_kept() {
     block_on(async {
-        let chat = |words, policy| async move {
+        let conversation = |words, policy| async move {
             let manager = Manager::builder(Failing(words)).partial_replies(policy).build().unwrap();
             manager.create(Preface::default()).await.unwrap()
         };
-        let kept = chat(2, PartialReplies::Keep).await;
+        let kept = conversation(2, PartialReplies::Keep).await;
         let reply = kept.send("Hi").finish().await.unwrap();
         assert_eq!(
             (reply.text().as_str(), reply.reply.error.as_deref()),
@@ -133,20 +133,23 @@ fn what_a_model_said_before_it_failed_is_kept() {
         assert_eq!(kept.history().await.unwrap()[1].status, NodeStatus::Interrupted);
         // A question that is refused before the first word was never asked.
         for (words, policy, left) in [(0, PartialReplies::Keep, 0), (2, PartialReplies::Discard, 1)] {
-            let chat = chat(words, policy).await;
-            assert_eq!(chat.send("Hi").finish().await.unwrap_err().kind(), ErrorKind::Backend);
-            assert_eq!((chat.head().await.unwrap(), chat.tree().await.unwrap().len()), (None, left));
+            let conversation = conversation(words, policy).await;
+            assert_eq!(conversation.send("Hi").finish().await.unwrap_err().kind(), ErrorKind::Backend);
+            assert_eq!(
+                (conversation.head().await.unwrap(), conversation.tree().await.unwrap().len()),
+                (None, left)
+            );
         }
     });
 }
 
 /// Everything that a chat shows, and everything that its store holds.
-async fn both(chat: &Chat, store: &MemoryStore) {
+async fn both(conversation: &Conversation, store: &MemoryStore) {
     let owner = alloquy_core::Owner::local();
-    let (record, tree) = store.load(&owner, chat.id()).await.unwrap();
-    assert_eq!(chat.record().await.unwrap(), record);
-    assert_eq!(chat.tree().await.unwrap(), tree);
-    assert_eq!(chat.history().await.unwrap().last().map(|node| node.id), record.head);
+    let (record, tree) = store.load(&owner, conversation.id()).await.unwrap();
+    assert_eq!(conversation.record().await.unwrap(), record);
+    assert_eq!(conversation.tree().await.unwrap(), tree);
+    assert_eq!(conversation.history().await.unwrap().last().map(|node| node.id), record.head);
 }
 
 #[test]
@@ -164,31 +167,32 @@ fn whichever_save_fails_what_is_shown_is_what_is_stored() {
             block_on(async {
                 let store = Arc::new(FaultStore::new(MemoryStore::default()));
                 let manager = Manager::builder(EchoModel).store(store.clone()).build().unwrap();
-                let chat = manager.create(Preface::default()).await.unwrap();
+                let conversation = manager.create(Preface::default()).await.unwrap();
                 store.fail(call, successes);
-                let first = chat.send("One").finish().await;
-                both(&chat, store.inner()).await;
+                let first = conversation.send("One").finish().await;
+                both(&conversation, store.inner()).await;
                 let mut outcomes = vec![first.map(drop)];
-                outcomes.push(chat.add("Two").await.map(drop));
-                both(&chat, store.inner()).await;
-                outcomes.push(chat.goto(None).await);
-                outcomes.push(chat.bookmark("here", "0".parse::<alloquy_core::Address>().unwrap()).await);
-                outcomes.push(chat.send("Three").finish().await.map(drop));
-                both(&chat, store.inner()).await;
-                drop_after(&chat, 1).await;
+                outcomes.push(conversation.add("Two").await.map(drop));
+                both(&conversation, store.inner()).await;
+                outcomes.push(conversation.goto(None).await);
+                outcomes
+                    .push(conversation.bookmark("here", "0".parse::<alloquy_core::Address>().unwrap()).await);
+                outcomes.push(conversation.send("Three").finish().await.map(drop));
+                both(&conversation, store.inner()).await;
+                drop_after(&conversation, 1).await;
                 outcomes.push(manager.settle().await);
-                outcomes.push(chat.fork().await.map(drop));
-                outcomes.push(chat.reset().await);
-                both(&chat, store.inner()).await;
+                outcomes.push(conversation.fork().await.map(drop));
+                outcomes.push(conversation.reset().await);
+                both(&conversation, store.inner()).await;
                 let failed = outcomes.iter().filter(|outcome| outcome.is_err()).count();
                 assert!(failed <= 3, "{call:?} {successes}: {outcomes:?}");
                 failures += failed;
                 rounds += 1;
                 // Once the store works again, so does the conversation.
                 store.recover();
-                chat.reset().await.unwrap();
-                assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
-                both(&chat, store.inner()).await;
+                conversation.reset().await.unwrap();
+                assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
+                both(&conversation, store.inner()).await;
             });
         }
     }

@@ -235,17 +235,17 @@ fn the_same_model_summarises_what_it_said_and_the_conversation_keeps_everything(
     let summary = HistorySummary::new(model.clone(), Arc::new(model.clone()), policy).unwrap();
     let manager = Manager::builder(model).middleware(summary).build().unwrap();
     block_on(async {
-        let chat = manager.create(Preface::system("Be kind.")).await.unwrap();
+        let conversation = manager.create(Preface::system("Be kind.")).await.unwrap();
         let mut summarised = 0;
         for number in 0..12 {
-            let turn = chat.send(format!("question {number}")).finish().await.unwrap();
+            let turn = conversation.send(format!("question {number}")).finish().await.unwrap();
             let told = json!(turn.reply.degradations);
-            let node = chat.history().await.unwrap().pop().unwrap();
+            let node = conversation.history().await.unwrap().pop().unwrap();
             assert_eq!(node.metadata.get("degradations").cloned().unwrap_or(json!([])), told);
             summarised += usize::from(told.to_string().contains("history_summarised"));
         }
         assert!(summarised > 3);
-        assert_eq!(chat.history().await.unwrap().len(), 24);
+        assert_eq!(conversation.history().await.unwrap().len(), 24);
     });
 }
 
@@ -254,8 +254,9 @@ fn what_was_dropped_is_said_in_each_reply() {
     let model = ScriptedModel::new([("<assistant>", "Yes.")]).context_length(60);
     let policy = HistoryDrop::new(model.clone(), DropPolicy::new(60)).unwrap();
     let manager = Manager::builder(model).middleware(policy).build().unwrap();
-    let chat = block_on(manager.create(Preface::default())).unwrap();
-    let dropped = (0..6).map(|number| chat.ask(format!("question {number}")).unwrap().reply.degradations);
+    let conversation = block_on(manager.create(Preface::default())).unwrap();
+    let dropped =
+        (0..6).map(|number| conversation.ask(format!("question {number}")).unwrap().reply.degradations);
     insta::assert_snapshot!(json!(dropped.collect::<Vec<_>>()));
 }
 

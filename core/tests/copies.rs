@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alloquy_core::{
-    Address, Chat, Content, ConversationId, ConversationRecord, ConversationStore, ErrorKind, Manager, Media,
-    MemoryStore, Message, Node, NodeId, Preface, Role, Tree, TurnRequest,
+    Address, Content, Conversation, ConversationId, ConversationRecord, ConversationStore, ErrorKind,
+    Manager, Media, MemoryStore, Message, Node, NodeId, Preface, Role, Tree, TurnRequest,
 };
 use alloquy_testing::EchoModel;
 use pollster::block_on;
@@ -20,20 +20,20 @@ fn at(text: &str) -> Address {
     text.parse().unwrap()
 }
 
-async fn chat() -> Chat {
-    let chat = manager().create(Preface::default()).await.unwrap();
-    chat.send("One").finish().await.unwrap();
-    chat.edit(at("0"), "Two").finish().await.unwrap();
-    chat
+async fn conversation() -> Conversation {
+    let conversation = manager().create(Preface::default()).await.unwrap();
+    conversation.send("One").finish().await.unwrap();
+    conversation.edit(at("0"), "Two").finish().await.unwrap();
+    conversation
 }
 
 /// A copy of the whole conversation in a store of its own.
-async fn copied(chat: &Chat) -> Chat {
+async fn copied(conversation: &Conversation) -> Conversation {
     let (store, manager) = (Arc::new(MemoryStore::default()), Manager::builder(EchoModel));
     let manager = manager.store(store.clone()).build().unwrap();
-    let record = ConversationRecord { head: None, revision: 0, ..chat.record().await.unwrap() };
+    let record = ConversationRecord { head: None, revision: 0, ..conversation.record().await.unwrap() };
     store.create(manager.owner(), &record).await.unwrap();
-    let nodes: Vec<_> = chat.tree().await.unwrap().walk().map(|(_, node)| node.clone()).collect();
+    let nodes: Vec<_> = conversation.tree().await.unwrap().walk().map(|(_, node)| node.clone()).collect();
     store.append(manager.owner(), &record.id, &nodes).await.unwrap();
     alloquy_core::ConversationManager::open(&manager, &record.id).await.unwrap()
 }
@@ -41,20 +41,20 @@ async fn copied(chat: &Chat) -> Chat {
 #[test]
 fn a_fork_takes_the_notes_of_its_path_and_a_name_that_is_free() {
     block_on(async {
-        let chat = chat().await;
-        chat.bookmark("one", at("0.0")).await.unwrap();
-        chat.bookmark("two", at("1")).await.unwrap();
-        chat.set_metadata("title", "Numbers").await.unwrap();
+        let conversation = conversation().await;
+        conversation.bookmark("one", at("0.0")).await.unwrap();
+        conversation.bookmark("two", at("1")).await.unwrap();
+        conversation.set_metadata("title", "Numbers").await.unwrap();
         let id: ConversationId = "copy".parse().unwrap();
-        let copy = chat.fork_at(at("0.0"), id.clone()).await.unwrap();
+        let copy = conversation.fork_at(at("0.0"), id.clone()).await.unwrap();
         let bookmarks: Vec<_> =
             copy.annotations().await.unwrap().bookmarks().map(|(name, _)| name.to_owned()).collect();
         assert_eq!(bookmarks, ["one"]);
-        assert_eq!(copy.metadata().await.unwrap(), chat.metadata().await.unwrap());
-        assert_eq!(copy.history().await.unwrap(), chat.path(at("0.0")).await.unwrap());
-        assert!(chat.fork_at(at("1"), id).await.unwrap_err().is_conflict());
+        assert_eq!(copy.metadata().await.unwrap(), conversation.metadata().await.unwrap());
+        assert_eq!(copy.history().await.unwrap(), conversation.path(at("0.0")).await.unwrap());
+        assert!(conversation.fork_at(at("1"), id).await.unwrap_err().is_conflict());
         assert_eq!(copy.tree().await.unwrap().len(), 2, "the copy that is there stays as it is");
-        let empty = chat.fork_at(at(""), "empty".parse().unwrap()).await.unwrap();
+        let empty = conversation.fork_at(at(""), "empty".parse().unwrap()).await.unwrap();
         assert_eq!(empty.head().await.unwrap(), None);
     });
 }
@@ -62,7 +62,7 @@ fn a_fork_takes_the_notes_of_its_path_and_a_name_that_is_free() {
 #[test]
 fn merging_each_into_the_other_makes_two_copies_equal() {
     block_on(async {
-        let left = chat().await;
+        let left = conversation().await;
         let right = copied(&left).await;
         left.send("Left").finish().await.unwrap();
         left.bookmark("left", at("0")).await.unwrap();
@@ -90,7 +90,7 @@ fn merging_each_into_the_other_makes_two_copies_equal() {
 #[test]
 fn a_merge_keeps_to_what_was_pruned_on_either_side() {
     block_on(async {
-        let left = chat().await;
+        let left = conversation().await;
         let right = copied(&left).await;
         left.prune(at("0")).await.unwrap();
         right.goto(at("0")).await.unwrap();
@@ -110,7 +110,7 @@ fn a_merge_keeps_to_what_was_pruned_on_either_side() {
 #[test]
 fn what_is_no_copy_is_refused_before_anything_is_changed() {
     block_on(async {
-        let left = chat().await;
+        let left = conversation().await;
         let other = manager().create(Preface::system("Rhyme.")).await.unwrap();
         assert!(left.merge(&other).await.unwrap_err().is_conflict());
         let right = copied(&left).await;
@@ -134,29 +134,32 @@ fn what_is_no_copy_is_refused_before_anything_is_changed() {
 #[test]
 fn pruning_hides_a_branch_that_the_head_is_not_on() {
     block_on(async {
-        let chat = chat().await;
-        chat.bookmark("one", at("0.0")).await.unwrap();
-        assert!(chat.prune(at("1")).await.unwrap_err().is_conflict());
-        assert_eq!(chat.prune(at("0")).await.unwrap(), 2);
-        assert_eq!(chat.tree().await.unwrap().len(), 2);
-        assert_eq!(chat.resolve("one").await.unwrap_err().kind(), ErrorKind::NotFound);
-        chat.compact().await.unwrap();
-        assert_eq!(chat.annotations().await.unwrap().bookmarks().count(), 0);
-        assert_eq!(chat.prune(at("")).await.unwrap_err().kind(), ErrorKind::Invalid);
+        let conversation = conversation().await;
+        conversation.bookmark("one", at("0.0")).await.unwrap();
+        assert!(conversation.prune(at("1")).await.unwrap_err().is_conflict());
+        assert_eq!(conversation.prune(at("0")).await.unwrap(), 2);
+        assert_eq!(conversation.tree().await.unwrap().len(), 2);
+        assert_eq!(conversation.resolve("one").await.unwrap_err().kind(), ErrorKind::NotFound);
+        conversation.compact().await.unwrap();
+        assert_eq!(conversation.annotations().await.unwrap().bookmarks().count(), 0);
+        assert_eq!(conversation.prune(at("")).await.unwrap_err().kind(), ErrorKind::Invalid);
     });
 }
 
 #[test]
 fn a_reset_conversation_is_as_it_began() {
     block_on(async {
-        let chat = chat().await;
-        chat.set_metadata("title", "Numbers").await.unwrap();
-        chat.bookmark("one", at("0.0")).await.unwrap();
-        chat.reset().await.unwrap();
-        assert!(chat.tree().await.unwrap().is_empty());
-        assert_eq!((chat.head().await.unwrap(), chat.metadata().await.unwrap().len()), (None, 1));
-        assert_eq!(chat.annotations().await.unwrap(), Default::default());
-        assert_eq!(chat.send("anew").finish().await.unwrap().text(), "anew");
+        let conversation = conversation().await;
+        conversation.set_metadata("title", "Numbers").await.unwrap();
+        conversation.bookmark("one", at("0.0")).await.unwrap();
+        conversation.reset().await.unwrap();
+        assert!(conversation.tree().await.unwrap().is_empty());
+        assert_eq!(
+            (conversation.head().await.unwrap(), conversation.metadata().await.unwrap().len()),
+            (None, 1)
+        );
+        assert_eq!(conversation.annotations().await.unwrap(), Default::default());
+        assert_eq!(conversation.send("anew").finish().await.unwrap().text(), "anew");
     });
 }
 
@@ -167,21 +170,21 @@ fn steps() -> impl Strategy<Value = Steps> {
     prop::collection::vec((prop::bool::weighted(0.7), any::<prop::sample::Index>()), 0..8)
 }
 
-async fn change(chat: &Chat, steps: Steps) {
+async fn change(conversation: &Conversation, steps: Steps) {
     for (number, (is_said, place)) in steps.into_iter().enumerate() {
-        let nodes = chat.nodes().await.unwrap();
+        let nodes = conversation.nodes().await.unwrap();
         let at = place.index(nodes.len() + 1).checked_sub(1).map(|place| nodes[place].id);
         match (is_said, at) {
-            (true, at) => drop(chat.add(TurnRequest::from(number.to_string()).at(at)).await.unwrap()),
+            (true, at) => drop(conversation.add(TurnRequest::from(number.to_string()).at(at)).await.unwrap()),
             // Where the head stands nothing goes.
-            (false, Some(node)) => drop(chat.prune(node).await),
+            (false, Some(node)) => drop(conversation.prune(node).await),
             (false, None) => {}
         }
     }
 }
 
-async fn ids(chat: &Chat) -> BTreeSet<NodeId> {
-    chat.nodes().await.unwrap().iter().map(|node| node.id).collect()
+async fn ids(conversation: &Conversation) -> BTreeSet<NodeId> {
+    conversation.nodes().await.unwrap().iter().map(|node| node.id).collect()
 }
 
 /// The nodes that stand at or below one of `gone`.
@@ -196,7 +199,7 @@ proptest! {
     #[test]
     fn copies_that_went_their_own_ways_merge_to_their_union(before in steps(), left in steps(), right in steps()) {
         block_on(async {
-            let ours = chat().await;
+            let ours = conversation().await;
             change(&ours, before).await;
             let theirs = copied(&ours).await;
             change(&ours, left).await;

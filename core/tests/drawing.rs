@@ -53,12 +53,12 @@ fn another_template_than_above_is_told_of() {
 fn labels_and_bookmarks_stand_behind_a_message() {
     block_on(async {
         let manager = Manager::new(EchoModel);
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let tea = chat.send("Tea?").finish().await.unwrap();
-        chat.label(tea.answers(), Some("drinks\u{1b}[2J")).await.unwrap();
-        chat.bookmark("here", tea.node).await.unwrap();
-        chat.bookmark("and here", tea.node).await.unwrap();
-        insta::assert_snapshot!(chat.draw().await.unwrap());
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let tea = conversation.send("Tea?").finish().await.unwrap();
+        conversation.label(tea.answers(), Some("drinks\u{1b}[2J")).await.unwrap();
+        conversation.bookmark("here", tea.node).await.unwrap();
+        conversation.bookmark("and here", tea.node).await.unwrap();
+        insta::assert_snapshot!(conversation.draw().await.unwrap());
     });
 }
 

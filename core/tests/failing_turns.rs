@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Context;
 
 use alloquy_core::{
-    CacheReport, Chat, ChatModel, Content, ConversationStore, Delta, DropPolicy, Error, ErrorKind,
+    CacheReport, ChatModel, Content, Conversation, ConversationStore, Delta, DropPolicy, Error, ErrorKind,
     FinishReason, HistoryDrop, Manager, ManagerBuilder, MemoryStore, Message, Node, NodeId, PartialReplies,
     Preface, RESULT_DEPTH, Reply, ReplyStream, Request, Result, Role, Run, Tool, ToolCall, ToolResult,
     ToolSpec, TurnEnd, TurnEvent,
@@ -146,10 +146,10 @@ fn a_result_that_nests_too_deep_is_an_error_that_the_model_reads() {
     for (levels, is_kept) in [(1, true), (RESULT_DEPTH, true), (RESULT_DEPTH + 1, false), (100_000, false)] {
         block_on(async {
             let manager = Manager::builder(Clerk { room: 10_000 }).tool(Nests(levels)).build().unwrap();
-            let chat = manager.create(Preface::default()).await.unwrap();
-            let reply = chat.send("use nests").finish().await.unwrap();
+            let conversation = manager.create(Preface::default()).await.unwrap();
+            let reply = conversation.send("use nests").finish().await.unwrap();
             assert_eq!(reply.end, TurnEnd::Answered);
-            let history = chat.history().await.unwrap();
+            let history = conversation.history().await.unwrap();
             assert_eq!(roles(&history), WHOLE);
             let result = results(&history[2])[0];
             assert_eq!(result.is_error, !is_kept);
@@ -160,8 +160,8 @@ fn a_result_that_nests_too_deep_is_an_error_that_the_model_reads() {
                 );
                 assert_eq!(result.text(), sentence);
             }
-            chat.send("Hello").finish().await.unwrap();
-            assert_eq!(chat.history().await.unwrap().len(), 6);
+            conversation.send("Hello").finish().await.unwrap();
+            assert_eq!(conversation.history().await.unwrap().len(), 6);
         });
     }
 }
@@ -170,19 +170,19 @@ fn a_result_that_nests_too_deep_is_an_error_that_the_model_reads() {
 fn a_result_of_the_host_that_nests_too_deep_is_refused_and_leaves_nothing() {
     block_on(async {
         let manager = over(10_000, vec![], memory());
-        let chat = manager.create(Preface::default().tool(spec("host"))).await.unwrap();
-        let reply = chat.send("use host").finish().await.unwrap();
+        let conversation = manager.create(Preface::default().tool(spec("host"))).await.unwrap();
+        let reply = conversation.send("use host").finish().await.unwrap();
         assert_eq!(reply.end, TurnEnd::HostCalls);
         let deep = (0..=RESULT_DEPTH).fold(json!(1), |inner, _| json!({ "in": inner }));
         let deep = Message::tool(vec![ToolResult::ok(&reply.pending[0], deep)]);
         for error in [
-            chat.send(deep.clone()).finish().await.map(drop).unwrap_err(),
-            chat.add(deep).await.map(drop).unwrap_err(),
+            conversation.send(deep.clone()).finish().await.map(drop).unwrap_err(),
+            conversation.add(deep).await.map(drop).unwrap_err(),
         ] {
             assert_eq!(error.kind(), ErrorKind::Invalid);
             assert!(error.to_string().contains("\"call_0\" of \"host\" nests 101 levels deep"), "{error}");
         }
-        assert_eq!(chat.tree().await.unwrap().len(), 2);
+        assert_eq!(conversation.tree().await.unwrap().len(), 2);
     });
 }
 
@@ -190,8 +190,8 @@ fn a_result_of_the_host_that_nests_too_deep_is_refused_and_leaves_nothing() {
 fn a_result_that_no_context_takes_is_an_error_that_the_model_reads_and_stays_as_a_branch() {
     block_on(async {
         let long = Gives::new("long", "x".repeat(5000));
-        let chat = over(2000, vec![long.clone()], memory()).create(Preface::default()).await.unwrap();
-        let mut turn = chat.send("use long");
+        let conversation = over(2000, vec![long.clone()], memory()).create(Preface::default()).await.unwrap();
+        let mut turn = conversation.send("use long");
         let mut told = Vec::new();
         while let Some(event) = turn.next().await {
             if let TurnEvent::ToolResult(result) = event {
@@ -201,20 +201,20 @@ fn a_result_that_no_context_takes_is_an_error_that_the_model_reads_and_stays_as_
         let reply = turn.finish().await.unwrap();
         assert_eq!((reply.end, reply.rounds, told), (TurnEnd::Answered, 2, vec![false, true]));
         assert_eq!(long.ran.load(Ordering::SeqCst), 1, "the tool runs once");
-        let history = chat.history().await.unwrap();
+        let history = conversation.history().await.unwrap();
         assert_eq!((roles(&history), history.last().unwrap().id), (WHOLE.to_vec(), reply.node));
         let result = results(&history[2])[0];
         let sentence = "the result of the call \"call_0\" of \"long\" has 5000 characters, for which the model's context has \
                         no room: the prompt has 5008 units and the model's context 2000; ask for less at once";
         assert_eq!((result.text().as_str(), result.is_error), (sentence, true));
-        let beside = chat.children(history[1].id).await.unwrap();
+        let beside = conversation.children(history[1].id).await.unwrap();
         assert_eq!(
             (beside.len(), results(&beside[0])[0].text().len()),
             (2, 5000),
             "what the tool gave is kept"
         );
-        chat.send("Hello").finish().await.unwrap();
-        assert_eq!(chat.history().await.unwrap().len(), 6);
+        conversation.send("Hello").finish().await.unwrap();
+        assert_eq!(conversation.history().await.unwrap().len(), 6);
     });
 }
 
@@ -229,16 +229,16 @@ fn of_several_results_the_longest_become_errors_and_no_more_than_it_takes() {
             ]
         };
         for (room, failed) in [(20_000, vec![]), (8000, vec!["longer"]), (2000, vec!["long", "longer"])] {
-            let chat = over(room, tools(), memory()).create(Preface::default()).await.unwrap();
-            let reply = chat.send("use short long longer").finish().await.unwrap();
+            let conversation = over(room, tools(), memory()).create(Preface::default()).await.unwrap();
+            let reply = conversation.send("use short long longer").finish().await.unwrap();
             assert_eq!(reply.end, TurnEnd::Answered);
-            let history = chat.history().await.unwrap();
+            let history = conversation.history().await.unwrap();
             let results = results(&history[2]);
             let names: Vec<_> = results.iter().map(|result| result.name.as_str()).collect();
             assert_eq!(names, ["short", "long", "longer"], "the order stays");
             let errors = results.iter().filter(|result| result.is_error);
             assert_eq!(errors.map(|result| result.name.as_str()).collect::<Vec<_>>(), failed);
-            assert_eq!(chat.branches().await.unwrap().len(), if failed.is_empty() { 1 } else { 2 });
+            assert_eq!(conversation.branches().await.unwrap().len(), if failed.is_empty() { 1 } else { 2 });
         }
     });
 }
@@ -246,29 +246,30 @@ fn of_several_results_the_longest_become_errors_and_no_more_than_it_takes() {
 #[test]
 fn a_result_of_the_host_that_no_context_takes_is_an_error_that_the_model_reads() {
     block_on(async {
-        let chat = over(1000, vec![], memory()).create(Preface::default().tool(spec("host"))).await.unwrap();
-        let reply = chat.send("use host").finish().await.unwrap();
+        let conversation =
+            over(1000, vec![], memory()).create(Preface::default().tool(spec("host"))).await.unwrap();
+        let reply = conversation.send("use host").finish().await.unwrap();
         let long = ToolResult::ok(&reply.pending[0], "x".repeat(5000));
-        let reply = chat.send(Message::tool(vec![long])).finish().await.unwrap();
+        let reply = conversation.send(Message::tool(vec![long])).finish().await.unwrap();
         assert_eq!(reply.end, TurnEnd::Answered);
-        let history = chat.history().await.unwrap();
+        let history = conversation.history().await.unwrap();
         assert_eq!(roles(&history), WHOLE);
         assert!(results(&history[2])[0].is_error);
-        assert_eq!(chat.tree().await.unwrap().len(), 4, "what was not stored yet needs no branch");
+        assert_eq!(conversation.tree().await.unwrap().len(), 4, "what was not stored yet needs no branch");
     });
 }
 
 #[test]
 fn where_results_are_not_to_blame_the_turn_fails_with_the_head_at_them() {
     block_on(async {
-        let chat = over(40, vec![Gives::new("short", "s".repeat(33))], memory());
-        let chat = chat.create(Preface::default()).await.unwrap();
-        let error = chat.send("use short").finish().await.unwrap_err();
+        let conversation = over(40, vec![Gives::new("short", "s".repeat(33))], memory());
+        let conversation = conversation.create(Preface::default()).await.unwrap();
+        let error = conversation.send("use short").finish().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ContextOverflow);
-        let history = chat.history().await.unwrap();
+        let history = conversation.history().await.unwrap();
         assert_eq!(roles(&history), [Role::User, Role::Assistant, Role::Tool]);
         assert!(!results(&history[2])[0].is_error);
-        assert_eq!(chat.tree().await.unwrap().len(), 3);
+        assert_eq!(conversation.tree().await.unwrap().len(), 3);
     });
 }
 
@@ -279,11 +280,12 @@ fn a_result_that_a_store_refuses_is_an_error_that_the_model_reads() {
             let store = Arc::new(FaultStore::new(MemoryStore::default()));
             // The first is the reply that calls, the second its results.
             store.fail_with(StoreCall::AppendAndMove, 1, kind);
-            let chat = over(2000, vec![Gives::new("odd", "value")], store).create(Preface::default()).await;
-            let chat = chat.unwrap();
-            let reply = chat.send("use odd").finish().await.unwrap();
+            let conversation =
+                over(2000, vec![Gives::new("odd", "value")], store).create(Preface::default()).await;
+            let conversation = conversation.unwrap();
+            let reply = conversation.send("use odd").finish().await.unwrap();
             assert_eq!(reply.end, TurnEnd::Answered);
-            let history = chat.history().await.unwrap();
+            let history = conversation.history().await.unwrap();
             assert_eq!(roles(&history), WHOLE);
             let sentence = "the result of the call \"call_0\" of \"odd\", of 5 characters, cannot be stored: AppendAndMove \
                             number 1 fails as it was told to";
@@ -297,9 +299,9 @@ fn a_question_that_cannot_be_asked_leaves_nothing_however_often_it_is_tried() {
     block_on(async {
         let store = Arc::new(FaultStore::new(MemoryStore::default()));
         let manager = over(100, vec![], store.clone());
-        let chat = manager.create(Preface::default()).await.unwrap();
-        chat.send("Hi").finish().await.unwrap();
-        let (head, before) = (chat.head().await.unwrap(), store.calls().len());
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        conversation.send("Hi").finish().await.unwrap();
+        let (head, before) = (conversation.head().await.unwrap(), store.calls().len());
         let writes = |calls: &[StoreCall]| {
             let is_write = |call: &&StoreCall| {
                 matches!(call, StoreCall::Append | StoreCall::AppendAndMove | StoreCall::SetHead)
@@ -307,17 +309,20 @@ fn a_question_that_cannot_be_asked_leaves_nothing_however_often_it_is_tried() {
             calls.iter().filter(is_write).count()
         };
         for _ in 0..8 {
-            let error = chat.send("long ".repeat(100)).finish().await.unwrap_err();
+            let error = conversation.send("long ".repeat(100)).finish().await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ContextOverflow);
         }
         assert_eq!(writes(&store.calls()[before..]), 0, "nothing is written");
-        assert_eq!((chat.head().await.unwrap(), chat.tree().await.unwrap().len()), (head, 2));
-        assert_eq!(chat.branches().await.unwrap().len(), 1);
+        assert_eq!((conversation.head().await.unwrap(), conversation.tree().await.unwrap().len()), (head, 2));
+        assert_eq!(conversation.branches().await.unwrap().len(), 1);
         // Nor does one that is said beside another, or at a place.
-        let node = chat.history().await.unwrap()[0].id;
-        chat.edit(node, "long ".repeat(100)).finish().await.unwrap_err();
-        chat.send("Hi again").finish().await.unwrap();
-        assert_eq!((chat.history().await.unwrap().len(), chat.branches().await.unwrap().len()), (4, 1));
+        let node = conversation.history().await.unwrap()[0].id;
+        conversation.edit(node, "long ".repeat(100)).finish().await.unwrap_err();
+        conversation.send("Hi again").finish().await.unwrap();
+        assert_eq!(
+            (conversation.history().await.unwrap().len(), conversation.branches().await.unwrap().len()),
+            (4, 1)
+        );
     });
 }
 
@@ -327,13 +332,13 @@ fn a_question_for_which_a_policy_makes_room_is_asked_and_kept() {
         let units = |request: &Request| -> Result<usize> { Ok(length(request)) };
         let policy = HistoryDrop::new(units, DropPolicy::new(100)).unwrap();
         let manager = Manager::builder(Clerk { room: 100 }).middleware(policy).build().unwrap();
-        let chat = manager.create(Preface::default()).await.unwrap();
+        let conversation = manager.create(Preface::default()).await.unwrap();
         for turn in 1..8 {
-            chat.send("a question of forty characters, about so").finish().await.unwrap();
-            assert_eq!(chat.history().await.unwrap().len(), 2 * turn);
+            conversation.send("a question of forty characters, about so").finish().await.unwrap();
+            assert_eq!(conversation.history().await.unwrap().len(), 2 * turn);
         }
-        chat.send("x".repeat(200)).finish().await.unwrap_err();
-        assert_eq!(chat.branches().await.unwrap().len(), 1);
+        conversation.send("x".repeat(200)).finish().await.unwrap_err();
+        assert_eq!(conversation.branches().await.unwrap().len(), 1);
     });
 }
 
@@ -341,7 +346,7 @@ fn a_question_for_which_a_policy_makes_room_is_asked_and_kept() {
 struct Trial {
     store: Arc<FaultStore<MemoryStore>>,
     manager: Manager,
-    chat: Chat,
+    conversation: Conversation,
     tool: Gives,
     /// The nodes of which the turn said that they are stored.
     acknowledged: Vec<NodeId>,
@@ -353,9 +358,9 @@ impl Trial {
         let tool = Gives::new("long", "x".repeat(900));
         let manager = Manager::builder(Clerk { room: 800 }).store(store.clone()).tool(tool.clone());
         let manager = manager.partial_replies(policy).build().unwrap();
-        let chat = manager.create(Preface::default()).await.unwrap();
-        chat.send("Hi").finish().await.unwrap();
-        Self { store, manager, chat, tool, acknowledged: Vec::new() }
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        conversation.send("Hi").finish().await.unwrap();
+        Self { store, manager, conversation, tool, acknowledged: Vec::new() }
     }
 
     fn hear(&mut self, event: &TurnEvent) {
@@ -366,7 +371,7 @@ impl Trial {
 
     /// Polls a turn so many times and drops it; says whether it ended before.
     async fn poll(&mut self, times: usize) -> bool {
-        let mut turn = self.chat.send("use long");
+        let mut turn = self.conversation.send("use long");
         let waker = futures::task::noop_waker();
         for _ in 0..times {
             match Pin::new(&mut turn).poll_next(&mut Context::from_waker(&waker)) {
@@ -380,7 +385,8 @@ impl Trial {
 
     /// Nothing acknowledged is lost, what a tool did is on the path of the head, and the next turn goes well.
     async fn check(&self, what: &str) {
-        let (tree, history) = (self.chat.tree().await.unwrap(), self.chat.history().await.unwrap());
+        let (tree, history) =
+            (self.conversation.tree().await.unwrap(), self.conversation.history().await.unwrap());
         for id in &self.acknowledged {
             assert!(tree.node(*id).is_ok(), "{what}: {id} is lost");
         }
@@ -401,9 +407,9 @@ impl Trial {
         well_formed(&history, what);
         let ran = self.tool.ran.load(Ordering::SeqCst);
         assert!(ran <= 1, "{what}: the tool ran {ran} times");
-        let reply = self.chat.send("Hello").finish().await;
+        let reply = self.conversation.send("Hello").finish().await;
         assert_eq!(reply.unwrap().text(), "You said: Hello", "{what}");
-        well_formed(&self.chat.history().await.unwrap(), what);
+        well_formed(&self.conversation.history().await.unwrap(), what);
     }
 }
 
@@ -461,7 +467,7 @@ fn whichever_call_of_the_store_fails_or_panics_a_turn_loses_nothing_that_happene
                         Some(kind) => trial.store.fail_with(call, successes, kind),
                         None => trial.store.panic(call, successes),
                     }
-                    let mut turn = trial.chat.send("use long");
+                    let mut turn = trial.conversation.send("use long");
                     while let Some(event) = turn.next().await {
                         trial.hear(&event);
                     }

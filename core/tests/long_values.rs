@@ -64,12 +64,13 @@ fn tools(long: &str, refused: &mut Refused) {
     refused.note("two tools", Toolbox::default().tool(tool()).tool(tool()).now());
     block_on(async {
         let manager = Manager::new(EchoModel);
-        let chat = manager.create(Preface::default().tool(ToolSpec::new(long, "", json!({})))).await.unwrap();
-        refused.note("a place", chat.resolve(long).await);
-        let node = chat.send("Hi").finish().await.unwrap().node;
-        refused.note("a bookmark", chat.bookmark(long, node).await);
+        let conversation =
+            manager.create(Preface::default().tool(ToolSpec::new(long, "", json!({})))).await.unwrap();
+        refused.note("a place", conversation.resolve(long).await);
+        let node = conversation.send("Hi").finish().await.unwrap().node;
+        refused.note("a bookmark", conversation.bookmark(long, node).await);
         let orphan = ToolResult::ok(&ToolCall::new(long, long, json!({})), long);
-        refused.note("a result", chat.add(Message::tool(vec![orphan])).await);
+        refused.note("a result", conversation.add(Message::tool(vec![orphan])).await);
     });
 }
 

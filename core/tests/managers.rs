@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    Chat, ConversationId, ConversationManager, ConversationPage, Error, ErrorKind, Manager, NewConversation,
-    Preface, Query, Result,
+    Conversation, ConversationId, ConversationManager, ConversationPage, Error, ErrorKind, Manager,
+    NewConversation, Preface, Query, Result,
 };
 use alloquy_testing::EchoModel;
 use pollster::block_on;
@@ -19,14 +19,14 @@ struct Careful {
 
 #[async_trait::async_trait]
 impl ConversationManager for Careful {
-    async fn create(&self, new: NewConversation) -> Result<Chat> {
+    async fn create(&self, new: NewConversation) -> Result<Conversation> {
         self.manager.create(new.metadata("by", "careful")).await
     }
-    async fn open(&self, id: &ConversationId) -> Result<Chat> {
+    async fn open(&self, id: &ConversationId) -> Result<Conversation> {
         self.opened.lock().unwrap().push(id.to_string());
         self.manager.open(id).await
     }
-    async fn open_or_create(&self, id: &ConversationId, preface: Preface) -> Result<Chat> {
+    async fn open_or_create(&self, id: &ConversationId, preface: Preface) -> Result<Conversation> {
         self.manager.open_or_create(id, preface).await
     }
     async fn list(&self, query: &Query) -> Result<ConversationPage> {
@@ -39,11 +39,11 @@ impl ConversationManager for Careful {
 
 /// A host that knows no more than the trait.
 async fn host(manager: Arc<dyn ConversationManager>) -> Result<String> {
-    let chat = manager.create(NewConversation::default()).await?;
-    chat.send("Hello").finish().await?;
-    let again = manager.open(chat.id()).await?;
+    let conversation = manager.create(NewConversation::default()).await?;
+    conversation.send("Hello").finish().await?;
+    let again = manager.open(conversation.id()).await?;
     assert_eq!(manager.list(&Query::default()).await?.conversations.len(), 1);
-    assert_eq!(manager.delete(chat.id()).await.unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(manager.delete(conversation.id()).await.unwrap_err().kind(), ErrorKind::Unsupported);
     assert_eq!(again.metadata().await?["by"], "careful");
     Ok(again.history().await?.last().unwrap().message.text())
 }

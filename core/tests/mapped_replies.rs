@@ -80,11 +80,11 @@ fn the_node_and_the_deltas_say_the_same() {
     let model = ScriptedModel::replying([ScriptedReply::from(reply)]);
     block_on(async {
         let manager = Manager::builder(model).middleware(Hidden::default()).build().unwrap();
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let turn = chat.send("Which card?").finish().await.unwrap();
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let turn = conversation.send("Which card?").finish().await.unwrap();
         assert_eq!(turn.text(), "card # is yours");
         assert!(turn.reply.tokens.is_empty(), "they say what the card is");
-        let said = chat.history().await.unwrap();
+        let said = conversation.history().await.unwrap();
         assert_eq!(said.last().unwrap().message.text(), "card # is yours");
         assert!(!serde_json::to_string(&said).unwrap().contains("1234"));
     });

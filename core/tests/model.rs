@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alloquy_core::{
-    Address, Chat, Content, ConversationManager, Error, ErrorKind, HeadMove, Manager, MemoryStore, Message,
-    Node, NodeId, Preface, Role, Tool, ToolCall, ToolResult, ToolSpec, TurnEvent, TurnRequest,
+    Address, Content, Conversation, ConversationManager, Error, ErrorKind, HeadMove, Manager, MemoryStore,
+    Message, Node, NodeId, Preface, Role, Tool, ToolCall, ToolResult, ToolSpec, TurnEvent, TurnRequest,
 };
 use alloquy_testing::EchoModel;
 use futures::StreamExt;
@@ -94,14 +94,14 @@ impl Model {
         self.path(self.head).into_iter().rfind(|id| self.nodes[id].1 == Role::User)
     }
 
-    async fn read(chat: &Chat) -> Self {
-        let (tree, head) = (chat.tree().await.unwrap(), chat.head().await.unwrap());
-        let notes = chat.annotations().await.unwrap();
+    async fn read(conversation: &Conversation) -> Self {
+        let (tree, head) = (conversation.tree().await.unwrap(), conversation.head().await.unwrap());
+        let notes = conversation.annotations().await.unwrap();
         let entry = |node: &Node| (node.id, (node.parent, node.message.role, node.message.text()));
         let labels = tree.nodes().filter_map(|node| Some((node.id, notes.label(node)?.to_owned()))).collect();
         let there = |(name, node): (&str, NodeId)| tree.node(node).is_ok().then(|| (name.to_owned(), node));
         let bookmarks = notes.bookmarks().filter_map(there).collect();
-        let metadata = chat.metadata().await.unwrap().into_iter().collect();
+        let metadata = conversation.metadata().await.unwrap().into_iter().collect();
         Self { nodes: tree.nodes().map(entry).collect(), head, labels, bookmarks, metadata }
     }
 }
@@ -113,27 +113,27 @@ fn answered(model: &mut Model, parent: Option<NodeId>, text: &str, reply: &alloq
     model.add(reply.node, Some(question), Role::Assistant, text);
 }
 
-async fn take(step: Step, number: usize, chats: [&Chat; 2], model: &mut Model) {
-    let (chat, other) = (chats[number % 2], chats[(number + 1) % 2]);
+async fn take(step: Step, number: usize, chats: [&Conversation; 2], model: &mut Model) {
+    let (conversation, other) = (chats[number % 2], chats[(number + 1) % 2]);
     let text = number.to_string();
     let at = |model: &Model, place: Option<u8>| place.map_or(model.head, |place| model.pick(place));
     let ask = |place: Option<NodeId>| TurnRequest::from(text.as_str()).at(place);
     match step {
         Step::Add(place) => {
             let parent = at(model, place);
-            let added = chat.add(ask(parent)).await.unwrap();
+            let added = conversation.add(ask(parent)).await.unwrap();
             model.add(added.node.unwrap(), parent, Role::User, &text);
             model.head = added.node;
         }
         Step::Send(place) => {
             let parent = at(model, place);
-            let reply = chat.send(ask(parent)).finish().await.unwrap();
+            let reply = conversation.send(ask(parent)).finish().await.unwrap();
             answered(model, parent, &text, &reply);
             model.head = Some(reply.node);
         }
         Step::Race => {
             let parent = model.head;
-            let mut slow = chat.send(text.as_str());
+            let mut slow = conversation.send(text.as_str());
             assert!(matches!(slow.next().await, Some(TurnEvent::Node(_))));
             let fast = other.send(text.as_str()).finish().await.unwrap();
             let slow = slow.finish().await.unwrap();
@@ -144,7 +144,7 @@ async fn take(step: Step, number: usize, chats: [&Chat; 2], model: &mut Model) {
         }
         Step::Regenerate => {
             let question = model.question();
-            match chat.regenerate(TurnRequest::default()).finish().await {
+            match conversation.regenerate(TurnRequest::default()).finish().await {
                 Ok(reply) => {
                     let said = model.nodes[&question.unwrap()].2.clone();
                     model.add(reply.node, question, Role::Assistant, &said);
@@ -156,23 +156,23 @@ async fn take(step: Step, number: usize, chats: [&Chat; 2], model: &mut Model) {
         Step::Edit(place) => {
             let Some(node) = model.pick(place) else { return };
             let parent = model.nodes[&node].0;
-            let reply = chat.edit(node, text.as_str()).finish().await.unwrap();
+            let reply = conversation.edit(node, text.as_str()).finish().await.unwrap();
             answered(model, parent, &text, &reply);
             model.head = Some(reply.node);
         }
-        Step::Drop(events) => dropped(chat, events % 4, &text, model).await,
+        Step::Drop(events) => dropped(conversation, events % 4, &text, model).await,
         Step::Goto(place) => {
             let to = place.and_then(|place| model.pick(place));
-            let position = chat.tree().await.unwrap().position(to).unwrap();
-            chat.goto(position).await.unwrap();
+            let position = conversation.tree().await.unwrap().position(to).unwrap();
+            conversation.goto(position).await.unwrap();
             model.head = to;
         }
-        step => change(step, &text, chat, model).await,
+        step => change(step, &text, conversation, model).await,
     }
 }
 
-async fn dropped(chat: &Chat, events: u8, text: &str, model: &mut Model) {
-    let (mut turn, parent) = (chat.send(text), model.head);
+async fn dropped(conversation: &Conversation, events: u8, text: &str, model: &mut Model) {
+    let (mut turn, parent) = (conversation.send(text), model.head);
     for _ in 0..events {
         match turn.next().await {
             Some(TurnEvent::Node(node)) if node.message.role == Role::User => {
@@ -182,7 +182,7 @@ async fn dropped(chat: &Chat, events: u8, text: &str, model: &mut Model) {
         }
     }
     drop(turn);
-    let tree = chat.tree().await.unwrap();
+    let tree = conversation.tree().await.unwrap();
     for node in tree.nodes().filter(|node| !model.nodes.contains_key(&node.id)).collect::<Vec<_>>() {
         assert!(events > 0 && node.message.text() == text, "{node:?}");
         model.add(node.id, node.parent, node.message.role, text);
@@ -190,14 +190,14 @@ async fn dropped(chat: &Chat, events: u8, text: &str, model: &mut Model) {
     }
 }
 
-async fn change(step: Step, text: &str, chat: &Chat, model: &mut Model) {
+async fn change(step: Step, text: &str, conversation: &Conversation, model: &mut Model) {
     match step {
         Step::BranchFrom(place) => {
             let Some(node) = model.pick(place) else { return };
             model.head = model.nodes[&node].0;
-            assert_eq!(chat.branch_from(node).await.unwrap(), model.head);
+            assert_eq!(conversation.branch_from(node).await.unwrap(), model.head);
         }
-        Step::Undo => match (chat.undo().await, model.question()) {
+        Step::Undo => match (conversation.undo().await, model.question()) {
             (Ok(before), Some(question)) => {
                 assert_eq!(before, model.nodes[&question].0);
                 model.head = before;
@@ -207,11 +207,11 @@ async fn change(step: Step, text: &str, chat: &Chat, model: &mut Model) {
         Step::Prune(place) => {
             let Some(node) = model.pick(place) else { return };
             match model.path(model.head).contains(&node) {
-                true => assert!(chat.prune(node).await.unwrap_err().is_conflict()),
+                true => assert!(conversation.prune(node).await.unwrap_err().is_conflict()),
                 false => {
                     let before = model.nodes.len();
                     model.prune(node);
-                    assert_eq!(chat.prune(node).await.unwrap(), before - model.nodes.len());
+                    assert_eq!(conversation.prune(node).await.unwrap(), before - model.nodes.len());
                     model.labels.retain(|id, _| model.nodes.contains_key(id));
                     model.bookmarks.retain(|_, id| model.nodes.contains_key(id));
                 }
@@ -219,41 +219,41 @@ async fn change(step: Step, text: &str, chat: &Chat, model: &mut Model) {
         }
         Step::Label(place) => {
             let Some(node) = model.pick(place) else { return };
-            chat.label(Address::from(node), Some(text)).await.unwrap();
+            conversation.label(Address::from(node), Some(text)).await.unwrap();
             model.labels.insert(node, text.to_owned());
         }
         Step::Reset => {
-            chat.reset().await.unwrap();
+            conversation.reset().await.unwrap();
             *model = Model { metadata: std::mem::take(&mut model.metadata), ..Model::default() };
         }
-        Step::Compact => chat.compact().await.unwrap(),
-        step => note(step, text, chat, model).await,
+        Step::Compact => conversation.compact().await.unwrap(),
+        step => note(step, text, conversation, model).await,
     }
 }
 
-async fn note(step: Step, text: &str, chat: &Chat, model: &mut Model) {
+async fn note(step: Step, text: &str, conversation: &Conversation, model: &mut Model) {
     match step {
         Step::Bookmark(place, is_put) => {
             let name = if place % 2 == 0 { "here" } else { "there" };
             match model.pick(place).filter(|_| is_put) {
                 Some(node) => {
-                    chat.bookmark(name, node).await.unwrap();
+                    conversation.bookmark(name, node).await.unwrap();
                     model.bookmarks.insert(name.to_owned(), node);
-                    assert_eq!(chat.resolve(name).await.unwrap(), Some(node));
+                    assert_eq!(conversation.resolve(name).await.unwrap(), Some(node));
                 }
                 None => {
-                    chat.remove_bookmark(name).await.unwrap();
+                    conversation.remove_bookmark(name).await.unwrap();
                     model.bookmarks.remove(name);
                 }
             }
         }
         Step::Note(is_put) => match is_put {
             true => {
-                chat.set_metadata("title", text).await.unwrap();
+                conversation.set_metadata("title", text).await.unwrap();
                 model.metadata.insert("title".to_owned(), text.into());
             }
             false => {
-                chat.remove_metadata("title").await.unwrap();
+                conversation.remove_metadata("title").await.unwrap();
                 model.metadata.remove("title");
             }
         },
@@ -261,7 +261,7 @@ async fn note(step: Step, text: &str, chat: &Chat, model: &mut Model) {
     }
 }
 
-async fn two_chats() -> [Chat; 2] {
+async fn two_chats() -> [Conversation; 2] {
     let store = Arc::new(MemoryStore::default());
     let manager = || Manager::builder(EchoModel).store(store.clone()).build().unwrap();
     let first = manager().create(Preface::default()).await.unwrap();
@@ -346,9 +346,9 @@ fn assert_well_formed(nodes: &[&Node]) {
 }
 
 async fn history(manager: &Manager, numbers: &mut Numbers) {
-    let chat = manager.create(Preface::default()).await.unwrap();
+    let conversation = manager.create(Preface::default()).await.unwrap();
     for _ in 0..1 + numbers.below(8) {
-        let nodes = chat.tree().await.unwrap();
+        let nodes = conversation.tree().await.unwrap();
         let nodes: Vec<_> = nodes.walk().map(|(_, node)| node.id).collect();
         let place = (!nodes.is_empty() && numbers.below(3) == 0).then(|| nodes[numbers.below(nodes.len())]);
         let messages: Vec<_> = (0..numbers.below(3)).map(|_| numbers.message()).collect();
@@ -358,24 +358,24 @@ async fn history(manager: &Manager, numbers: &mut Numbers) {
         };
         // What does not fit is refused.
         let _ = match numbers.below(6) {
-            0 | 1 => chat.add(ask).await.map(drop),
-            2 => chat.send(ask).finish().await.map(drop),
-            3 => chat.regenerate(ask).finish().await.map(drop),
+            0 | 1 => conversation.add(ask).await.map(drop),
+            2 => conversation.send(ask).finish().await.map(drop),
+            3 => conversation.regenerate(ask).finish().await.map(drop),
             4 => {
-                let mut turn = chat.send(ask);
+                let mut turn = conversation.send(ask);
                 for _ in 0..numbers.below(5) {
                     turn.next().await;
                 }
                 Ok(())
             }
-            _ => chat.goto(place).await,
+            _ => conversation.goto(place).await,
         };
     }
-    let tree = chat.tree().await.unwrap();
+    let tree = conversation.tree().await.unwrap();
     for leaf in tree.leaves() {
         assert_well_formed(&tree.path(Some(leaf)).unwrap());
     }
-    manager.delete(chat.id()).await.unwrap();
+    manager.delete(conversation.id()).await.unwrap();
 }
 
 #[test]

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use alloquy_core::{
-    Approval, CacheReport, Chat, ChatModel, Delta, DropPolicy, ErrorKind, HistoryDrop, HistoryShift, Manager,
-    ManagerBuilder, MemoryStore, Middleware, Next, Preface, Reply, ReplyStream, Request, Result, Role, Run,
-    ShiftPolicy, Timer, Tool, ToolCall, ToolSource, ToolSpec, Toolbox, TurnEvent, TurnRequest, Verdict,
+    Approval, CacheReport, ChatModel, Conversation, Delta, DropPolicy, ErrorKind, HistoryDrop, HistoryShift,
+    Manager, ManagerBuilder, MemoryStore, Middleware, Next, Preface, Reply, ReplyStream, Request, Result,
+    Role, Run, ShiftPolicy, Timer, Tool, ToolCall, ToolSource, ToolSpec, Toolbox, TurnEvent, TurnRequest,
+    Verdict,
 };
 use alloquy_testing::{EchoModel, FaultStore, ScriptedModel, StoreCall};
 use futures::StreamExt;
@@ -83,14 +84,14 @@ impl Middleware for Faulty {
     }
 }
 
-async fn chat(builder: ManagerBuilder) -> Chat {
+async fn conversation(builder: ManagerBuilder) -> Conversation {
     builder.build().unwrap().create(Preface::default()).await.unwrap()
 }
 
 /// Says what a turn failed with, and takes the next one.
-async fn failure(chat: &Chat) -> (ErrorKind, String) {
-    let error = chat.send("one two three").finish().await.unwrap_err();
-    assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+async fn failure(conversation: &Conversation) -> (ErrorKind, String) {
+    let error = conversation.send("one two three").finish().await.unwrap_err();
+    assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
     (error.kind(), error.to_string())
 }
 
@@ -98,21 +99,27 @@ async fn failure(chat: &Chat) -> (ErrorKind, String) {
 fn a_middleware_that_panics_fails_its_turn() {
     for place in [At::Begin, At::AfterAwait, At::FirstWord] {
         block_on(async {
-            let chat = chat(Manager::builder(EchoModel).middleware(Faulty(place, Bomb::armed()))).await;
-            let (kind, sentence) = failure(&chat).await;
+            let conversation =
+                conversation(Manager::builder(EchoModel).middleware(Faulty(place, Bomb::armed()))).await;
+            let (kind, sentence) = failure(&conversation).await;
             assert_eq!(kind, ErrorKind::Backend, "{place:?}");
             assert!(sentence.ends_with(" panicked: boom 42"), "{place:?}: {sentence}");
-            assert_eq!(chat.tree().await.unwrap().len(), 2, "{place:?}: the question was never asked");
+            assert_eq!(
+                conversation.tree().await.unwrap().len(),
+                2,
+                "{place:?}: the question was never asked"
+            );
         });
     }
     for place in [At::LaterWord, At::End] {
         block_on(async {
-            let chat = chat(Manager::builder(EchoModel).middleware(Faulty(place, Bomb::armed()))).await;
-            let reply = chat.send("one two three").finish().await.unwrap();
+            let conversation =
+                conversation(Manager::builder(EchoModel).middleware(Faulty(place, Bomb::armed()))).await;
+            let reply = conversation.send("one two three").finish().await.unwrap();
             assert!(reply.text().starts_with("one"), "{place:?}: what was said is kept");
             assert!(reply.reply.error.unwrap().ends_with(" panicked: boom 42"), "{place:?}");
-            assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
-            assert_eq!(chat.history().await.unwrap().len(), 4);
+            assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
+            assert_eq!(conversation.history().await.unwrap().len(), 4);
         });
     }
 }
@@ -122,14 +129,14 @@ fn what_is_computed_ahead_or_scored_fails_when_a_middleware_panics() {
     block_on(async {
         for is_warm in [true, false] {
             let builder = Manager::builder(ScriptedModel::new([("<assistant>", "on")]));
-            let chat = chat(builder.middleware(Faulty(At::Begin, Bomb::armed()))).await;
-            chat.add("Hi").await.unwrap();
+            let conversation = conversation(builder.middleware(Faulty(At::Begin, Bomb::armed()))).await;
+            conversation.add("Hi").await.unwrap();
             let error = match is_warm {
-                true => chat.warm(TurnRequest::default()).await.unwrap_err(),
-                false => chat.score(TurnRequest::default(), &["on".to_owned()]).await.unwrap_err(),
+                true => conversation.warm(TurnRequest::default()).await.unwrap_err(),
+                false => conversation.score(TurnRequest::default(), &["on".to_owned()]).await.unwrap_err(),
             };
             assert!(error.to_string().ends_with("panicked: boom 42"), "{error}");
-            assert!(chat.warm(TurnRequest::default()).await.is_ok());
+            assert!(conversation.warm(TurnRequest::default()).await.is_ok());
         }
     });
 }
@@ -137,10 +144,11 @@ fn what_is_computed_ahead_or_scored_fails_when_a_middleware_panics() {
 #[test]
 fn who_waits_for_an_answer_gets_the_error_and_goes_on() {
     for place in [At::Begin, At::AfterAwait, At::FirstWord] {
-        let chat = block_on(chat(Manager::builder(EchoModel).middleware(Faulty(place, Bomb::armed()))));
-        let error = chat.ask("one two").unwrap_err();
+        let conversation =
+            block_on(conversation(Manager::builder(EchoModel).middleware(Faulty(place, Bomb::armed()))));
+        let error = conversation.ask("one two").unwrap_err();
         assert!(error.to_string().ends_with(" panicked: boom 42"), "{place:?}: {error}");
-        assert_eq!(chat.ask("on").unwrap().text(), "on");
+        assert_eq!(conversation.ask("on").unwrap().text(), "on");
     }
 }
 
@@ -155,11 +163,11 @@ fn a_context_policy_that_panics_fails_its_turn() {
         };
         let dropping = HistoryDrop::new(counting(Bomb::armed()), DropPolicy::new(1000)).unwrap();
         let shifting = HistoryShift::new(counting(Bomb::armed()), ShiftPolicy::new(1000)).unwrap();
-        for chat in [
-            chat(Manager::builder(EchoModel).middleware(dropping)).await,
-            chat(Manager::builder(EchoModel).middleware(shifting)).await,
+        for conversation in [
+            conversation(Manager::builder(EchoModel).middleware(dropping)).await,
+            conversation(Manager::builder(EchoModel).middleware(shifting)).await,
         ] {
-            assert!(failure(&chat).await.1.ends_with("panicked: boom 42"));
+            assert!(failure(&conversation).await.1.ends_with("panicked: boom 42"));
         }
     });
 }
@@ -201,12 +209,12 @@ impl ChatModel for Careless {
 fn a_model_that_panics_fails_its_turn_and_what_it_said_is_kept() {
     block_on(async {
         for words in [0, 1] {
-            let chat = chat(Manager::builder(Careless { words, bomb: Bomb::armed() })).await;
-            let (kind, sentence) = failure(&chat).await;
+            let conversation = conversation(Manager::builder(Careless { words, bomb: Bomb::armed() })).await;
+            let (kind, sentence) = failure(&conversation).await;
             assert!(kind == ErrorKind::Backend && sentence.ends_with("panicked: boom 42"), "{sentence}");
         }
-        let chat = chat(Manager::builder(Careless { words: 2, bomb: Bomb::armed() })).await;
-        let reply = chat.send("one two three").finish().await.unwrap();
+        let conversation = conversation(Manager::builder(Careless { words: 2, bomb: Bomb::armed() })).await;
+        let reply = conversation.send("one two three").finish().await.unwrap();
         assert_eq!(reply.text(), "one ");
         assert!(reply.reply.error.unwrap().ends_with("panicked: boom 42"));
     });
@@ -268,14 +276,14 @@ fn a_tool_that_panics_gives_its_sentence_and_the_others_their_results() {
         [Risky { begins: Bomb::armed(), ..Risky::sound() }, Risky { waits: Bomb::armed(), ..Risky::sound() }]
     {
         block_on(async {
-            let chat = chat(with_tools().tool(tool).tool(Clock)).await;
-            let reply = chat.send("go").finish().await.unwrap();
+            let conversation = conversation(with_tools().tool(tool).tool(Clock)).await;
+            let reply = conversation.send("go").finish().await.unwrap();
             assert_eq!(reply.text(), "It is noon.");
-            let history = chat.history().await.unwrap();
+            let history = conversation.history().await.unwrap();
             let results: Vec<_> =
                 history[2].message.tool_results().map(alloquy_core::ToolResult::text).collect();
             assert_eq!(results, ["the tool panicked: boom 42", "noon"]);
-            assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+            assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
         });
     }
 }
@@ -307,14 +315,14 @@ fn a_source_or_a_description_that_panics_fails_the_turn_or_the_building() {
                 true => Toolbox::default().source(Source(source.clone())),
                 false => Toolbox::default().tool(tool),
             };
-            let chat = chat(with_tools().toolbox(toolbox)).await;
+            let conversation = conversation(with_tools().toolbox(toolbox)).await;
             [source, describes].iter().for_each(|bomb| bomb.0.store(true, Ordering::SeqCst));
-            let error = chat.send("on").finish().await.unwrap_err();
+            let error = conversation.send("on").finish().await.unwrap_err();
             assert!(
                 error.kind() == ErrorKind::Tool && error.to_string().ends_with("panicked: boom 42"),
                 "{error}"
             );
-            assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+            assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
         }
     });
 }
@@ -340,13 +348,14 @@ fn an_approval_that_panics_fails_the_turn_before_anything_runs_and_completing_as
         let refused = "this call was refused: call \"a\" of \"risky\": the approval panicked: boom 42";
         assert_eq!(answers, [refused, refused]);
         let toolbox = Toolbox::default().tool(Risky::sound()).approval(Asks(Bomb::armed()));
-        let chat = chat(with_tools().toolbox(toolbox)).await;
-        let error = chat.send("one two three").finish().await.unwrap_err();
+        let conversation = conversation(with_tools().toolbox(toolbox)).await;
+        let error = conversation.send("one two three").finish().await.unwrap_err();
         let sentence = "call \"call_0\" of \"risky\": the approval panicked: boom 42";
         assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Tool, sentence));
-        let roles: Vec<_> = chat.history().await.unwrap().iter().map(|node| node.message.role).collect();
+        let roles: Vec<_> =
+            conversation.history().await.unwrap().iter().map(|node| node.message.role).collect();
         assert_eq!(roles, [Role::User, Role::Assistant], "the call is at the head");
-        assert_eq!(chat.complete(Default::default()).finish().await.unwrap().text(), "Done.");
+        assert_eq!(conversation.complete(Default::default()).finish().await.unwrap().text(), "Done.");
     });
 }
 
@@ -409,23 +418,24 @@ fn a_store_that_panics_fails_whatever_was_asked_of_it_and_goes_on() {
         block_on(async {
             let store = Arc::new(FaultStore::new(MemoryStore::default()));
             let manager = Manager::builder(EchoModel).store(store.clone()).build().unwrap();
-            let chat = manager.create(Preface::default()).await.unwrap();
-            let first = chat.send("Hi").finish().await.unwrap();
+            let conversation = manager.create(Preface::default()).await.unwrap();
+            let first = conversation.send("Hi").finish().await.unwrap();
             // Another manager: the first one remembers the path, and would not read it.
             let manager = Manager::builder(EchoModel).store(store.clone()).build().unwrap();
-            let chat = alloquy_core::ConversationManager::open(&manager, chat.id()).await.unwrap();
+            let conversation =
+                alloquy_core::ConversationManager::open(&manager, conversation.id()).await.unwrap();
             store.panic(call, 0);
             let outcomes = [
                 manager.create(Preface::default()).await.map(drop),
-                chat.send("Hi").finish().await.map(drop),
-                chat.add("Hi").await.map(drop),
-                chat.goto(None).await,
-                chat.set_metadata("title", "tea").await,
-                chat.goto(None).await,
-                chat.prune(first.node).await.map(drop),
-                chat.tree().await.map(drop),
+                conversation.send("Hi").finish().await.map(drop),
+                conversation.add("Hi").await.map(drop),
+                conversation.goto(None).await,
+                conversation.set_metadata("title", "tea").await,
+                conversation.goto(None).await,
+                conversation.prune(first.node).await.map(drop),
+                conversation.tree().await.map(drop),
                 alloquy_core::ConversationManager::list(&manager, &Default::default()).await.map(drop),
-                alloquy_core::ConversationManager::delete(&manager, chat.id()).await,
+                alloquy_core::ConversationManager::delete(&manager, conversation.id()).await,
             ];
             let failed: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
             assert_eq!(failed.len(), 1, "{call:?}: {failed:?}");
@@ -442,13 +452,13 @@ fn a_store_that_panics_while_a_dropped_reply_is_kept_does_not_unwind() {
     block_on(async {
         let store = Arc::new(FaultStore::new(MemoryStore::default()));
         let manager = Manager::builder(EchoModel).store(store.clone()).build().unwrap();
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let mut turn = chat.send("one two three");
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let mut turn = conversation.send("one two three");
         while !matches!(turn.next().await, Some(TurnEvent::Delta(_))) {}
         store.panic(StoreCall::AppendAndMove, 0);
         assert!(catch_unwind(AssertUnwindSafe(|| drop(turn))).is_ok());
         let error = manager.settle().await.unwrap_err();
         assert!(format!("{error:#}").contains("the store panicked"), "{error:#}");
-        assert_eq!(chat.send("on").finish().await.unwrap().text(), "on");
+        assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
     });
 }

@@ -102,9 +102,9 @@ fn a_bad_table_says_what_is_wrong() {
 fn a_model_that_does_not_count_is_not_free() {
     let manager = Manager::new(EchoModel);
     let spent = pollster::block_on(async {
-        let chat = manager.create(Preface::default()).await.unwrap();
-        chat.send("Hello").finish().await.unwrap();
-        chat.spending(&table(&json!([{"models": ["*"], "input": "1", "output": "1"}]))).await.unwrap()
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        conversation.send("Hello").finish().await.unwrap();
+        conversation.spending(&table(&json!([{"models": ["*"], "input": "1", "output": "1"}]))).await.unwrap()
     });
     assert_eq!((spent.replies, spent.uncounted, spent.total()), (1, 1, None));
 }

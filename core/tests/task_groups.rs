@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use alloquy_core::{
-    CacheReport, Chat, ChatModel, Delta, FinishReason, Manager, Message, Preface, Reply, ReplyStream,
+    CacheReport, ChatModel, Conversation, Delta, FinishReason, Manager, Message, Preface, Reply, ReplyStream,
     Request, Result, TaskGroup, TurnEnd, TurnRequest,
 };
 use alloquy_testing::{EchoModel, ScriptedModel};
@@ -54,13 +54,13 @@ fn cancelling_wakes_whoever_waits_on_any_thread() {
             let group = group.clone();
             thread::spawn(move || {
                 block_on(async {
-                    let chat = manager.create(Preface::default()).await.unwrap();
-                    let turn = chat
+                    let conversation = manager.create(Preface::default()).await.unwrap();
+                    let turn = conversation
                         .send(TurnRequest::from(format!("{number}?")).group(&group))
                         .finish()
                         .await
                         .unwrap();
-                    (turn.end, turn.text(), chat.history().await.unwrap().len())
+                    (turn.end, turn.text(), conversation.history().await.unwrap().len())
                 })
             })
         })
@@ -81,9 +81,9 @@ fn one_is_ended_alone_and_one_that_is_dropped_has_ended() {
     let manager = Manager::new(Waiting::default());
     let group = TaskGroup::new();
     block_on(async {
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let turns =
-            ["one?", "two?", "three?"].map(|question| chat.send(TurnRequest::from(question).group(&group)));
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let turns = ["one?", "two?", "three?"]
+            .map(|question| conversation.send(TurnRequest::from(question).group(&group)));
         let [one, two, three] = turns;
         one.stop();
         assert_eq!(one.finish().await.unwrap().end, TurnEnd::Stopped);
@@ -107,11 +107,11 @@ fn a_group_that_was_cancelled_stays_so() {
     group.cancel();
     block_on(async {
         group.ended().await;
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let late = chat.send(TurnRequest::from("too late").group(&group)).finish().await.unwrap_err();
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let late = conversation.send(TurnRequest::from("too late").group(&group)).finish().await.unwrap_err();
         assert!(late.is_cancelled());
-        assert_eq!(chat.head().await.unwrap(), None, "the question is a branch");
-        assert_eq!(chat.send("in time").finish().await.unwrap().text(), "in time");
+        assert_eq!(conversation.head().await.unwrap(), None, "the question is a branch");
+        assert_eq!(conversation.send("in time").finish().await.unwrap().text(), "in time");
     });
 }
 
@@ -119,7 +119,7 @@ fn a_group_that_was_cancelled_stays_so() {
 fn conversations_in_memory_and_bare_replies_take_part() {
     let model: Arc<dyn ChatModel> = Arc::new(ScriptedModel::new([("<assistant>", "A long answer.")]));
     let group = TaskGroup::new();
-    let conversation = Chat::new(Arc::clone(&model));
+    let conversation = Conversation::new(Arc::clone(&model));
     block_on(async {
         let task = group.begin();
         let request = Request::new(Preface::default(), vec![Message::user("Hi")]).stop(task.stop_signal());

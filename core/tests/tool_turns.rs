@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::{
-    Approval, Chat, Content, Error, ErrorKind, FinishReason, Manager, ManagerBuilder, Message, Node, Preface,
-    Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnEvent, TurnRequest, Verdict,
+    Approval, Content, Conversation, Error, ErrorKind, FinishReason, Manager, ManagerBuilder, Message, Node,
+    Preface, Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnEvent, TurnRequest,
+    Verdict,
 };
 use alloquy_testing::ScriptedModel;
 use futures::{FutureExt, StreamExt};
@@ -110,7 +111,7 @@ fn preface() -> Preface {
     Preface::default().tool(spec("host"))
 }
 
-async fn chat(builder: ManagerBuilder) -> Chat {
+async fn conversation(builder: ManagerBuilder) -> Conversation {
     builder.build().unwrap().create(preface()).await.unwrap()
 }
 
@@ -136,8 +137,8 @@ fn drawn(nodes: &[Node]) -> String {
 #[test]
 fn of_three_calls_one_answers_one_fails_and_one_is_refused() {
     block_on(async {
-        let chat = chat(builder()).await;
-        let mut turn = chat.send("Compare");
+        let conversation = conversation(builder()).await;
+        let mut turn = conversation.send("Compare");
         let mut results = Vec::new();
         while let Some(event) = turn.next().await {
             if let TurnEvent::ToolResult(result) = event {
@@ -146,7 +147,7 @@ fn of_three_calls_one_answers_one_fails_and_one_is_refused() {
         }
         let reply = turn.finish().await.unwrap();
         assert_eq!((reply.end, reply.rounds, reply.pending.len()), (TurnEnd::Answered, 2, 0));
-        let history = chat.history().await.unwrap();
+        let history = conversation.history().await.unwrap();
         assert_eq!(history[2].message, Message::tool(results), "one node holds every result");
         insta::assert_snapshot!(drawn(&history));
         insta::assert_json_snapshot!(history[2].message);
@@ -158,46 +159,47 @@ fn calls_beyond_the_last_round_are_pending_and_completing_runs_them() {
     block_on(async {
         let model = ScriptedModel::new([("<assistant>", "call:weather {\"city\":\"Oslo\"}")]);
         let manager = Manager::builder(model);
-        let chat = chat(manager.tool(Weather).tool_rounds(2)).await;
-        let reply = chat.send("go").finish().await.unwrap();
+        let conversation = conversation(manager.tool(Weather).tool_rounds(2)).await;
+        let reply = conversation.send("go").finish().await.unwrap();
         assert_eq!((reply.end, reply.rounds), (TurnEnd::ToolRounds, 3));
         assert_eq!(reply.pending, reply.message().tool_calls().cloned().collect::<Vec<_>>());
-        assert_eq!(chat.head().await.unwrap(), Some(reply.node));
-        let more = chat.complete(TurnRequest::default()).finish().await.unwrap();
+        assert_eq!(conversation.head().await.unwrap(), Some(reply.node));
+        let more = conversation.complete(TurnRequest::default()).finish().await.unwrap();
         assert_eq!((more.end, more.rounds, more.answers()), (TurnEnd::ToolRounds, 3, Some(reply.node)));
-        let roles: Vec<_> = chat.history().await.unwrap().iter().map(|node| node.message.role).collect();
+        let roles: Vec<_> =
+            conversation.history().await.unwrap().iter().map(|node| node.message.role).collect();
         assert_eq!(roles.iter().filter(|role| **role == Role::Tool).count(), 5);
-        assert_well_formed(&chat.history().await.unwrap());
+        assert_well_formed(&conversation.history().await.unwrap());
     });
 }
 
 #[test]
 fn what_only_the_host_can_answer_waits_for_its_result() {
     block_on(async {
-        let chat = chat(builder()).await;
-        let reply = chat.send("Mixed").finish().await.unwrap();
+        let conversation = conversation(builder()).await;
+        let reply = conversation.send("Mixed").finish().await.unwrap();
         assert_eq!((reply.end, reply.pending.len()), (TurnEnd::HostCalls, 1));
-        assert_eq!(chat.head().await.unwrap(), Some(reply.last), "at the result of the other call");
+        assert_eq!(conversation.head().await.unwrap(), Some(reply.last), "at the result of the other call");
         assert_ne!(reply.last, reply.node);
-        let error = chat.complete(TurnRequest::default()).finish().await.unwrap_err();
+        let error = conversation.complete(TurnRequest::default()).finish().await.unwrap_err();
         assert_eq!(error.to_string(), "the call \"call_1\" of \"host\" waits for the host's result");
         let result = ToolResult::ok(&reply.pending[0], "result of the host");
-        let reply = chat.send(Message::tool(vec![result.clone()])).finish().await.unwrap();
+        let reply = conversation.send(Message::tool(vec![result.clone()])).finish().await.unwrap();
         assert_eq!(reply.text(), "The host has spoken.");
-        let error = chat.send(Message::tool(vec![result])).finish().await.unwrap_err();
+        let error = conversation.send(Message::tool(vec![result])).finish().await.unwrap_err();
         assert_eq!(error.to_string(), "the result \"call_1\" answers no open call; open are: []");
-        assert_eq!(chat.history().await.unwrap().len(), 5);
-        assert_well_formed(&chat.history().await.unwrap());
+        assert_eq!(conversation.history().await.unwrap().len(), 5);
+        assert_well_formed(&conversation.history().await.unwrap());
     });
 }
 
 #[test]
 fn a_call_that_is_talked_past_gets_a_result_that_says_so() {
     block_on(async {
-        let chat = chat(builder()).await;
-        chat.send("Mixed").finish().await.unwrap();
-        chat.send("Never mind, on again").finish().await.unwrap();
-        insta::assert_snapshot!(drawn(&chat.history().await.unwrap()));
+        let conversation = conversation(builder()).await;
+        conversation.send("Mixed").finish().await.unwrap();
+        conversation.send("Never mind, on again").finish().await.unwrap();
+        insta::assert_snapshot!(drawn(&conversation.history().await.unwrap()));
     });
 }
 
@@ -205,18 +207,18 @@ fn a_call_that_is_talked_past_gets_a_result_that_says_so() {
 fn stopping_while_tools_run_gives_every_call_a_result() {
     block_on(async {
         let wait = Wait::default();
-        let chat = chat(builder().tool(wait.clone())).await;
-        let mut turn = chat.send("Wait");
+        let conversation = conversation(builder().tool(wait.clone())).await;
+        let mut turn = conversation.send("Wait");
         first_result(&mut turn).await;
         turn.stop();
         let reply = turn.finish().await.unwrap();
         assert_eq!((reply.end, reply.reply.finish), (TurnEnd::Stopped, FinishReason::ToolCalls));
         assert!(reply.pending.is_empty());
         assert_eq!(wait.0.load(Ordering::SeqCst), 0, "no call is alive");
-        let history = chat.history().await.unwrap();
+        let history = conversation.history().await.unwrap();
         insta::assert_snapshot!(drawn(&history));
         assert_well_formed(&history);
-        assert_eq!(chat.send("on again").finish().await.unwrap().text(), "On we go.");
+        assert_eq!(conversation.send("on again").finish().await.unwrap().text(), "On we go.");
     });
 }
 
@@ -224,16 +226,16 @@ fn stopping_while_tools_run_gives_every_call_a_result() {
 fn dropping_a_turn_drops_its_calls() {
     block_on(async {
         let wait = Wait::default();
-        let chat = chat(builder().tool(wait.clone())).await;
-        let mut turn = chat.send("Wait");
+        let conversation = conversation(builder().tool(wait.clone())).await;
+        let mut turn = conversation.send("Wait");
         first_result(&mut turn).await;
         assert!(turn.next().now_or_never().is_none(), "nothing more happens");
         assert_eq!(wait.0.load(Ordering::SeqCst), 2, "both run at once");
         drop(turn);
         assert_eq!(wait.0.load(Ordering::SeqCst), 0);
-        let kept = chat.history().await.unwrap();
+        let kept = conversation.history().await.unwrap();
         assert!(kept.last().unwrap().message.tool_calls().next().is_some(), "the reply that called is kept");
-        assert_eq!(chat.send("on again").finish().await.unwrap().text(), "On we go.");
+        assert_eq!(conversation.send("on again").finish().await.unwrap().text(), "On we go.");
     });
 }
 
@@ -267,14 +269,14 @@ proptest! {
     #[test]
     fn whatever_is_added_leaves_no_orphans(batches in prop::collection::vec(prop::collection::vec(message(), 1..4), 1..8)) {
         block_on(async {
-            let chat = chat(builder()).await;
+            let conversation = conversation(builder()).await;
             for batch in batches {
-                let before = chat.history().await.unwrap().len();
-                if let Err(error) = chat.add(batch).await {
+                let before = conversation.history().await.unwrap().len();
+                if let Err(error) = conversation.add(batch).await {
                     assert_eq!(error.kind(), ErrorKind::Invalid);
-                    assert_eq!(chat.history().await.unwrap().len(), before);
+                    assert_eq!(conversation.history().await.unwrap().len(), before);
                 }
-                assert_well_formed(&chat.history().await.unwrap());
+                assert_well_formed(&conversation.history().await.unwrap());
             }
         });
     }

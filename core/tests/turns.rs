@@ -6,9 +6,10 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    Chat, Content, ConversationManager, ConversationStore, ConversationStoreExt, ErrorKind, FinishReason,
-    HeadMove, Manager, ManagerBuilder, Media, MemoryStore, Message, Middleware, NewConversation, Next,
-    NodeStatus, Owner, Preface, Query, ReplyStream, Request, Result, Role, TurnEvent, TurnRequest,
+    Content, Conversation, ConversationManager, ConversationStore, ConversationStoreExt, ErrorKind,
+    FinishReason, HeadMove, Manager, ManagerBuilder, Media, MemoryStore, Message, Middleware,
+    NewConversation, Next, NodeStatus, Owner, Preface, Query, ReplyStream, Request, Result, Role, TurnEvent,
+    TurnRequest,
 };
 use alloquy_testing::{EchoModel, ScriptedModel};
 use futures::StreamExt;
@@ -30,13 +31,13 @@ fn builder() -> ManagerBuilder {
     Manager::builder(ScriptedModel::new(SCRIPT))
 }
 
-async fn chat() -> Chat {
+async fn conversation() -> Conversation {
     builder().build().unwrap().create(Preface::default()).await.unwrap()
 }
 
 /// The tree as lines of `address role text`, with a star at the head.
-async fn drawn(chat: &Chat) -> String {
-    let (tree, head) = (chat.tree().await.unwrap(), chat.head().await.unwrap());
+async fn drawn(conversation: &Conversation) -> String {
+    let (tree, head) = (conversation.tree().await.unwrap(), conversation.head().await.unwrap());
     let line = |(depth, node): (usize, &alloquy_core::Node)| {
         let mark = if head == Some(node.id) { " *" } else { "" };
         let address = tree.position(Some(node.id)).unwrap();
@@ -55,33 +56,33 @@ async fn drawn(chat: &Chat) -> String {
 #[test]
 fn editing_regenerating_switching_and_undoing_make_a_tree() {
     block_on(async {
-        let chat = chat().await;
-        let first = chat.send("Hi").finish().await.unwrap();
-        chat.send("And now?").finish().await.unwrap();
-        chat.edit(first.answers().unwrap(), "Hello there").finish().await.unwrap();
-        chat.goto(first.node).await.unwrap();
-        chat.regenerate(TurnRequest::default()).finish().await.unwrap();
-        chat.send("And now?").finish().await.unwrap();
-        chat.undo().await.unwrap();
-        insta::assert_snapshot!(drawn(&chat).await);
-        assert_eq!(chat.resolve("0.1").await.unwrap(), chat.head().await.unwrap());
-        assert_eq!(chat.resolve(&first.node.to_string()).await.unwrap(), Some(first.node));
-        assert_eq!(chat.resolve("").await.unwrap(), None);
-        let unknown = chat.resolve("0.7").await.unwrap_err();
+        let conversation = conversation().await;
+        let first = conversation.send("Hi").finish().await.unwrap();
+        conversation.send("And now?").finish().await.unwrap();
+        conversation.edit(first.answers().unwrap(), "Hello there").finish().await.unwrap();
+        conversation.goto(first.node).await.unwrap();
+        conversation.regenerate(TurnRequest::default()).finish().await.unwrap();
+        conversation.send("And now?").finish().await.unwrap();
+        conversation.undo().await.unwrap();
+        insta::assert_snapshot!(drawn(&conversation).await);
+        assert_eq!(conversation.resolve("0.1").await.unwrap(), conversation.head().await.unwrap());
+        assert_eq!(conversation.resolve(&first.node.to_string()).await.unwrap(), Some(first.node));
+        assert_eq!(conversation.resolve("").await.unwrap(), None);
+        let unknown = conversation.resolve("0.7").await.unwrap_err();
         assert_eq!(unknown.to_string(), "no node at \"0.7\": there are 2 nodes at that level");
-        assert_eq!(chat.resolve("nowhere").await.unwrap_err().kind(), ErrorKind::Invalid);
-        assert_eq!(chat.children(first.answers()).await.unwrap().len(), 2);
+        assert_eq!(conversation.resolve("nowhere").await.unwrap_err().kind(), ErrorKind::Invalid);
+        assert_eq!(conversation.children(first.answers()).await.unwrap().len(), 2);
     });
 }
 
 #[test]
 fn going_back_to_the_question_makes_the_next_answer_a_sibling() {
     block_on(async {
-        let chat = chat().await;
-        let first = chat.send("Hi").finish().await.unwrap();
-        chat.goto(first.answers()).await.unwrap();
-        let second = chat.complete(TurnRequest::default()).finish().await.unwrap();
-        assert_eq!(chat.children(first.answers()).await.unwrap().len(), 2);
+        let conversation = conversation().await;
+        let first = conversation.send("Hi").finish().await.unwrap();
+        conversation.goto(first.answers()).await.unwrap();
+        let second = conversation.complete(TurnRequest::default()).finish().await.unwrap();
+        assert_eq!(conversation.children(first.answers()).await.unwrap().len(), 2);
         assert_ne!(first.node, second.node);
     });
 }
@@ -90,8 +91,8 @@ fn going_back_to_the_question_makes_the_next_answer_a_sibling() {
 fn a_tool_call_its_result_and_the_answer_are_nodes() {
     block_on(async {
         let manager = builder().tool(Clock).build().unwrap();
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let mut turn = chat.send("What time is it?");
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let mut turn = conversation.send("What time is it?");
         let mut kinds = Vec::new();
         while let Some(event) = turn.next().await {
             kinds.push(match event {
@@ -104,7 +105,7 @@ fn a_tool_call_its_result_and_the_answer_are_nodes() {
         kinds.dedup();
         let reply = turn.finish().await.unwrap();
         assert_eq!((reply.text().as_str(), reply.rounds), ("It is noon.", 2));
-        insta::assert_snapshot!(format!("{}\n\n{}", kinds.join("\n"), drawn(&chat).await));
+        insta::assert_snapshot!(format!("{}\n\n{}", kinds.join("\n"), drawn(&conversation).await));
     });
 }
 
@@ -112,14 +113,14 @@ fn a_tool_call_its_result_and_the_answer_are_nodes() {
 fn a_call_of_the_hosts_own_tool_ends_the_turn_and_an_unknown_one_is_answered() {
     block_on(async {
         let manager = builder().tool(Clock).build().unwrap();
-        let chat = manager.create(Preface::default().tool(spec("host"))).await.unwrap();
-        let reply = chat.send("Ask the host").finish().await.unwrap();
+        let conversation = manager.create(Preface::default().tool(spec("host"))).await.unwrap();
+        let reply = conversation.send("Ask the host").finish().await.unwrap();
         assert_eq!(reply.reply.finish, FinishReason::ToolCalls);
         assert_eq!(reply.pending.first().unwrap().name, "host");
 
-        let chat = manager.create(Preface::default()).await.unwrap();
-        chat.send("Ask the host").finish().await.unwrap();
-        insta::assert_snapshot!(drawn(&chat).await);
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        conversation.send("Ask the host").finish().await.unwrap();
+        insta::assert_snapshot!(drawn(&conversation).await);
     });
 }
 
@@ -127,8 +128,8 @@ fn a_call_of_the_hosts_own_tool_ends_the_turn_and_an_unknown_one_is_answered() {
 fn a_stopped_turn_keeps_what_was_said() {
     block_on(async {
         let manager = Manager::new(EchoModel);
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let mut turn = chat.send("one two three four");
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let mut turn = conversation.send("one two three four");
         let mut deltas = 0;
         while let Some(event) = turn.next().await {
             deltas += usize::from(matches!(event, TurnEvent::Delta(_)));
@@ -138,7 +139,7 @@ fn a_stopped_turn_keeps_what_was_said() {
         }
         let reply = turn.finish().await.unwrap();
         assert_eq!(reply.reply.finish, FinishReason::Cancelled);
-        let node = chat.history().await.unwrap().pop().unwrap();
+        let node = conversation.history().await.unwrap().pop().unwrap();
         assert_eq!(node.status, NodeStatus::Interrupted);
         assert!("one two three four".starts_with(&node.message.text()) && !node.message.text().is_empty());
     });
@@ -147,39 +148,39 @@ fn a_stopped_turn_keeps_what_was_said() {
 #[test]
 fn a_turn_that_is_stopped_before_its_first_word_keeps_the_question_alone() {
     block_on(async {
-        let chat = chat().await;
-        let turn = chat.send("Hi");
+        let conversation = conversation().await;
+        let turn = conversation.send("Hi");
         turn.stop();
         assert!(turn.finish().await.unwrap_err().is_cancelled());
-        assert_eq!((chat.tree().await.unwrap().len(), chat.head().await.unwrap()), (1, None));
-        assert_eq!(chat.send("Hi").finish().await.unwrap().text(), "Hello!");
+        assert_eq!((conversation.tree().await.unwrap().len(), conversation.head().await.unwrap()), (1, None));
+        assert_eq!(conversation.send("Hi").finish().await.unwrap().text(), "Hello!");
     });
 }
 
 #[test]
 fn of_two_turns_from_one_place_one_moves_the_head_and_the_other_is_a_branch() {
     block_on(async {
-        let chat = chat().await;
-        chat.send("Hi").finish().await.unwrap();
-        let (mut left, mut right) = (chat.send("And now?"), chat.send("Hello there"));
+        let conversation = conversation().await;
+        conversation.send("Hi").finish().await.unwrap();
+        let (mut left, mut right) = (conversation.send("And now?"), conversation.send("Hello there"));
         // Both have read the head and stored their question when the first event arrives.
         assert!(left.next().await.is_some() && right.next().await.is_some());
         let heads = [left.finish().await.unwrap().head, right.finish().await.unwrap().head];
         assert_eq!(heads.iter().filter(|head| **head == HeadMove::Moved).count(), 1);
-        assert!(heads.contains(&HeadMove::Branched { head: chat.head().await.unwrap() }));
-        assert_eq!(chat.tree().await.unwrap().len(), 6);
+        assert!(heads.contains(&HeadMove::Branched { head: conversation.head().await.unwrap() }));
+        assert_eq!(conversation.tree().await.unwrap().len(), 6);
     });
 }
 
 #[test]
 fn a_thousand_dropped_turns_never_break_the_next_one() {
     block_on(async {
-        let chat = chat().await;
+        let conversation = conversation().await;
         let (mut seed, mut kept) = (1_u64, 0);
         for _ in 0..1000 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let question = if seed >> 63 == 0 { "Hi" } else { "And now?" };
-            let mut turn = chat.send(question);
+            let mut turn = conversation.send(question);
             for _ in 0..(seed >> 40) % 16 {
                 if turn.next().await.is_none() {
                     break;
@@ -187,10 +188,10 @@ fn a_thousand_dropped_turns_never_break_the_next_one() {
             }
             drop(turn);
             if seed % 10 == 0 {
-                let reply = chat.send("Hi").finish().await.unwrap();
+                let reply = conversation.send("Hi").finish().await.unwrap();
                 assert_eq!(reply.text(), "Hello!");
-                assert_eq!(chat.history().await.unwrap().last().unwrap().id, reply.node);
-                chat.goto(None).await.unwrap();
+                assert_eq!(conversation.history().await.unwrap().last().unwrap().id, reply.node);
+                conversation.goto(None).await.unwrap();
                 kept += 1;
             }
         }
@@ -214,9 +215,9 @@ impl Middleware for Shout {
 fn middleware_changes_what_the_model_sees_and_not_what_is_stored() {
     block_on(async {
         let manager = Manager::builder(EchoModel).middleware(Shout).build().unwrap();
-        let chat = manager.create(Preface::default()).await.unwrap();
-        assert_eq!(chat.send("quiet").finish().await.unwrap().text(), "QUIET");
-        assert_eq!(chat.history().await.unwrap().first().unwrap().message.text(), "quiet");
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        assert_eq!(conversation.send("quiet").finish().await.unwrap().text(), "QUIET");
+        assert_eq!(conversation.history().await.unwrap().first().unwrap().message.text(), "quiet");
     });
 }
 
@@ -245,11 +246,11 @@ fn creating_never_overwrites_and_opening_never_creates() {
 #[test]
 fn a_fork_has_the_path_and_goes_its_own_way() {
     block_on(async {
-        let chat = chat().await;
-        chat.send("Hi").finish().await.unwrap();
-        let copy = chat.fork().await.unwrap();
+        let conversation = conversation().await;
+        conversation.send("Hi").finish().await.unwrap();
+        let copy = conversation.fork().await.unwrap();
         copy.send("And now?").finish().await.unwrap();
-        assert_eq!(chat.history().await.unwrap().len(), 2);
+        assert_eq!(conversation.history().await.unwrap().len(), 2);
         assert_eq!(copy.history().await.unwrap().len(), 4);
     });
 }
@@ -257,10 +258,10 @@ fn a_fork_has_the_path_and_goes_its_own_way() {
 #[test]
 fn there_must_be_something_to_answer() {
     block_on(async {
-        let chat = chat().await;
-        let error = chat.complete(TurnRequest::default()).finish().await.unwrap_err();
+        let conversation = conversation().await;
+        let error = conversation.complete(TurnRequest::default()).finish().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
-        assert_eq!(chat.undo().await.unwrap_err().to_string(), "there is no question to take back");
+        assert_eq!(conversation.undo().await.unwrap_err().to_string(), "there is no question to take back");
     });
 }
 
@@ -269,9 +270,9 @@ fn the_bytes_of_added_media_are_stored() {
     block_on(async {
         let store: Arc<dyn ConversationStore> = Arc::new(MemoryStore::default());
         let manager = builder().store(Arc::clone(&store)).build().unwrap();
-        let chat = manager.create(Preface::default()).await.unwrap();
+        let conversation = manager.create(Preface::default()).await.unwrap();
         let dot = Media::new("image/png", *b"dot");
-        chat.add(Message::new(Role::User, vec![Content::Image(dot.clone())])).await.unwrap();
+        conversation.add(Message::new(Role::User, vec![Content::Image(dot.clone())])).await.unwrap();
         assert_eq!(store.get_media(&Owner::local(), &dot).await.unwrap().bytes().unwrap().as_ref(), b"dot");
     });
 }
@@ -296,16 +297,16 @@ fn a_model_is_shown_the_bytes_of_media_that_a_store_keeps_apart() {
         let (store, shown): (Arc<dyn ConversationStore>, _) =
             (Arc::new(MemoryStore::default()), Shown::default());
         let manager = Manager::builder(EchoModel).middleware(shown.clone()).store(Arc::clone(&store));
-        let chat = manager.build().unwrap().create(Preface::default()).await.unwrap();
+        let conversation = manager.build().unwrap().create(Preface::default()).await.unwrap();
         let [dot, lost] = [*b"dot", *b"los"].map(|bytes| Media::new("image/png", bytes));
         store.put_media(&Owner::local(), &dot).await.unwrap();
         // As a store that outlives the process gives them back.
         let stored = serde_json::to_value(vec![Content::Image(dot), Content::Image(lost)]).unwrap();
         let parts: Vec<Content> = serde_json::from_value(stored).unwrap();
-        chat.add(Message::new(Role::User, parts)).await.unwrap();
-        chat.send("What is it?").finish().await.unwrap();
+        conversation.add(Message::new(Role::User, parts)).await.unwrap();
+        conversation.send("What is it?").finish().await.unwrap();
         assert_eq!(*shown.0.lock().unwrap(), [3, 0]);
-        let request = chat.request().await.unwrap();
+        let request = conversation.request().await.unwrap();
         assert!(request.path[0].media().next().unwrap().bytes().is_some());
     });
 }

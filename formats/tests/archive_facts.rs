@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Archive, Chat, ConversationManager, ConversationRecord, ConversationStoreExt, Manager, MemoryStore,
-    Message, Node, Owner, Preface, PriceTable, Spending,
+    Archive, Conversation, ConversationManager, ConversationRecord, ConversationStoreExt, Manager,
+    MemoryStore, Message, Node, Owner, Preface, PriceTable, Spending,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
 use alloquy_testing::EchoModel;
@@ -26,22 +26,22 @@ fn written(archive: &Archive) -> Value {
 }
 
 /// A chat over what was imported, and its store.
-fn stored(archive: &Archive) -> (Chat, Arc<MemoryStore>) {
+fn stored(archive: &Archive) -> (Conversation, Arc<MemoryStore>) {
     let store = Arc::new(MemoryStore::default());
     block_on(store.import(&Owner::local(), archive)).unwrap();
     let manager = Manager::builder(EchoModel).store(Arc::clone(&store) as _).build().unwrap();
     (block_on(manager.open(&archive.record.id)).unwrap(), store)
 }
 
-fn exported(chat: &Chat, store: &MemoryStore) -> Archive {
-    block_on(store.export(&Owner::local(), chat.id())).unwrap()
+fn exported(conversation: &Conversation, store: &MemoryStore) -> Archive {
+    block_on(store.export(&Owner::local(), conversation.id())).unwrap()
 }
 
 #[test]
 fn a_state_with_facts_comes_back_as_it_was() {
     let mut state: Value = serde_json::from_str(FACTS).unwrap();
-    let (chat, store) = stored(&read(&state).archive);
-    let back = written(&exported(&chat, &store));
+    let (conversation, store) = stored(&read(&state).archive);
+    let back = written(&exported(&conversation, &store));
     for (node, back) in
         state["nodes"].as_array_mut().unwrap().iter_mut().zip(back["nodes"].as_array().unwrap())
     {
@@ -50,41 +50,42 @@ fn a_state_with_facts_comes_back_as_it_was() {
         assert_eq!(node, back);
     }
     assert_eq!(back["metadata"], state["metadata"]);
-    assert_eq!(read(&back).archive, exported(&chat, &store));
+    assert_eq!(read(&back).archive, exported(&conversation, &store));
 }
 
 #[test]
 fn what_replies_took_there_counts_here() {
     let state: Value = serde_json::from_str(FACTS).unwrap();
-    let (chat, _) = stored(&read(&state).archive);
+    let (conversation, _) = stored(&read(&state).archive);
     let table = |models: &[&str]| json!({"currency": "USD", "prices": [{"models": models, "input": "30", "output": "60"}]});
     let prices = |models: &[&str]| PriceTable::from_json(&table(models).to_string()).unwrap();
-    let spent = block_on(chat.spending(&prices(&["gpt-4"]))).unwrap();
+    let spent = block_on(conversation.spending(&prices(&["gpt-4"]))).unwrap();
     assert_eq!((spent.replies, spent.tokens.input, spent.tokens.output, spent.uncounted), (2, 20, 5, 0));
     assert_eq!((spent.known.to_string().as_str(), spent.total()), ("0.00042", None));
     assert_eq!(spent.unpriced.into_iter().collect::<Vec<_>>(), ["llama3"]);
-    let all = block_on(chat.spending(&prices(&["*"]))).unwrap();
+    let all = block_on(conversation.spending(&prices(&["*"]))).unwrap();
     assert_eq!(all.total().unwrap().to_string(), "0.0009");
     // What it cost there stays where it was.
-    let answer = block_on(chat.path(chat_node(&chat, "0.0"))).unwrap().pop().unwrap();
+    let answer = block_on(conversation.path(chat_node(&conversation, "0.0"))).unwrap().pop().unwrap();
     assert_eq!(answer.metadata["cost_usd"], json!(0.00042));
     assert_eq!(Spending::of([&answer], &prices(&["gpt-4"])).total().unwrap().to_string(), "0.00042");
 }
 
-fn chat_node(chat: &Chat, position: &str) -> Option<alloquy_core::NodeId> {
-    block_on(chat.resolve(position)).unwrap()
+fn chat_node(conversation: &Conversation, position: &str) -> Option<alloquy_core::NodeId> {
+    block_on(conversation.resolve(position)).unwrap()
 }
 
 #[test]
 fn a_branch_that_is_renamed_on_either_side_has_the_new_name_on_both() {
     let state: Value = serde_json::from_str(FACTS).unwrap();
-    let (chat, store) = stored(&read(&state).archive);
-    let labels =
-        || block_on(chat.branches()).unwrap().into_iter().map(|branch| branch.label).collect::<Vec<_>>();
+    let (conversation, store) = stored(&read(&state).archive);
+    let labels = || {
+        block_on(conversation.branches()).unwrap().into_iter().map(|branch| branch.label).collect::<Vec<_>>()
+    };
     assert_eq!(labels(), [Some("short".to_owned()), None, None]);
-    block_on(chat.label(chat_node(&chat, "0.0"), Some("shorter"))).unwrap();
-    block_on(chat.label(chat_node(&chat, "0.1"), Some("long"))).unwrap();
-    let back = written(&exported(&chat, &store));
+    block_on(conversation.label(chat_node(&conversation, "0.0"), Some("shorter"))).unwrap();
+    block_on(conversation.label(chat_node(&conversation, "0.1"), Some("long"))).unwrap();
+    let back = written(&exported(&conversation, &store));
     assert_eq!(
         (&back["nodes"][1]["branch_name"], &back["nodes"][2]["branch_name"]),
         (&json!("shorter"), &json!("long"))
@@ -98,16 +99,19 @@ fn a_branch_that_is_renamed_on_either_side_has_the_new_name_on_both() {
     let mut there = written(&Archive::new(record, vec![own.clone()]).unwrap());
     assert_eq!(there["nodes"][0]["branch_name"], "born so");
     there["nodes"][0]["branch_name"] = json!("renamed there");
-    let (chat, store) = stored(&read(&there).archive);
-    assert_eq!(exported(&chat, &store).nodes, [own]);
+    let (conversation, store) = stored(&read(&there).archive);
+    assert_eq!(exported(&conversation, &store).nodes, [own]);
     assert_eq!(
-        block_on(chat.annotations()).unwrap().label(&exported(&chat, &store).nodes[0]),
+        block_on(conversation.annotations()).unwrap().label(&exported(&conversation, &store).nodes[0]),
         Some("renamed there")
     );
     there["nodes"][0]["branch_name"] = Value::Null;
-    let (chat, _) = stored(&read(&there).archive);
+    let (conversation, _) = stored(&read(&there).archive);
     assert!(
-        block_on(chat.branches()).unwrap().iter().all(|branch| branch.leaf == id && branch.label.is_none())
+        block_on(conversation.branches())
+            .unwrap()
+            .iter()
+            .all(|branch| branch.leaf == id && branch.label.is_none())
     );
 }
 

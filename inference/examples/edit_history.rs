@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Chat, Manager, Preface, Result, Turn, TurnReply, TurnRequest};
+use alloquy_core::{Conversation, Manager, Preface, Result, Turn, TurnReply, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
@@ -21,23 +21,26 @@ fn main() -> Result<()> {
     let manager = Manager::new(round.clone());
     println!("{:26} {:>6} {:>6} {:>8}", "what", "prompt", "reused", "computed");
     pollster::block_on(async {
-        let chat = manager.create(Preface::system("You are a patient gardener.")).await?;
-        edit(&chat).await?;
-        print!("{}", chat.draw().await?);
+        let conversation = manager.create(Preface::system("You are a patient gardener.")).await?;
+        edit(&conversation).await?;
+        print!("{}", conversation.draw().await?);
         Ok::<(), alloquy_core::Error>(())
     })?;
-    pollster::block_on(rewind(&Chat::with_preface(round, Preface::system("You are a patient gardener."))))
+    pollster::block_on(rewind(&Conversation::with_preface(
+        round,
+        Preface::system("You are a patient gardener."),
+    )))
 }
 
-async fn edit(chat: &Chat) -> Result<()> {
-    take("ask", chat.send("When do I sow beans?")).await?;
-    let peas = take("go on", chat.send("And peas?")).await?;
+async fn edit(conversation: &Conversation) -> Result<()> {
+    take("ask", conversation.send("When do I sow beans?")).await?;
+    let peas = take("go on", conversation.send("And peas?")).await?;
     if let Some(question) = peas.answers() {
-        take("edit the last question", chat.edit(question, "And leeks?")).await?;
+        take("edit the last question", conversation.edit(question, "And leeks?")).await?;
     }
-    take("answer it again", chat.regenerate(TurnRequest::default())).await?;
-    chat.goto(peas.node).await?;
-    take("switch back and go on", chat.send("How deep?")).await.map(drop)
+    take("answer it again", conversation.regenerate(TurnRequest::default())).await?;
+    conversation.goto(peas.node).await?;
+    take("switch back and go on", conversation.send("How deep?")).await.map(drop)
 }
 
 async fn take(what: &str, turn: Turn) -> Result<TurnReply> {
@@ -49,7 +52,7 @@ async fn take(what: &str, turn: Turn) -> Result<TurnReply> {
 }
 
 /// A checkpoint is marked, and gone back to.
-async fn rewind(conversation: &Chat) -> Result<()> {
+async fn rewind(conversation: &Conversation) -> Result<()> {
     conversation.send("When do I sow beans?").await?;
     conversation.checkpoint("beans").await?;
     conversation.send("And peas?").await?;

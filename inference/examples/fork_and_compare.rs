@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Chat, Manager, Preface, Result, TurnReply, TurnRequest};
+use alloquy_core::{Conversation, Manager, Preface, Result, TurnReply, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 
@@ -20,20 +20,20 @@ fn main() -> Result<()> {
         LanguageModel::builder(generator).template(TaggedTemplate).processor(TaggedProcessor).build()?;
     let manager = Manager::new(round);
     pollster::block_on(async {
-        let chat = manager.create(Preface::system("You are a patient gardener.")).await?;
+        let conversation = manager.create(Preface::system("You are a patient gardener.")).await?;
         println!("{:22} {:>6} {:>6} {:>8}", "turn", "prompt", "reused", "computed");
-        row("beans", &say(&chat, "When do I sow beans?").await?);
-        row("peas", &say(&chat, "And peas?").await?);
-        let copy = chat.fork().await?;
-        row("original: how deep", &say(&chat, "How deep?").await?);
+        row("beans", &say(&conversation, "When do I sow beans?").await?);
+        row("peas", &say(&conversation, "And peas?").await?);
+        let copy = conversation.fork().await?;
+        row("original: how deep", &say(&conversation, "How deep?").await?);
         row("copy: in pots", &say(&copy, "In pots?").await?);
-        row("original again", &say(&chat, "And peas?").await?);
-        compare(&chat, &copy).await
+        row("original again", &say(&conversation, "And peas?").await?);
+        compare(&conversation, &copy).await
     })
 }
 
-async fn say(chat: &Chat, text: &str) -> Result<TurnReply> {
-    chat.send(TurnRequest::from(text)).finish().await
+async fn say(conversation: &Conversation, text: &str) -> Result<TurnReply> {
+    conversation.send(TurnRequest::from(text)).finish().await
 }
 
 fn row(what: &str, turn: &TurnReply) {
@@ -43,11 +43,11 @@ fn row(what: &str, turn: &TurnReply) {
 }
 
 /// What the copy said comes back as a branch, so that the two stand side by side.
-async fn compare(chat: &Chat, copy: &Chat) -> Result<()> {
-    let (here, there) = (chat.head().await?, copy.head().await?);
-    chat.merge(copy).await?;
+async fn compare(conversation: &Conversation, copy: &Conversation) -> Result<()> {
+    let (here, there) = (conversation.head().await?, copy.head().await?);
+    conversation.merge(copy).await?;
     if let (Some(here), Some(there)) = (here, there) {
-        let diff = chat.diff(here, there).await?;
+        let diff = conversation.diff(here, there).await?;
         println!(
             "{} messages in common, then {} or {}",
             diff.common.len(),
@@ -55,6 +55,6 @@ async fn compare(chat: &Chat, copy: &Chat) -> Result<()> {
             diff.right.len()
         );
     }
-    print!("{}", chat.draw().await?);
+    print!("{}", conversation.draw().await?);
     Ok(())
 }

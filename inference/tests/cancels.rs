@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use alloquy_core::{
-    Cancel, Chat, ChatModel, Ending, Engine, Manager, ModelInfo, Preface, Request, Result, SamplingOptions,
-    Session, StopSignal, TokenId, Tokenizer, Turn, Unit,
+    Cancel, ChatModel, Conversation, Ending, Engine, Manager, ModelInfo, Preface, Request, Result,
+    SamplingOptions, Session, StopSignal, TokenId, Tokenizer, Turn, Unit,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{Draws, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -59,11 +59,11 @@ async fn cancel(mut turn: Turn, draws: &mut Draws) {
 }
 
 /// Asks, and compares with what is said where nothing was ever cancelled.
-async fn ask(chat: &Chat, question: &str) {
-    chat.add(question).await.unwrap();
-    let request = chat.request().await.unwrap().ending(Ending::Answer);
+async fn ask(conversation: &Conversation, question: &str) {
+    conversation.add(question).await.unwrap();
+    let request = conversation.request().await.unwrap().ending(Ending::Answer);
     let expected = unspoilt(request).await;
-    let reply = chat.complete(alloquy_core::TurnRequest::default()).finish().await.unwrap();
+    let reply = conversation.complete(alloquy_core::TurnRequest::default()).finish().await.unwrap();
     assert_eq!(reply.reply.tokens, expected, "behind {question:?}");
 }
 
@@ -75,13 +75,13 @@ fn the_turn_behind_a_cancelled_one_is_as_without_it() {
     let mut draws = Draws::default();
     block_on(async {
         for _ in 0..usize::div_ceil(cancels, CANCELS) {
-            let chat = manager.create(Preface::system("x".repeat(draws.below(400)))).await.unwrap();
+            let conversation = manager.create(Preface::system("x".repeat(draws.below(400)))).await.unwrap();
             for _ in 0..CANCELS {
                 let long = "q".repeat(1 + draws.below(150));
-                cancel(chat.send(long), &mut draws).await;
-                ask(&chat, "And now?").await;
+                cancel(conversation.send(long), &mut draws).await;
+                ask(&conversation, "And now?").await;
             }
-            manager.store().delete(manager.owner(), chat.id()).await.unwrap();
+            manager.store().delete(manager.owner(), conversation.id()).await.unwrap();
         }
     });
     eprintln!("{cancels} cancelled turns, each followed by one that equals a run without them");
@@ -168,13 +168,13 @@ fn a_long_prompt_that_is_stopped_ends_with_the_chunk_it_is_in() {
         .unwrap();
     let manager = Manager::new(round);
     block_on(async {
-        let chat = manager.create(Preface::default()).await.unwrap();
+        let conversation = manager.create(Preface::default()).await.unwrap();
         let question = "x".repeat(4096);
-        let turn = chat.send(question.as_str());
+        let turn = conversation.send(question.as_str());
         progress.stop.set(turn.stop_signal()).unwrap();
         assert!(turn.finish().await.unwrap_err().is_cancelled());
         // Another call is answered behind whatever of the first is still being done.
-        let reply = chat.send(question).finish().await.unwrap().reply;
+        let reply = conversation.send(question).finish().await.unwrap().reply;
         let cache = reply.cache.unwrap();
         assert_eq!((reply.text().as_str(), cache.reused), ("Hello!", STOPPED_IN * chunk), "{cache:?}");
         let rest = cache.forwarded.div_ceil(chunk) + "Hello!".len();

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Chat, HeadMove, Manager, Preface, TurnRequest};
+use alloquy_core::{Conversation, HeadMove, Manager, Preface, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
 
-async fn chat() -> Chat {
+async fn conversation() -> Conversation {
     let engine = Arc::new(ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]));
     let round = LanguageModel::builder(Generator::new(engine, GeneratorOptions::default()).unwrap())
         .template(TaggedTemplate)
@@ -21,10 +21,10 @@ async fn chat() -> Chat {
 #[test]
 fn a_turn_makes_two_nodes_and_moves_the_head() {
     block_on(async {
-        let chat = chat().await;
-        let reply = chat.send("Hi").finish().await.unwrap();
+        let conversation = conversation().await;
+        let reply = conversation.send("Hi").finish().await.unwrap();
         assert_eq!((reply.text().as_str(), reply.head), ("Hello!", HeadMove::Moved));
-        let history = chat.history().await.unwrap();
+        let history = conversation.history().await.unwrap();
         assert_eq!(
             history.iter().map(|node| node.id).collect::<Vec<_>>(),
             [reply.answers().unwrap(), reply.node]
@@ -38,10 +38,10 @@ fn a_turn_makes_two_nodes_and_moves_the_head() {
 #[test]
 fn added_messages_wait_for_an_answer_and_warming_computes_them() {
     block_on(async {
-        let chat = chat().await;
-        chat.add("Hi").await.unwrap();
-        let warm = chat.warm(TurnRequest::default()).await.unwrap().unwrap();
-        let reply = chat.complete(TurnRequest::default()).finish().await.unwrap();
+        let conversation = conversation().await;
+        conversation.add("Hi").await.unwrap();
+        let warm = conversation.warm(TurnRequest::default()).await.unwrap().unwrap();
+        let reply = conversation.complete(TurnRequest::default()).finish().await.unwrap();
         let cache = reply.reply.cache.unwrap();
         assert_eq!((reply.text().as_str(), cache.reused, cache.forwarded), ("Hello!", warm.prompt, 1));
     });

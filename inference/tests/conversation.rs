@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Chat, Degradation, ErrorKind, FinishReason, Message, NodeStatus, Preface, Role, SamplingOptions,
+    Conversation, Degradation, ErrorKind, FinishReason, Message, NodeStatus, Preface, Role, SamplingOptions,
     ToolCall, ToolResult, TurnEvent, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
@@ -18,9 +18,9 @@ const SCRIPT: [(&str, &str); 3] = [
     ("<user>part one, part two<end><assistant>", "both parts"),
 ];
 
-fn conversation() -> (Chat, ScriptedEngine) {
+fn conversation() -> (Conversation, ScriptedEngine) {
     let engine = ScriptedEngine::new(SCRIPT);
-    (Chat::with_preface(over(engine.clone()), Preface::system("Be kind.")), engine)
+    (Conversation::with_preface(over(engine.clone()), Preface::system("Be kind.")), engine)
 }
 
 fn over(engine: ScriptedEngine) -> LanguageModel {
@@ -29,7 +29,7 @@ fn over(engine: ScriptedEngine) -> LanguageModel {
 }
 
 /// The messages from the first one to the head.
-fn history(conversation: &Chat) -> Vec<Message> {
+fn history(conversation: &Conversation) -> Vec<Message> {
     let nodes = block_on(conversation.history()).unwrap();
     nodes.into_iter().map(|node| node.message).collect()
 }
@@ -107,7 +107,7 @@ fn a_draft_is_computed_ahead_and_not_said() {
 
 #[test]
 fn several_messages_are_said_together() {
-    let conversation = Chat::new(EchoModel);
+    let conversation = Conversation::new(EchoModel);
     let messages = vec![Message::user("ignored").named("Ann"), Message::user("heard").named("Bob")];
     assert_eq!(conversation.ask(messages).unwrap().text(), "heard");
     assert_eq!(history(&conversation).len(), 3);
@@ -145,7 +145,7 @@ fn the_whole_reply_comes_back_with_what_was_not_as_asked() {
 
 #[test]
 fn a_failed_turn_leaves_the_history_alone() {
-    let conversation = Chat::new(over(ScriptedEngine::new(SCRIPT).context_length(20)));
+    let conversation = Conversation::new(over(ScriptedEngine::new(SCRIPT).context_length(20)));
     let error = conversation.ask("a question that is far too long").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContextOverflow);
     insta::assert_snapshot!(error.to_string());
@@ -252,7 +252,7 @@ fn what_is_held_and_what_is_left_are_the_context() {
         conversation.add("part one, ").await.unwrap();
         let added = "part one, ".len() + 2;
         assert_eq!(before - conversation.remaining().await.unwrap().unwrap(), added);
-        let blank = Chat::new(EchoModel);
+        let blank = Conversation::new(EchoModel);
         assert_eq!((blank.token_count().await.unwrap(), blank.remaining().await.unwrap()), (None, None));
     });
 }

@@ -99,11 +99,11 @@ fn rendered(name: &str, messages: usize, turns: usize) -> (Vec<usize>, usize) {
         let round = round(template.clone(), 4096);
         let builder = Manager::builder(round.clone()).store(Arc::clone(&store) as Arc<dyn ConversationStore>);
         let manager = policy(name, &round)(builder).build().unwrap();
-        let chat = manager.open(&"long".parse().unwrap()).await.unwrap();
+        let conversation = manager.open(&"long".parse().unwrap()).await.unwrap();
         let mut counts = Vec::new();
         for number in 0..turns {
             let before = template.so_far();
-            chat.send(format!("further {number:6}")).finish().await.unwrap();
+            conversation.send(format!("further {number:6}")).finish().await.unwrap();
             counts.push(template.so_far() - before);
         }
         let read = store.calls().into_iter().filter(|call| *call == StoreCall::LoadPath).count();
@@ -140,8 +140,8 @@ fn a_reply_tells_another_process_where_its_prompt_began() {
             let manager = policy(name, &round)(Manager::builder(round.clone()).store(kept));
             let manager = manager.build().unwrap();
             block_on(async {
-                let chat = manager.open(&"long".parse().unwrap()).await.unwrap();
-                let reply = chat.send("and now?").finish().await.unwrap().reply;
+                let conversation = manager.open(&"long".parse().unwrap()).await.unwrap();
+                let reply = conversation.send("and now?").finish().await.unwrap().reply;
                 (template.so_far(), reply.cut.unwrap())
             })
         };
@@ -162,9 +162,9 @@ fn what_another_policy_remembers_is_of_no_consequence() {
         let shift = HistoryShift::new(round.clone(), ShiftPolicy::new(window).reply(20)).unwrap();
         let manager = Manager::builder(round).store(kept).middleware(shift).build().unwrap();
         block_on(async {
-            let chat = manager.open(&"long".parse().unwrap()).await.unwrap();
-            let before = chat.request().await.unwrap();
-            let reply = chat.send("and now?").finish().await.unwrap().reply;
+            let conversation = manager.open(&"long".parse().unwrap()).await.unwrap();
+            let before = conversation.request().await.unwrap();
+            let reply = conversation.send("and now?").finish().await.unwrap().reply;
             (before, reply.cut.unwrap())
         })
     };
@@ -183,9 +183,9 @@ fn a_conversation_that_is_shifted_keeps_one_cache() {
         let round = round(Counting::default(), WINDOW);
         let manager = policy(name, &round)(Manager::builder(round.clone())).build().unwrap();
         block_on(async {
-            let chat = manager.create(Preface::system("Be kind.")).await.unwrap();
+            let conversation = manager.create(Preface::system("Be kind.")).await.unwrap();
             for number in 0..200 {
-                chat.send(format!("question {number:6}")).finish().await.unwrap();
+                conversation.send(format!("question {number:6}")).finish().await.unwrap();
             }
             let statistics = round.cache_statistics().await.unwrap();
             assert!(statistics.sessions <= 2, "{name}: {statistics:?}");

@@ -84,10 +84,10 @@ fn a_conversation_goes_on_past_its_window_and_says_so() {
     let manager = Manager::builder(round.clone()).middleware(shift).build().unwrap();
     let mut drawing = String::new();
     block_on(async {
-        let chat = manager.create(Preface::system("Be kind.")).await.unwrap();
+        let conversation = manager.create(Preface::system("Be kind.")).await.unwrap();
         for question in ["one", "two", "three", "four", "five", "six", "seven", "eight"] {
-            let turn = chat.send(question).finish().await.unwrap();
-            let mut request = chat.request().await.unwrap().ending(alloquy_core::Ending::Answer);
+            let turn = conversation.send(question).finish().await.unwrap();
+            let mut request = conversation.request().await.unwrap().ending(alloquy_core::Ending::Answer);
             let answer = request.path.pop().unwrap();
             let shifted = seen.shift(request).unwrap();
             let prompt = round.prepare(&shifted.request).unwrap();
@@ -105,7 +105,11 @@ fn a_conversation_goes_on_past_its_window_and_says_so() {
             )
             .unwrap();
         }
-        assert_eq!(chat.history().await.unwrap().len(), 16, "nothing is dropped from the conversation");
+        assert_eq!(
+            conversation.history().await.unwrap().len(),
+            16,
+            "nothing is dropped from the conversation"
+        );
     });
     insta::assert_snapshot!(drawing);
 }
@@ -177,12 +181,13 @@ fn a_call_out_of_sight_keeps_its_id_to_itself() {
     let manager = Manager::builder(round).middleware(shift).build().unwrap();
     block_on(async {
         let clock: ToolSpec = serde_json::from_value(json!({"name": "clock"})).unwrap();
-        let chat = manager.create(Preface { tools: vec![clock], ..Preface::default() }).await.unwrap();
-        let first = chat.send("Now?").finish().await.unwrap();
+        let conversation =
+            manager.create(Preface { tools: vec![clock], ..Preface::default() }).await.unwrap();
+        let first = conversation.send("Now?").finish().await.unwrap();
         let id = |turn: &alloquy_core::TurnReply| turn.reply.message.tool_calls().next().unwrap().id.clone();
         let call = first.reply.message.tool_calls().next().unwrap().clone();
-        chat.add(vec![Message::tool(vec![ToolResult::ok(&call, "z".repeat(60))])]).await.unwrap();
-        let second = chat.send("Now?").finish().await.unwrap();
+        conversation.add(vec![Message::tool(vec![ToolResult::ok(&call, "z".repeat(60))])]).await.unwrap();
+        let second = conversation.send("Now?").finish().await.unwrap();
         assert_eq!(second.reply.degradations, [Degradation::HistoryShifted { dropped: 3, tokens: 83 }]);
         assert_ne!(id(&first), id(&second));
     });
@@ -200,9 +205,9 @@ fn pieces_of_arguments_have_the_id_of_their_call() {
     let manager = Manager::builder(Calling).middleware(HistoryShift::new(characters, policy()).unwrap());
     block_on(async {
         let hosts = Preface::default().tool(ToolSpec::new("clock", "The host's own", json!({})));
-        let chat = manager.build().unwrap().create(hosts).await.unwrap();
-        chat.add(path).await.unwrap();
-        let mut turn = chat.complete(TurnRequest::default());
+        let conversation = manager.build().unwrap().create(hosts).await.unwrap();
+        conversation.add(path).await.unwrap();
+        let mut turn = conversation.complete(TurnRequest::default());
         let mut ids = Vec::new();
         while let Some(event) = turn.next().await {
             match event {
@@ -221,16 +226,18 @@ fn what_is_computed_ahead_is_what_the_next_answer_begins_with() {
     let shift = || HistoryShift::new(round.clone(), policy()).unwrap();
     let manager = Manager::builder(round.clone()).middleware(shift()).build().unwrap();
     block_on(async {
-        let chat = manager.create(Preface::default()).await.unwrap();
+        let conversation = manager.create(Preface::default()).await.unwrap();
         for question in QUESTIONS {
-            chat.add(question).await.unwrap();
-            let warm = chat.warm(TurnRequest::default()).await.unwrap().unwrap();
-            let reply = chat.complete(TurnRequest::default()).finish().await.unwrap().reply;
+            conversation.add(question).await.unwrap();
+            let warm = conversation.warm(TurnRequest::default()).await.unwrap().unwrap();
+            let reply = conversation.complete(TurnRequest::default()).finish().await.unwrap().reply;
             assert_eq!(reply.cache.unwrap().forwarded, 1, "{question}: the header alone is left");
             assert_eq!(reply.cache.unwrap().reused, warm.prompt);
-            assert!(!chat.score(TurnRequest::default(), &["Yes.".to_owned()]).await.unwrap().is_empty());
+            assert!(
+                !conversation.score(TurnRequest::default(), &["Yes.".to_owned()]).await.unwrap().is_empty()
+            );
         }
-        assert!(round.prepare(&chat.request().await.unwrap()).unwrap().prompt.units.len() > WINDOW);
+        assert!(round.prepare(&conversation.request().await.unwrap()).unwrap().prompt.units.len() > WINDOW);
         let drafted = manager.create(Preface::default()).await.unwrap();
         for question in QUESTIONS {
             let warm = drafted.warm(question).await.unwrap().unwrap();

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    CacheReport, Chat, ChatModel, Content, Degradation, Digest, DropPolicy, Ending, ErrorKind, HistoryDrop,
-    Manager, Media, MediaKind, Message, Preface, PreparedPrompt, PromptPart, PromptTemplate, Reply, Request,
-    Result, Role, SamplingOptions, TemplateInput, TurnRequest, Unit,
+    CacheReport, ChatModel, Content, Conversation, Degradation, Digest, DropPolicy, Ending, ErrorKind,
+    HistoryDrop, Manager, Media, MediaKind, Message, Preface, PreparedPrompt, PromptPart, PromptTemplate,
+    Reply, Request, Result, Role, SamplingOptions, TemplateInput, TurnRequest, Unit,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, ScriptedMedia, TaggedProcessor, TaggedTemplate};
@@ -201,10 +201,11 @@ fn a_policy_drops_the_picture_that_no_longer_fits() {
         let model = round.clone();
         let drop = HistoryDrop::new(LanguageModel::clone(&round), DropPolicy::new(130)).unwrap();
         let manager = Manager::builder(model).middleware(drop).build().unwrap();
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let first = chat.send(TurnRequest::from(vec![shown(picture(&[7; 80]), "What?")])).finish().await;
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let first =
+            conversation.send(TurnRequest::from(vec![shown(picture(&[7; 80]), "What?")])).finish().await;
         assert_eq!(first.unwrap().reply.degradations, []);
-        let second = chat.send("And now?").finish().await.unwrap();
+        let second = conversation.send("And now?").finish().await.unwrap();
         let dropped = |told: &Degradation| matches!(told, Degradation::HistoryShifted { dropped: 2, .. });
         assert!(second.reply.degradations.iter().any(dropped), "{:?}", second.reply.degradations);
     });
@@ -214,11 +215,11 @@ fn a_policy_drops_the_picture_that_no_longer_fits() {
 fn earlier_replies_stand_as_they_were_sampled_behind_media() {
     block_on(async {
         let manager = Manager::new(over(engine()));
-        let chat = manager.create(Preface::default()).await.unwrap();
+        let conversation = manager.create(Preface::default()).await.unwrap();
         let said = TurnRequest::from(vec![shown(picture(&[1, 2]), "What?")]);
-        let first = chat.send(said).finish().await.unwrap();
+        let first = conversation.send(said).finish().await.unwrap();
         assert_eq!(first.reply.text(), "A cat.");
-        let second = chat.send("And now?").finish().await.unwrap();
+        let second = conversation.send("And now?").finish().await.unwrap();
         let (first, second) = (first.reply.cache.unwrap(), second.reply.cache.unwrap());
         assert_eq!((second.reused, second.miss), (first.prompt + "A cat.".len(), None));
     });
@@ -226,7 +227,7 @@ fn earlier_replies_stand_as_they_were_sampled_behind_media() {
 
 #[test]
 fn a_conversation_tells_what_its_media_take() {
-    let conversation = Chat::new(over(engine()));
+    let conversation = Conversation::new(over(engine()));
     conversation.ask(shown(picture(&[1; 30]), "What?")).unwrap();
     let taken = block_on(conversation.token_count()).unwrap().unwrap();
     let left = block_on(conversation.remaining()).unwrap().unwrap();

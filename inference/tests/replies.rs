@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Cancel, Chat, ChatModel, ConversationManager, Digest, Engine, Error, ErrorKind, FinishReason, Manager,
-    Message, ModelInfo, NewConversation, NodeStatus, PartialReplies, Preface, PromptTemplate, Reply, Request,
-    Result, SamplingOptions, Session, TemplateInput, TokenId, Tokenizer, TurnRequest, Unit, Usage,
+    Cancel, ChatModel, Conversation, ConversationManager, Digest, Engine, Error, ErrorKind, FinishReason,
+    Manager, Message, ModelInfo, NewConversation, NodeStatus, PartialReplies, Preface, PromptTemplate, Reply,
+    Request, Result, SamplingOptions, Session, TemplateInput, TokenId, Tokenizer, TurnRequest, Unit, Usage,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -162,9 +162,9 @@ fn a_reply_that_fails_before_its_first_token_is_an_error() {
 fn a_turn_that_fails_midway_is_a_node_that_says_so() {
     block_on(async {
         let manager = Manager::new(failing(PROMPT + 4));
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let turn = chat.send("Hi").finish().await.unwrap();
-        let node = chat.history().await.unwrap().pop().unwrap();
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let turn = conversation.send("Hi").finish().await.unwrap();
+        let node = conversation.history().await.unwrap().pop().unwrap();
         assert_eq!((node.id, node.status), (turn.node, NodeStatus::Interrupted));
         assert_eq!(
             (&node.metadata["finish"], &node.metadata["error"]),
@@ -175,7 +175,7 @@ fn a_turn_that_fails_midway_is_a_node_that_says_so() {
 
 #[test]
 fn who_waits_for_an_answer_that_fails_gets_its_error() {
-    let conversation = Chat::new(failing(PROMPT + 4));
+    let conversation = Conversation::new(failing(PROMPT + 4));
     assert_eq!(conversation.ask("Hi").unwrap_err().kind(), ErrorKind::Backend);
     let kept = block_on(conversation.history()).unwrap();
     assert_eq!(kept[1].status, NodeStatus::Interrupted, "what was said until then is kept");
@@ -262,8 +262,9 @@ fn a_conversation_has_settings_of_its_own_between_the_calls_and_the_managers() {
     block_on(async {
         let limit = |tokens| SamplingOptions { max_tokens: Some(tokens), ..SamplingOptions::default() };
         let manager = Manager::builder(round()).sampling(limit(2)).build().unwrap();
-        let said =
-            async |chat: &alloquy_core::Chat, ask: TurnRequest| chat.send(ask).finish().await.unwrap().text();
+        let said = async |conversation: &alloquy_core::Conversation, ask: TurnRequest| {
+            conversation.send(ask).finish().await.unwrap().text()
+        };
         let plain = manager.create(Preface::default()).await.unwrap();
         assert_eq!(said(&plain, TurnRequest::from("Hi")).await, "He");
         let own = manager.create(NewConversation::from(Preface::default()).sampling(limit(4))).await.unwrap();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Chat, ChatModel, ErrorKind, Manager, Message, Preface, Request, SamplingOptions, TurnRequest,
+    ChatModel, Conversation, ErrorKind, Manager, Message, Preface, Request, SamplingOptions, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -55,14 +55,14 @@ fn each_token_has_its_log_probability_behind_all_before_it() {
 /// Two turns, with or without targets scored between them: what the second one says and reuses.
 async fn second_turn(targets: &[String]) -> (String, Option<alloquy_core::CacheReport>) {
     let manager = Manager::new(round(&ScriptedEngine::new(SCRIPT)));
-    let chat = manager.create(Preface::system("Be kind.")).await.unwrap();
-    chat.send("Hi").finish().await.unwrap();
-    let before = (chat.tree().await.unwrap(), chat.head().await.unwrap());
+    let conversation = manager.create(Preface::system("Be kind.")).await.unwrap();
+    conversation.send("Hi").finish().await.unwrap();
+    let before = (conversation.tree().await.unwrap(), conversation.head().await.unwrap());
     for target in targets {
-        chat.score(TurnRequest::default(), std::slice::from_ref(target)).await.unwrap();
+        conversation.score(TurnRequest::default(), std::slice::from_ref(target)).await.unwrap();
     }
-    assert_eq!((chat.tree().await.unwrap(), chat.head().await.unwrap()), before);
-    let reply = chat.send("And now?").finish().await.unwrap().reply;
+    assert_eq!((conversation.tree().await.unwrap(), conversation.head().await.unwrap()), before);
+    let reply = conversation.send("And now?").finish().await.unwrap().reply;
     (reply.message.text(), reply.cache)
 }
 
@@ -91,7 +91,7 @@ fn the_prompt_is_taken_from_the_session_that_holds_it() {
 #[test]
 fn a_conversation_in_memory_scores_an_answer_to_what_is_said() {
     let engine = ScriptedEngine::new(SCRIPT);
-    let conversation = Chat::new(round(&engine));
+    let conversation = Conversation::new(round(&engine));
     let scores = block_on(conversation.score("Hi", &targets())).unwrap();
     assert!(scores[0].mean() > scores[1].mean());
     assert!(block_on(conversation.history()).unwrap().is_empty());

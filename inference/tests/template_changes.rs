@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Chat, ChatModel, ConversationManager, ConversationStore, Degradation, Digest, Manager, MemoryStore,
-    Message, Node, Preface, PromptTemplate, Result, TemplateInput, Tool, ToolSpec, TurnRequest,
+    ChatModel, Conversation, ConversationManager, ConversationStore, Degradation, Digest, Manager,
+    MemoryStore, Message, Node, Preface, PromptTemplate, Result, TemplateInput, Tool, ToolSpec, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -62,18 +62,18 @@ fn round(template: impl PromptTemplate + 'static) -> Arc<dyn ChatModel> {
 /// A conversation in one store, held through one model after another.
 struct Held {
     store: Arc<MemoryStore>,
-    chat: Chat,
+    conversation: Conversation,
 }
 
 impl Held {
     async fn new() -> Self {
         let store = Arc::new(MemoryStore::default());
-        let chat = manager(&store, round(TaggedTemplate)).create(Preface::default()).await.unwrap();
-        Self { store, chat }
+        let conversation = manager(&store, round(TaggedTemplate)).create(Preface::default()).await.unwrap();
+        Self { store, conversation }
     }
 
-    async fn through(&self, model: Arc<dyn ChatModel>) -> Chat {
-        manager(&self.store, model).open(self.chat.id()).await.unwrap()
+    async fn through(&self, model: Arc<dyn ChatModel>) -> Conversation {
+        manager(&self.store, model).open(self.conversation.id()).await.unwrap()
     }
 }
 
@@ -90,14 +90,14 @@ fn changed() -> Degradation {
 fn a_template_that_changed_is_told_once() {
     block_on(async {
         let held = Held::new().await;
-        let first = held.chat.send("Hi").finish().await.unwrap();
+        let first = held.conversation.send("Hi").finish().await.unwrap();
         assert_eq!((first.reply.template, first.reply.degradations), (Some(TaggedTemplate.digest()), vec![]));
-        let chat = held.through(round(Another)).await;
-        let second = chat.send("And now?").finish().await.unwrap();
+        let conversation = held.through(round(Another)).await;
+        let second = conversation.send("And now?").finish().await.unwrap();
         assert_eq!(second.reply.degradations, [changed()]);
-        let third = chat.send("Hi").finish().await.unwrap();
+        let third = conversation.send("Hi").finish().await.unwrap();
         assert_eq!(third.reply.degradations, []);
-        let history = chat.history().await.unwrap();
+        let history = conversation.history().await.unwrap();
         assert_eq!(history[3].template(), Some(Another.digest()));
         insta::assert_json_snapshot!(history[3].metadata["degradations"]);
     });
@@ -107,13 +107,13 @@ fn a_template_that_changed_is_told_once() {
 fn another_answer_to_the_first_question_has_nothing_to_differ_from() {
     block_on(async {
         let held = Held::new().await;
-        held.chat.send("Hi").finish().await.unwrap();
-        held.chat.send("And now?").finish().await.unwrap();
-        let chat = held.through(round(Another)).await;
-        let second = chat.regenerate(TurnRequest::default()).finish().await.unwrap();
+        held.conversation.send("Hi").finish().await.unwrap();
+        held.conversation.send("And now?").finish().await.unwrap();
+        let conversation = held.through(round(Another)).await;
+        let second = conversation.regenerate(TurnRequest::default()).finish().await.unwrap();
         assert_eq!(second.reply.degradations, [changed()], "the first answer was rendered otherwise");
-        chat.goto(None).await.unwrap();
-        let first = chat.send("Hi").finish().await.unwrap();
+        conversation.goto(None).await.unwrap();
+        let first = conversation.send("Hi").finish().await.unwrap();
         assert_eq!(first.reply.degradations, []);
     });
 }
@@ -122,15 +122,15 @@ fn another_answer_to_the_first_question_has_nothing_to_differ_from() {
 fn every_round_of_a_turn_tells_it_for_the_last_is_what_the_caller_gets() {
     block_on(async {
         let held = Held::new().await;
-        held.chat.send("Hi").finish().await.unwrap();
-        let chat = held.through(round(Another)).await;
-        let reply = chat.send("What time is it?").finish().await.unwrap();
+        held.conversation.send("Hi").finish().await.unwrap();
+        let conversation = held.through(round(Another)).await;
+        let reply = conversation.send("What time is it?").finish().await.unwrap();
         assert_eq!((reply.rounds, reply.reply.degradations), (2, vec![changed()]));
-        let history = chat.history().await.unwrap();
+        let history = conversation.history().await.unwrap();
         let told = |node: &Node| node.metadata.get("degradations").cloned();
         let told: Vec<_> = history.iter().filter_map(told).collect();
         assert_eq!(told, vec![serde_json::to_value([changed()]).unwrap(); 2]);
-        assert_eq!(chat.send("Hi").finish().await.unwrap().reply.degradations, []);
+        assert_eq!(conversation.send("Hi").finish().await.unwrap().reply.degradations, []);
     });
 }
 
@@ -138,15 +138,15 @@ fn every_round_of_a_turn_tells_it_for_the_last_is_what_the_caller_gets() {
 fn a_model_without_a_template_is_looked_past() {
     block_on(async {
         let held = Held::new().await;
-        held.chat.send("Hi").finish().await.unwrap();
+        held.conversation.send("Hi").finish().await.unwrap();
         let echo = held.through(Arc::new(EchoModel)).await;
         let echoed = echo.send("Well?").finish().await.unwrap();
         assert_eq!((echoed.reply.template, echoed.reply.degradations), (None, vec![]));
         assert!(!echo.history().await.unwrap()[3].metadata.contains_key("template"));
-        let same = held.chat.send("Hi").finish().await.unwrap();
+        let same = held.conversation.send("Hi").finish().await.unwrap();
         assert_eq!(same.reply.degradations, []);
-        let chat = held.through(round(Another)).await;
-        assert_eq!(chat.send("And now?").finish().await.unwrap().reply.degradations, [changed()]);
+        let conversation = held.through(round(Another)).await;
+        assert_eq!(conversation.send("And now?").finish().await.unwrap().reply.degradations, [changed()]);
     });
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    Chat, Manager, Preface, Reply, ReplyTiming, SamplingOptions, Tool, ToolSpec, TurnReply, TurnRequest,
+    Conversation, Manager, Preface, Reply, ReplyTiming, SamplingOptions, Tool, ToolSpec, TurnReply,
+    TurnRequest,
 };
 use alloquy_inference::{Benchmark, Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -33,7 +34,7 @@ fn check(reply: &Reply) -> ReplyTiming {
 
 #[test]
 fn a_reply_says_how_long_its_prompt_and_its_tokens_took() {
-    let conversation = Chat::new(round(&[("<assistant>", "Hello!")]));
+    let conversation = Conversation::new(round(&[("<assistant>", "Hello!")]));
     let first = conversation.ask("Hi").unwrap().reply;
     let second = conversation.ask("Hi").unwrap().reply;
     assert_eq!(check(&first).prefill_tokens, first.usage.prompt);
@@ -46,7 +47,7 @@ fn a_reply_says_how_long_its_prompt_and_its_tokens_took() {
 
 #[test]
 fn who_does_not_know_says_nothing() {
-    assert_eq!(Chat::new(EchoModel).ask("Hi").unwrap().reply.timing, None);
+    assert_eq!(Conversation::new(EchoModel).ask("Hi").unwrap().reply.timing, None);
 }
 
 #[derive(Debug)]
@@ -68,11 +69,11 @@ fn a_turn_says_it_of_each_call_and_its_nodes_do_not() {
     let round = round(&[("Now?<end><assistant>", "call:clock {}"), ("noon<end><assistant>", "Noon.")]);
     block_on(async {
         let manager = Manager::builder(round).tool(Clock).build().unwrap();
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let turn: TurnReply = chat.send("Now?").finish().await.unwrap();
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let turn: TurnReply = conversation.send("Now?").finish().await.unwrap();
         assert_eq!((turn.rounds, turn.timings.len()), (2, 2));
         assert_eq!(turn.timings[1], check(&turn.reply));
-        for node in chat.history().await.unwrap() {
+        for node in conversation.history().await.unwrap() {
             assert!(!node.metadata.contains_key("timing"), "{:?}", node.metadata);
         }
     });

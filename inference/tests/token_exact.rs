@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    CacheReport, Cancel, Chat, ChatModel, Delta, Detokenizer, Digest, Engine, Manager, Message, MissReason,
-    ModelInfo, Piece, Preface, PromptTemplate, Request, Result, Session, SpecialToken, TemplateInput,
-    TokenId, Tokenizer, TurnEvent, TurnRequest, Unit,
+    CacheReport, Cancel, ChatModel, Conversation, Delta, Detokenizer, Digest, Engine, Manager, Message,
+    MissReason, ModelInfo, Piece, Preface, PromptTemplate, Request, Result, Session, SpecialToken,
+    TemplateInput, TokenId, Tokenizer, TurnEvent, TurnRequest, Unit,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ByteTokenizer, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -170,7 +170,7 @@ fn round() -> LanguageModel {
 
 #[test]
 fn a_conversation_computes_none_of_its_replies_again() {
-    let conversation = Chat::with_preface(round(), Preface::system("Name a plant"));
+    let conversation = Conversation::with_preface(round(), Preface::system("Name a plant"));
     let first = conversation.ask("fruit").unwrap().reply;
     assert_eq!(first.tokens, "banana".bytes().map(u32::from).collect::<Vec<_>>());
     let second = conversation.ask("more").unwrap().reply;
@@ -186,12 +186,12 @@ fn a_conversation_computes_none_of_its_replies_again() {
 fn a_stored_chat_computes_none_of_its_replies_again() {
     let manager = Manager::new(round());
     block_on(async {
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let first = chat.send("fruit").finish().await.unwrap().reply;
-        let second = chat.send("more").finish().await.unwrap().reply;
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let first = conversation.send("fruit").finish().await.unwrap().reply;
+        let second = conversation.send("more").finish().await.unwrap().reply;
         let held = first.cache.unwrap().prompt + first.tokens.len();
         assert_eq!(second.cache.unwrap().reused, held);
-        let again = chat.regenerate(TurnRequest::default()).finish().await.unwrap().reply;
+        let again = conversation.regenerate(TurnRequest::default()).finish().await.unwrap().reply;
         assert_eq!((again.cache.unwrap().forwarded, again.cache.unwrap().miss), (1, None));
     });
 }
@@ -237,8 +237,8 @@ fn what_is_computed_again_is_named() {
 fn a_reply_that_was_dropped_has_no_ids_which_is_named() {
     let manager = Manager::new(round());
     block_on(async {
-        let chat = manager.create(Preface::default()).await.unwrap();
-        let mut turn = chat.send("fruit");
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let mut turn = conversation.send("fruit");
         let mut said = String::new();
         while said.len() < "bana".len() {
             if let TurnEvent::Delta(Delta::Text(text)) = turn.next().await.unwrap() {
@@ -246,9 +246,10 @@ fn a_reply_that_was_dropped_has_no_ids_which_is_named() {
             }
         }
         drop(turn);
-        let next = chat.send("more").finish().await.unwrap().reply.cache.unwrap();
+        let next = conversation.send("more").finish().await.unwrap().reply.cache.unwrap();
         assert_eq!(next.miss, Some(MissReason::Respelled), "{next:?}");
-        let again = chat.regenerate(TurnRequest::default()).finish().await.unwrap().reply.cache.unwrap();
+        let again =
+            conversation.regenerate(TurnRequest::default()).finish().await.unwrap().reply.cache.unwrap();
         assert_eq!((again.forwarded, again.miss), (1, None));
     });
 }

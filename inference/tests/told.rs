@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
-    Chat, DataProcessor, Degradation, Digest, InjectionPolicy, Manager, Preface, ProcessorArguments,
+    Conversation, DataProcessor, Degradation, Digest, InjectionPolicy, Manager, Preface, ProcessorArguments,
     PromptPart, PromptSource, PromptTemplate, ReplyParser, Request, Result, TemplateInput, TextSource,
     ThinkingHistory, ThinkingSwitch, TurnRequest,
 };
@@ -112,7 +112,7 @@ fn a_turn_is_told_by_the_call_then_the_conversation_then_the_preface() {
 fn a_conversation_in_memory_is_told_before_its_preface() {
     let listening = Listening::default();
     let [_, conversation, preface] = levels();
-    let held = Chat::with_preface(listening.round(), Preface::default().arguments(preface.clone()));
+    let held = Conversation::with_preface(listening.round(), Preface::default().arguments(preface.clone()));
     held.with_arguments(conversation.clone()).ask("Hi").unwrap();
     assert_eq!(listening.told(), conversation.or(&preface));
 }

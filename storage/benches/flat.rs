@@ -262,7 +262,7 @@ fn print_lives() {
             tip = Some(node.id);
             bench.say(node);
         }
-        let (chat, wrote) = (start.elapsed(), Spent::so_far().bytes - before.bytes);
+        let (conversation, wrote) = (start.elapsed(), Spent::so_far().bytes - before.bytes);
         let size = size_of(folder.path());
         bench.grow(4_200, |number, ids| if number == 0 { tip } else { ids.last().copied() });
         drop(bench);
@@ -272,8 +272,9 @@ fn print_lives() {
         let reopened = start.elapsed();
         assert_eq!(tree.len(), 5_000);
         let append = costs(place, Shape::Chain, &[5_000])[0].mean;
-        let (chat, reopened, append) = (milliseconds(chat), milliseconds(reopened), milliseconds(append));
-        println!("| {name} | {chat} | {wrote} B | {size} B | {reopened} | {append} |");
+        let (conversation, reopened, append) =
+            (milliseconds(conversation), milliseconds(reopened), milliseconds(append));
+        println!("| {name} | {conversation} | {wrote} B | {size} B | {reopened} | {append} |");
     }
 }
 

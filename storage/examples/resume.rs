@@ -23,26 +23,26 @@ async fn manager(url: &str) -> Result<Manager> {
 async fn begin(url: &str) -> Result<ConversationId> {
     let manager = manager(url).await?;
     let new = NewConversation::from(Preface::system("Be brief.")).metadata("title", "Beans");
-    let chat = manager.create(new).await?;
-    chat.send("When do I sow beans?").finish().await?;
-    let mut turn = chat.send("And how deep, and how far apart?");
+    let conversation = manager.create(new).await?;
+    conversation.send("When do I sow beans?").finish().await?;
+    let mut turn = conversation.send("And how deep, and how far apart?");
     while !matches!(turn.next().await, Some(TurnEvent::Delta(_)) | None) {}
     // The reader has gone: what was said until now is kept.
     drop(turn);
     manager.settle().await?;
-    Ok(chat.id().clone())
+    Ok(conversation.id().clone())
 }
 
 async fn resume(url: &str, id: &ConversationId) -> Result<()> {
     let manager = manager(url).await?;
     let again = manager.create(NewConversation::default().id(id.clone())).await;
     assert!(again.is_err_and(|error| error.kind() == ErrorKind::Conflict), "creating overwrites nothing");
-    let chat = manager.open(id).await?;
-    for node in chat.history().await? {
+    let conversation = manager.open(id).await?;
+    for node in conversation.history().await? {
         let mark = if node.status == NodeStatus::Interrupted { " …" } else { "" };
         println!("{}: {}{mark}", node.message.role, node.message.text());
     }
-    chat.regenerate(alloquy_core::TurnRequest::default()).finish().await?;
-    print!("{}", chat.draw().await?);
+    conversation.regenerate(alloquy_core::TurnRequest::default()).finish().await?;
+    print!("{}", conversation.draw().await?);
     Ok(())
 }

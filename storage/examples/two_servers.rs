@@ -5,7 +5,7 @@
 use std::thread;
 
 use alloquy_core::{
-    Chat, ConversationId, ConversationManager, HeadMove, Manager, Preface, Result, TurnRequest,
+    Conversation, ConversationId, ConversationManager, HeadMove, Manager, Preface, Result, TurnRequest,
 };
 use alloquy_testing::EchoModel;
 
@@ -17,8 +17,8 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     let database = format!("sqlite:{}", folder.path().join("chats.db").display());
     let url = std::env::args().nth(1).unwrap_or(database);
     let id = ConversationId::new();
-    let chat = pollster::block_on(open(&url, &id))?;
-    let question = pollster::block_on(chat.add("What do you all think?"))?.node;
+    let conversation = pollster::block_on(open(&url, &id))?;
+    let question = pollster::block_on(conversation.add("What do you all think?"))?.node;
     let servers = ["left", "right"].map(|name| {
         let (url, id) = (url.clone(), id.clone());
         thread::spawn(move || pollster::block_on(serve(name, &url, &id)))
@@ -28,7 +28,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         println!("{name} was second {branches} times, and its answers are kept as branches");
     }
     pollster::block_on(async {
-        let (answers, notes) = (chat.children(question).await?, chat.annotations().await?);
+        let (answers, notes) = (conversation.children(question).await?, conversation.annotations().await?);
         println!("{} answers to one question, {} bookmarks", answers.len(), notes.bookmarks().count());
         assert_eq!((answers.len(), notes.bookmarks().count()), (2 * ANSWERS, 2 * ANSWERS));
         Ok(())
@@ -36,19 +36,19 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
 }
 
 /// A server has a store and a manager of its own.
-async fn open(url: &str, id: &ConversationId) -> Result<Chat> {
+async fn open(url: &str, id: &ConversationId) -> Result<Conversation> {
     let manager = Manager::builder(EchoModel).store(alloquy_storage::open(url).await?).build()?;
     manager.open_or_create(id, Preface::default()).await
 }
 
 async fn serve(name: &'static str, url: &str, id: &ConversationId) -> Result<(&'static str, usize)> {
-    let chat = open(url, id).await?;
+    let conversation = open(url, id).await?;
     let question = "0".parse::<alloquy_core::Address>()?;
     let mut branches = 0;
     for number in 0..ANSWERS {
-        let reply = chat.complete(TurnRequest::default().at(question.clone())).finish().await?;
+        let reply = conversation.complete(TurnRequest::default().at(question.clone())).finish().await?;
         branches += usize::from(reply.head != HeadMove::Moved);
-        chat.bookmark(&format!("{name} {number}"), reply.node).await?;
+        conversation.bookmark(&format!("{name} {number}"), reply.node).await?;
     }
     Ok((name, branches))
 }

@@ -14,8 +14,8 @@
 //! // A program, without a model.
 //! let model = ScriptedModel::new([("<user>Hi<end><assistant>", "Hello!")]);
 //! let manager = Manager::new(model);
-//! let chat = manager.create(Preface::default()).await?;
-//! assert_eq!(chat.send("Hi").finish().await?.text(), "Hello!");
+//! let conversation = manager.create(Preface::default()).await?;
+//! assert_eq!(conversation.send("Hi").finish().await?.text(), "Hello!");
 //!
 //! // A store, against everything that a store must do; a law that is broken panics with a sentence.
 //! laws::store::all(async || MemoryStore::default()).await;

@@ -223,7 +223,7 @@ fn a_form_lives_for_one_turn() {
     );
     let builder = builder.template(TaggedTemplate).processor(TaggedProcessor);
     let round = builder.grammars(Llguidance::default()).build().unwrap();
-    let conversation = alloquy_core::Chat::new(round);
+    let conversation = alloquy_core::Conversation::new(round);
     let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"]));
     let answer =
         conversation.ask(alloquy_core::TurnRequest::from("Well?").guidance(guidance)).unwrap().text();

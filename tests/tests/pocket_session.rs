@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{Chat, Engine, Manager, Preface, Result, Tool, ToolSpec, Turn, TurnReply, TurnRequest};
+use alloquy_core::{
+    Conversation, Engine, Manager, Preface, Result, Tool, ToolSpec, Turn, TurnReply, TurnRequest,
+};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
@@ -43,14 +45,14 @@ fn manager() -> Manager {
 
 /// Writes down what is asked, what is said, and what it cost.
 struct Diary {
-    chat: Chat,
+    conversation: Conversation,
     lines: String,
 }
 
 impl Diary {
     async fn take(&mut self, what: &str, turn: Turn) -> TurnReply {
         let reply = turn.finish().await.unwrap();
-        let tree = self.chat.tree().await.unwrap();
+        let tree = self.conversation.tree().await.unwrap();
         let address = tree.position(Some(reply.node)).unwrap();
         let cache = reply.reply.cache.as_ref().unwrap();
         writeln!(self.lines, "{what} → {address}: {:?}", reply.text()).unwrap();
@@ -60,7 +62,7 @@ impl Diary {
     }
 
     async fn say(&mut self, text: &str) -> TurnReply {
-        let turn = self.chat.send(text);
+        let turn = self.conversation.send(text);
         self.take(text, turn).await
     }
 }
@@ -83,21 +85,21 @@ fn timeless(text: &str) -> String {
 fn ten_turns() {
     block_on(async {
         let preface = Preface::default().extra("enable_thinking", false);
-        let chat = manager().create(preface).await.unwrap();
-        let mut diary = Diary { chat: chat.clone(), lines: String::new() };
+        let conversation = manager().create(preface).await.unwrap();
+        let mut diary = Diary { conversation: conversation.clone(), lines: String::new() };
         let first = diary.say("My name is Maro.").await;
         let sum = diary.say("What is 127 + 48?").await;
         diary.say("What is the capital of France?").await;
         diary.say("What time is it?").await;
         let name = diary.say("What is my name?").await;
-        let turn = chat.edit(sum.answers().unwrap(), "What is 500 - 123?");
+        let turn = conversation.edit(sum.answers().unwrap(), "What is 500 - 123?");
         diary.take("edited: What is 500 - 123?", turn).await;
         diary.say("What is my name?").await;
-        chat.goto(first.node).await.unwrap();
+        conversation.goto(first.node).await.unwrap();
         diary.say("Sorry, my name is Tovi.").await;
         diary.say("What is my name?").await;
-        chat.goto(name.node).await.unwrap();
-        diary.take("switched back: Thank you!", chat.send(TurnRequest::from("Thank you!"))).await;
+        conversation.goto(name.node).await.unwrap();
+        diary.take("switched back: Thank you!", conversation.send(TurnRequest::from("Thank you!"))).await;
         insta::assert_snapshot!(timeless(&diary.lines));
     });
 }

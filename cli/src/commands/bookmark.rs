@@ -1,6 +1,6 @@
 //! `alloquy bookmark`: names for places in a conversation.
 
-use alloquy::core::{Chat, Result};
+use alloquy::core::{Conversation, Result};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::json;
@@ -57,7 +57,7 @@ impl Bookmark {
         })
     }
 
-    async fn place(&self, chat: &Chat) -> Result<Option<alloquy::core::NodeId>> {
+    async fn place(&self, chat: &Conversation) -> Result<Option<alloquy::core::NodeId>> {
         match &self.at {
             Some(at) => chat.resolve(at).await,
             None => chat.head().await,
@@ -65,7 +65,7 @@ impl Bookmark {
     }
 }
 
-async fn list(chat: &Chat, context: &Context) -> Result<(), Failure> {
+async fn list(chat: &Conversation, context: &Context) -> Result<(), Failure> {
     let notes = chat.annotations().await?;
     let text: String =
         notes.bookmarks().map(|(name, node)| format!("{node}  {}\n", on_one_line(name))).collect();

@@ -1,6 +1,6 @@
 //! `alloquy goto`: where a conversation stands.
 
-use alloquy::core::{Chat, NodeId, Result};
+use alloquy::core::{Conversation, NodeId, Result};
 use clap::Args;
 use serde_json::json;
 
@@ -41,7 +41,7 @@ impl Goto {
 const WIDTH: usize = 60;
 
 /// Says where a conversation stands.
-pub(crate) async fn place(chat: &Chat, node: Option<NodeId>) -> Result<String> {
+pub(crate) async fn place(chat: &Conversation, node: Option<NodeId>) -> Result<String> {
     let Some(node) = node else {
         return Ok("now before the first message".to_owned());
     };

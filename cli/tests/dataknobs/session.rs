@@ -1,14 +1,14 @@
 //! What dataknobs calls a manager, over a chat: one conversation, a cursor, metadata that is saved later.
 //!
-//! Everything goes through `Manager` and `Chat`, but for two things that they do not do on purpose: results that answer no
+//! Everything goes through `Manager` and `Conversation`, but for two things that they do not do on purpose: results that answer no
 //! call, and messages past calls that nobody answered. Those are appended as an import would bring them in.
 
 use std::sync::Arc;
 
 use alloquy_core::{
-    Address, Archive, Chat, Content, ConversationId, ConversationManager, ConversationStoreExt, Manager,
-    MemoryStore, Message, NewConversation, Node, NodeId, NodeStatus, Position, Preface, Request, Role,
-    SamplingOptions, Spending, ToolCall, ToolResult, ToolSpec, Tree, TurnEvent, TurnRequest,
+    Address, Archive, Content, Conversation, ConversationId, ConversationManager, ConversationStoreExt,
+    Manager, MemoryStore, Message, NewConversation, Node, NodeId, NodeStatus, Position, Preface, Request,
+    Role, SamplingOptions, Spending, ToolCall, ToolResult, ToolSpec, Tree, TurnEvent, TurnRequest,
 };
 use futures::StreamExt as _;
 use pollster::block_on;
@@ -26,7 +26,7 @@ pub(crate) struct Session {
     store: Arc<MemoryStore>,
     manager: Manager,
     id: ConversationId,
-    chat: Option<Chat>,
+    chat: Option<Conversation>,
     /// The metadata as the manager sees it; the store has what was saved.
     pub(crate) metadata: Map<String, Value>,
     pub(crate) seed: Map<String, Value>,
@@ -45,11 +45,11 @@ impl Session {
         Self { provider, store, manager, id, chat: None, metadata: Map::new(), seed, broken: Vec::new() }
     }
 
-    pub(crate) fn chat(&self) -> Result<&Chat> {
+    pub(crate) fn chat(&self) -> Result<&Conversation> {
         self.chat.as_ref().ok_or_else(|| "no conversation state".to_owned())
     }
 
-    fn begin(&mut self) -> Result<&Chat> {
+    fn begin(&mut self) -> Result<&Conversation> {
         if self.chat.is_none() {
             self.metadata = self.seed.clone();
             let tools = self.provider.tools().into_iter();
@@ -294,7 +294,7 @@ impl Session {
     }
 
     /// The chat as a manager over another model has it, where a call asks for one.
-    fn chat_over(&self, args: &Value) -> Result<Chat> {
+    fn chat_over(&self, args: &Value) -> Result<Conversation> {
         let Some(model) = overrides(args).and_then(|overrides| overrides.get("model")?.as_str()) else {
             return self.chat().cloned();
         };

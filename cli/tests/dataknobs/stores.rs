@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Chat, Content, ConversationStore, ConversationStoreExt, Manager, MemoryStore, Message, NewConversation,
-    Owner, Preface, Role, TurnRequest,
+    Content, Conversation, ConversationStore, ConversationStoreExt, Manager, MemoryStore, Message,
+    NewConversation, Owner, Preface, Role, TurnRequest,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use alloquy_testing::{FaultStore, StoreCall};
@@ -56,7 +56,7 @@ fn fails_whole(ops: &[Value]) -> Result<()> {
     block_on(chat.complete(TurnRequest::default()).finish()).map(drop).map_err(said)
 }
 
-fn perform(manager: &Manager, chat: &Chat, op: &Value) -> Result<()> {
+fn perform(manager: &Manager, chat: &Conversation, op: &Value) -> Result<()> {
     let args = &op["args"];
     match op["op"].as_str().unwrap() {
         "add_message" => {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
-    Chat, ChatModel, Content, Ending, ErrorKind, Guidance, Message, Part, Preface, ProcessorArguments,
-    Request, Result, SamplingOptions, ThinkingSwitch, TurnRequest,
+    ChatModel, Content, Conversation, Ending, ErrorKind, Guidance, Message, Part, Preface,
+    ProcessorArguments, Request, Result, SamplingOptions, ThinkingSwitch, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use serde_json::{Value, json};
@@ -35,9 +35,9 @@ pub(crate) struct Stage {
     pub(crate) recorder: Recorder,
     pub(crate) round: LanguageModel,
     listener: Listener,
-    pub(crate) conversation: Chat,
+    pub(crate) conversation: Conversation,
     /// The copy that was made of the conversation last.
-    copy: Option<Chat>,
+    copy: Option<Conversation>,
     /// The messages that wait for more, before they are said together.
     draft: Vec<Message>,
     pub(crate) preface: Preface,
@@ -62,7 +62,7 @@ impl Stage {
         .processor(family);
         let round = round.grammars(Llguidance::default()).build()?;
         let listener = Listener::new(round.clone());
-        let conversation = Chat::with_preface(listener.clone(), preface.clone());
+        let conversation = Conversation::with_preface(listener.clone(), preface.clone());
         let (response, rendered, value, copy, draft, pending, told) = Default::default();
         let stage = Self {
             recorder,
@@ -440,7 +440,7 @@ fn spoken(document: &Value) -> Value {
 }
 
 /// The messages from the first one to the head.
-fn history(conversation: &Chat) -> Vec<Message> {
+fn history(conversation: &Conversation) -> Vec<Message> {
     let nodes = pollster::block_on(conversation.history()).unwrap();
     nodes.into_iter().map(|node| node.message).collect()
 }

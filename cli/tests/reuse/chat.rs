@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Chat, DataProcessor, Engine, Manager, NodeId, Preface, Role, Turn, TurnRequest};
+use alloquy_core::{Conversation, DataProcessor, Engine, Manager, NodeId, Preface, Role, Turn, TurnRequest};
 use alloquy_inference::{CacheBudget, Generator, LanguageModel};
 use alloquy_templates::SystemRole;
 use futures::StreamExt;
@@ -51,7 +51,7 @@ fn budget() -> CacheBudget {
 }
 
 struct Course {
-    chat: Chat,
+    chat: Conversation,
     model: Arc<Watched>,
     draws: Draws,
 }

@@ -78,9 +78,9 @@ impl DropPolicy {
 /// let model = ScriptedModel::new([("<assistant>", "Hello!")]).context_length(60);
 /// let policy = HistoryDrop::new(model.clone(), DropPolicy::new(60).reply(10))?;
 /// let manager = Manager::builder(model).middleware(policy).build()?;
-/// let chat = manager.create(Preface::system("Be kind.")).await?;
-/// chat.send("The first question").finish().await?;
-/// let reply = chat.send("The second question").finish().await?.reply;
+/// let conversation = manager.create(Preface::system("Be kind.")).await?;
+/// conversation.send("The first question").finish().await?;
+/// let reply = conversation.send("The second question").finish().await?.reply;
 /// assert_eq!(reply.degradations, [Degradation::HistoryShifted { dropped: 2, tokens: 28 }]);
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;

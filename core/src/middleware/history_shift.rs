@@ -112,9 +112,9 @@ impl ShiftPolicy {
 /// let model = ScriptedModel::new([("<assistant>", "Hello!")]).context_length(60);
 /// let shift = HistoryShift::new(model.clone(), ShiftPolicy::new(60).reply(10))?;
 /// let manager = Manager::builder(model).middleware(shift).build()?;
-/// let chat = manager.create(Preface::system("Be kind.")).await?;
-/// chat.send("The first question").finish().await?;
-/// let reply = chat.send("The second question").finish().await?.reply;
+/// let conversation = manager.create(Preface::system("Be kind.")).await?;
+/// conversation.send("The first question").finish().await?;
+/// let reply = conversation.send("The second question").finish().await?.reply;
 /// assert_eq!(reply.degradations, [Degradation::HistoryShifted { dropped: 2, tokens: 28 }]);
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;

@@ -69,9 +69,9 @@ pub struct SummarisedRequest {
 /// let policy = SummaryPolicy::new(90).reply(10).summary(12).fill(1.0);
 /// let summary = HistorySummary::new(model.clone(), Arc::new(writer), policy)?;
 /// let manager = Manager::builder(model).middleware(summary).build()?;
-/// let chat = manager.create(Preface::system("Be kind.")).await?;
-/// chat.send("The first question, which takes some room").finish().await?;
-/// let reply = chat.send("The second question").finish().await?.reply;
+/// let conversation = manager.create(Preface::system("Be kind.")).await?;
+/// conversation.send("The first question, which takes some room").finish().await?;
+/// let reply = conversation.send("The second question").finish().await?.reply;
 /// assert!(matches!(reply.degradations[..], [Degradation::HistorySummarised { dropped: 2, .. }]));
 /// # Ok::<(), alloquy_core::Error>(())
 /// # })?;

@@ -81,7 +81,7 @@ impl TurnReply {
     }
 }
 
-/// What [`Chat::add`](crate::Chat::add) came to.
+/// What [`Conversation::add`](crate::Conversation::add) came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Added {
     /// The node of the last message, or where nothing was added the one below which it would have stood.

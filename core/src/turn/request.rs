@@ -97,8 +97,8 @@ impl TurnRequest {
     ///         TurnRequest::from(Message::user(format!("I am {}.", greeting.name))).prompt("greeting")
     ///     }
     /// }
-    /// # fn both(chat: &alloquy_core::Chat) {
-    /// let turn = chat.send(Greeting { name: "Ann" });
+    /// # fn both(conversation: &alloquy_core::Conversation) {
+    /// let turn = conversation.send(Greeting { name: "Ann" });
     /// # }
     /// ```
     pub fn prompt(mut self, name: impl Into<String>) -> Self {
@@ -106,7 +106,7 @@ impl TurnRequest {
         self
     }
 
-    /// Labels the replies of this turn, or the last message that is added; see [`Chat::label`](crate::Chat::label).
+    /// Labels the replies of this turn, or the last message that is added; see [`Conversation::label`](crate::Conversation::label).
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = Some(label.into());
         self

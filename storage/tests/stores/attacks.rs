@@ -152,14 +152,14 @@ pub(crate) struct Told {
     longest: AtomicUsize,
 }
 
-fn chat(writer: usize) -> ConversationId {
+fn conversation(writer: usize) -> ConversationId {
     format!("chat-{writer}").parse().unwrap()
 }
 
 impl Told {
     /// Appends nodes one below the other until it is over, each again until it is acknowledged.
     pub(crate) fn write(&self, store: &dyn ConversationStore, writer: usize, is_over: &AtomicBool) {
-        let (id, mut last) = (chat(writer), None);
+        let (id, mut last) = (conversation(writer), None);
         let record = ConversationRecord::new(id.clone(), Preface::default());
         while !is_over.load(Ordering::Acquire) {
             match block_on(store.create(&me(), &record)) {
@@ -220,7 +220,7 @@ impl Told {
         let mut found = 0;
         let mut lost = 0;
         for writer in 0..WRITERS {
-            let Ok((_, tree)) = block_on(store.load(&me(), &chat(writer))) else { continue };
+            let Ok((_, tree)) = block_on(store.load(&me(), &conversation(writer))) else { continue };
             found += tree.len();
             let of_this = told.iter().filter(|(of, _)| *of == writer);
             lost += of_this.filter(|(_, id)| tree.node(*id).is_err()).count();

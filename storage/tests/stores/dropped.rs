@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    Chat, ConversationManager, ConversationStore, Manager, MemoryStore, NewConversation, NodeStatus, Owner,
-    Preface, Turn, TurnEvent,
+    Conversation, ConversationManager, ConversationStore, Manager, MemoryStore, NewConversation, NodeStatus,
+    Owner, Preface, Turn, TurnEvent,
 };
 use alloquy_storage::{BucketStore, open};
 use alloquy_testing::{EchoModel, laws::store::count_kept};
@@ -48,8 +48,8 @@ async fn request(store: Arc<dyn ConversationStore>, number: usize) {
 /// Takes a turn up to some word.
 async fn begun(manager: &Manager, number: usize) -> Turn {
     let new = NewConversation::from(Preface::default()).id("chat".parse().unwrap());
-    let chat = manager.create(new).await.unwrap();
-    let mut turn = chat.send(QUESTION);
+    let conversation = manager.create(new).await.unwrap();
+    let mut turn = conversation.send(QUESTION);
     let mut words = 0;
     while words <= number % 4 {
         words += usize::from(matches!(turn.next().await.unwrap(), TurnEvent::Delta(_)));
@@ -57,13 +57,13 @@ async fn begun(manager: &Manager, number: usize) -> Turn {
     turn
 }
 
-async fn chat(store: Arc<dyn ConversationStore>, number: usize) -> Chat {
+async fn conversation(store: Arc<dyn ConversationStore>, number: usize) -> Conversation {
     manager(store, number).open(&"chat".parse().unwrap()).await.unwrap()
 }
 
 /// Says whether question and interrupted answer are on the path to the head.
-async fn is_kept(chat: &Chat) -> bool {
-    let history = chat.history().await.unwrap();
+async fn is_kept(conversation: &Conversation) -> bool {
+    let history = conversation.history().await.unwrap();
     let [question, reply] = history.as_slice() else { return false };
     let said = reply.message.text();
     question.message.text() == QUESTION
@@ -103,7 +103,7 @@ fn replies_are_kept_that_are_dropped_with_their_store_and_their_runtime() {
             runtime.block_on(waiting).unwrap();
             drop(runtime);
             let store = block_on(open(&url)).unwrap();
-            assert!(block_on(async { is_kept(&chat(store, number).await).await }), "{url}, {number}");
+            assert!(block_on(async { is_kept(&conversation(store, number).await).await }), "{url}, {number}");
         }
     }
 }
@@ -130,7 +130,7 @@ fn killed_processes_keep_every_dropped_reply_that_was_acknowledged() {
         let store = block_on(open(&url)).unwrap();
         let kept = acknowledged.iter().filter(|&&number| {
             let store = Arc::clone(&store);
-            block_on(async { is_kept(&chat(store, number).await).await })
+            block_on(async { is_kept(&conversation(store, number).await).await })
         });
         let kept = kept.count();
         println!(
@@ -183,7 +183,7 @@ fn server() {
         for number in first.. {
             request(Arc::clone(&store), number).await;
             // Reading it is what acknowledges it.
-            assert!(is_kept(&chat(Arc::clone(&store), number).await).await);
+            assert!(is_kept(&conversation(Arc::clone(&store), number).await).await);
             let mut output = std::io::stdout();
             writeln!(output, "kept {number} .").unwrap();
             output.flush().unwrap();

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy_core::{
-    Archive, Chat, ConversationId, ConversationManager, ConversationStore, ConversationStoreExt, Manager,
-    MemoryStore, Owner, Query, Snapshot,
+    Archive, Conversation, ConversationId, ConversationManager, ConversationStore, ConversationStoreExt,
+    Manager, MemoryStore, Owner, Query, Snapshot,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SnapshotFolder, SqliteStore};
@@ -175,7 +175,7 @@ async fn continues(store: &Arc<dyn ConversationStore>, expected: &Value) {
     assert_eq!(copy.history().await.unwrap(), chat.path(before).await.unwrap());
 }
 
-async fn keeps_what_was_there(chat: &Chat, expected: &Value) {
+async fn keeps_what_was_there(chat: &Conversation, expected: &Value) {
     let (record, tree) = (chat.record().await.unwrap(), chat.tree().await.unwrap());
     let now = described(&record, &tree);
     let before = &expected["owners"]["local"]["harbour"];

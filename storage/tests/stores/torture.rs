@@ -119,21 +119,21 @@ fn torture(url: &str, plan: &Plan) -> Figures {
     let mut figures = Figures { kills: plan.kills, ..Figures::default() };
     let mut killed = 0;
     while killed < plan.kills {
-        let chat = format!("chat-{}", killed / plan.in_one);
+        let conversation = format!("chat-{}", killed / plan.in_one);
         let writers = (1 + killed % 3 / 2).min(plan.kills - killed);
         let heard: Vec<Vec<String>> = std::thread::scope(|scope| {
             let kill = |number| {
-                let chat = &chat;
-                scope.spawn(move || start_and_kill(url, chat, number, plan.longest))
+                let conversation = &conversation;
+                scope.spawn(move || start_and_kill(url, conversation, number, plan.longest))
             };
             let writers: Vec<_> = (killed..killed + writers).map(kill).collect();
             writers.into_iter().map(|writer| writer.join().unwrap()).collect()
         });
-        let said = figures.said.entry(chat.clone()).or_default();
+        let said = figures.said.entry(conversation.clone()).or_default();
         heard.iter().flatten().for_each(|line| said.note(line));
         figures.together += if writers == 2 { 2 } else { 0 };
         killed += writers;
-        block_on(figures.check(url, &chat));
+        block_on(figures.check(url, &conversation));
     }
     figures.finish(url);
     let wrong = figures.lost + figures.dangling + figures.duplicate + figures.broken;
@@ -146,9 +146,12 @@ fn torture(url: &str, plan: &Plan) -> Figures {
 }
 
 /// Starts a writer, kills it, and returns what it had said.
-fn start_and_kill(url: &str, chat: &str, number: u64, longest: u64) -> Vec<String> {
+fn start_and_kill(url: &str, conversation: &str, number: u64, longest: u64) -> Vec<String> {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "torture::writer", "--ignored", "--nocapture"]).env(URL, url).env(CHAT, chat);
+    command
+        .args(["--exact", "torture::writer", "--ignored", "--nocapture"])
+        .env(URL, url)
+        .env(CHAT, conversation);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let mut heard = Vec::new();
@@ -184,10 +187,10 @@ impl Said {
 
 impl Figures {
     /// Opens the store anew and looks at one conversation; returns its tree, unless nothing was acknowledged.
-    async fn check(&mut self, url: &str, chat: &str) -> Option<Tree> {
+    async fn check(&mut self, url: &str, conversation: &str) -> Option<Tree> {
         let store = open(url).await.unwrap();
-        let said = self.said.get(chat)?;
-        let loaded = store.load(&me(), &chat.parse().unwrap()).await;
+        let said = self.said.get(conversation)?;
+        let loaded = store.load(&me(), &conversation.parse().unwrap()).await;
         let (record, tree) = match loaded {
             Err(error) if error.is_not_found() && said.nodes.is_empty() => return None,
             loaded => loaded.unwrap(),
@@ -205,13 +208,13 @@ impl Figures {
         let page = block_on(store.list(&me(), &Query::default())).unwrap();
         assert!(page.damaged.is_empty(), "{:?}", page.damaged);
         let chats: Vec<String> = self.said.keys().cloned().collect();
-        for chat in chats {
-            let Some(tree) = block_on(self.check(url, &chat)) else { continue };
+        for conversation in chats {
+            let Some(tree) = block_on(self.check(url, &conversation)) else { continue };
             self.nodes += tree.len();
-            let listed = page.conversations.iter().find(|summary| summary.record.id.as_str() == chat);
+            let listed = page.conversations.iter().find(|summary| summary.record.id.as_str() == conversation);
             assert_eq!(listed.map(|summary| summary.nodes), Some(tree.len()), "a list counts the same");
             let shown = tree.nodes().flat_map(Node::media);
-            let all: BTreeSet<Digest> = self.said[&chat].blobs.iter().copied().chain(shown).collect();
+            let all: BTreeSet<Digest> = self.said[&conversation].blobs.iter().copied().chain(shown).collect();
             self.broken += all.into_iter().filter(|&digest| !is_whole(store.as_ref(), digest)).count();
         }
         self.duplicate += duplicates(url);

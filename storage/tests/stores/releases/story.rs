@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    CacheReport, ChannelText, Chat, Content, ConversationId, ConversationStore, CutHistory, Degradation,
-    Digest, Error, ErrorKind, FinishReason, InjectionPolicy, Malformed, Manager, Media, Message, MissReason,
-    NewConversation, Owner, Part, PenaltyScope, Preface, ProcessorArguments, Reply, Result, Role,
+    CacheReport, ChannelText, Content, Conversation, ConversationId, ConversationStore, CutHistory,
+    Degradation, Digest, Error, ErrorKind, FinishReason, InjectionPolicy, Malformed, Manager, Media, Message,
+    MissReason, NewConversation, Owner, Part, PenaltyScope, Preface, ProcessorArguments, Reply, Result, Role,
     SamplingOptions, TextSource, ThinkingHistory, ThinkingSwitch, Tool, ToolCall, ToolSpec, TurnRequest,
     Usage,
 };
@@ -22,13 +22,13 @@ pub(super) const SEARCHES: [&str; 5] = ["harbour", "\"high water\"", "gulls", "d
 /// Writes everything.
 pub(super) async fn write(store: &Arc<dyn ConversationStore>) {
     let manager = manager(store, Owner::local());
-    let chat = manager.create(harbour()).await.unwrap();
-    ask(&chat).await;
-    branch(&chat).await;
-    end_early(&chat).await;
-    overflow(&chat).await;
-    note(&chat).await;
-    fork(&chat).await;
+    let conversation = manager.create(harbour()).await.unwrap();
+    ask(&conversation).await;
+    branch(&conversation).await;
+    end_early(&conversation).await;
+    overflow(&conversation).await;
+    note(&conversation).await;
+    fork(&conversation).await;
     talk_of_tides(&manager).await;
     manager.create(NewConversation::from(Preface::default()).id(id("empty"))).await.unwrap();
     let ann = manager_of_ann(store);
@@ -123,103 +123,103 @@ fn audio() -> Media {
 }
 
 /// A question with an image and one with everything else that a message may hold; calls of tools and their results.
-async fn ask(chat: &Chat) {
+async fn ask(conversation: &Conversation) {
     let image_part = Part::from(Content::Image(image()))
         .with_field("image_url", json!({"detail": "low"}))
         .with_field("cache", Value::Null);
     let parts = vec![Part::from(Content::Text("What is in this harbour?".to_owned())), image_part];
     let question = TurnRequest::from(Message::new(Role::User, parts).named("Zoë")).prompt("describe");
-    chat.send(question).finish().await.unwrap();
+    conversation.send(question).finish().await.unwrap();
     let asked = TurnRequest::from("When is high water?").metadata("source", "almanac").label("tides");
-    chat.send(asked).finish().await.unwrap();
+    conversation.send(asked).finish().await.unwrap();
     let frames = vec![image(), Media::new("image/png", b"another frame".to_vec())];
     let mut video = Message::new(Role::User, vec![Content::Video(frames), Content::Audio(audio())]);
     video.extra = object(json!({"zebra": 1, "apple": {"d": [], "c": ""}, "": null}));
     let hosted = TurnRequest::from(video)
         .metadata("usage", json!({"prompt": 1, "reply": 1}))
         .metadata("cost", 0.00072);
-    chat.add(hosted).await.unwrap();
+    conversation.add(hosted).await.unwrap();
     // The host writes a reply in a model's name, and knows not how many tokens it took.
     let elsewhere = TurnRequest::from(Message::assistant("A ferry leaves."))
         .metadata("model", "elsewhere")
         .metadata("usage", "a lot")
         .metadata("finish", "stop")
         .metadata("reviewed", true);
-    chat.add(elsewhere).await.unwrap();
+    conversation.add(elsewhere).await.unwrap();
 }
 
 /// Another answer to the same question, another question in its place, and a branch that goes.
-async fn branch(chat: &Chat) {
-    let history = chat.history().await.unwrap();
+async fn branch(conversation: &Conversation) {
+    let history = conversation.history().await.unwrap();
     let calling = history.iter().position(|node| node.message.tool_calls().next().is_some()).unwrap();
     let question = history[calling - 1].id;
     let again = TurnRequest::default().at(question).label("again").system_prompt("Rhyme.");
-    chat.complete(again).finish().await.unwrap();
-    chat.edit(question, "When is low water? \u{2028}\u{7f} 👩‍👩‍👧").finish().await.unwrap();
-    let head = chat.head().await.unwrap();
-    chat.add(Message::user("Never mind.")).await.unwrap();
-    let gone = chat.head().await.unwrap().unwrap();
-    chat.add(Message::assistant("As you like.")).await.unwrap();
-    chat.goto(head).await.unwrap();
-    assert_eq!(chat.prune(gone).await.unwrap(), 2);
+    conversation.complete(again).finish().await.unwrap();
+    conversation.edit(question, "When is low water? \u{2028}\u{7f} 👩‍👩‍👧").finish().await.unwrap();
+    let head = conversation.head().await.unwrap();
+    conversation.add(Message::user("Never mind.")).await.unwrap();
+    let gone = conversation.head().await.unwrap().unwrap();
+    conversation.add(Message::assistant("As you like.")).await.unwrap();
+    conversation.goto(head).await.unwrap();
+    assert_eq!(conversation.prune(gone).await.unwrap(), 2);
 }
 
 /// One reply is stopped, one fails, and one is dropped.
-async fn end_early(chat: &Chat) {
-    let head = chat.head().await.unwrap();
-    let mut stopped = chat.send("Where is the boat?");
+async fn end_early(conversation: &Conversation) {
+    let head = conversation.head().await.unwrap();
+    let mut stopped = conversation.send("Where is the boat?");
     while !matches!(stopped.next().await, Some(alloquy_core::TurnEvent::Delta(_))) {}
     stopped.stop();
     assert_eq!(stopped.finish().await.unwrap().reply.finish, FinishReason::Cancelled);
-    chat.goto(head).await.unwrap();
-    let failed = chat.send("Where does the boat drift?").finish().await.unwrap();
+    conversation.goto(head).await.unwrap();
+    let failed = conversation.send("Where does the boat drift?").finish().await.unwrap();
     assert_eq!(failed.reply.finish, FinishReason::Error);
-    chat.goto(head).await.unwrap();
+    conversation.goto(head).await.unwrap();
     let asked = TurnRequest::from("Where is it now?").metadata("usage", "a lot").label("dropped");
-    let mut dropped = chat.send(asked);
+    let mut dropped = conversation.send(asked);
     while !matches!(dropped.next().await, Some(alloquy_core::TurnEvent::Delta(_))) {}
     drop(dropped);
-    chat.goto(head).await.unwrap();
+    conversation.goto(head).await.unwrap();
 }
 
 /// Replies whose prompts went without the beginning of the history.
-async fn overflow(chat: &Chat) {
-    chat.send("And tomorrow?").finish().await.unwrap();
-    chat.send("And the day after?").finish().await.unwrap();
+async fn overflow(conversation: &Conversation) {
+    conversation.send("And tomorrow?").finish().await.unwrap();
+    conversation.send("And the day after?").finish().await.unwrap();
 }
 
 /// What people note on nodes and on the conversation.
-async fn note(chat: &Chat) {
-    let nodes = chat.nodes().await.unwrap();
+async fn note(conversation: &Conversation) {
+    let nodes = conversation.nodes().await.unwrap();
     let labelled = nodes.iter().find(|node| node.label() == Some("again")).unwrap();
     let dropped = nodes.iter().find(|node| node.label() == Some("dropped")).unwrap();
-    chat.label(labelled.id, Some("rhymed")).await.unwrap();
-    chat.label(dropped.id, None).await.unwrap();
-    chat.label(nodes[0].id, Some("start")).await.unwrap();
-    chat.bookmark("draft", labelled.id).await.unwrap();
-    chat.bookmark("gone", dropped.id).await.unwrap();
-    chat.remove_bookmark("gone").await.unwrap();
-    chat.set_node_metadata(nodes[1].id, "rating", json!({"stars": 5})).await.unwrap();
+    conversation.label(labelled.id, Some("rhymed")).await.unwrap();
+    conversation.label(dropped.id, None).await.unwrap();
+    conversation.label(nodes[0].id, Some("start")).await.unwrap();
+    conversation.bookmark("draft", labelled.id).await.unwrap();
+    conversation.bookmark("gone", dropped.id).await.unwrap();
+    conversation.remove_bookmark("gone").await.unwrap();
+    conversation.set_node_metadata(nodes[1].id, "rating", json!({"stars": 5})).await.unwrap();
     let reviewed = nodes.iter().find(|node| node.model() == Some("elsewhere")).unwrap();
-    chat.set_node_metadata(reviewed.id, "reviewed", Value::Null).await.unwrap();
-    chat.set_metadata("archived", Value::Null).await.unwrap();
-    chat.set_metadata("draft", true).await.unwrap();
-    chat.remove_metadata("draft").await.unwrap();
+    conversation.set_node_metadata(reviewed.id, "reviewed", Value::Null).await.unwrap();
+    conversation.set_metadata("archived", Value::Null).await.unwrap();
+    conversation.set_metadata("draft", true).await.unwrap();
+    conversation.remove_metadata("draft").await.unwrap();
 }
 
 /// A copy of the path to a branch, which goes its own way.
-async fn fork(chat: &Chat) {
-    let rhymed = chat.resolve("draft").await.unwrap();
-    let copy = chat.fork_at(rhymed, id("harbour/fork ü")).await.unwrap();
+async fn fork(conversation: &Conversation) {
+    let rhymed = conversation.resolve("draft").await.unwrap();
+    let copy = conversation.fork_at(rhymed, id("harbour/fork ü")).await.unwrap();
     copy.send("And in the fork?").finish().await.unwrap();
 }
 
 /// A conversation that every form of a document has a place for, but for its media, thoughts and calls.
 async fn talk_of_tides(manager: &Manager) {
     let new = NewConversation::from(Preface::system("Speak of tides.")).id(id("tides"));
-    let chat = manager.create(new.metadata("title", "Tides")).await.unwrap();
+    let conversation = manager.create(new.metadata("title", "Tides")).await.unwrap();
     let parts = vec![Content::Text("Is this low water?".to_owned()), Content::Image(image())];
-    chat.send(Message::new(Role::User, parts)).finish().await.unwrap();
+    conversation.send(Message::new(Role::User, parts)).finish().await.unwrap();
 }
 
 /// Says when high water is, and is asked once about a place that it does not know.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    CacheReport, Chat, ChatModel, ConversationId, ConversationManager, ConversationStore, Delta, Manager,
-    Message, NodeStatus, Owner, Preface, Reply, ReplyStream, Request, Result, Run, TurnEvent,
+    CacheReport, ChatModel, Conversation, ConversationId, ConversationManager, ConversationStore, Delta,
+    Manager, Message, NodeStatus, Owner, Preface, Reply, ReplyStream, Request, Result, Run, TurnEvent,
 };
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -68,8 +68,8 @@ pub async fn count_kept(store: &Arc<dyn ConversationStore>, turns: usize) -> usi
         let owner: Owner = must("an owner", format!("client {number}").parse());
         // A turn may be a word or two ahead of whoever reads it.
         let id = drop_turn(store, &owner, number % 4).await;
-        let chat = must("open", manager(store, &owner).open(&id).await);
-        kept += usize::from(is_kept(&chat).await);
+        let conversation = must("open", manager(store, &owner).open(&id).await);
+        kept += usize::from(is_kept(&conversation).await);
     }
     kept
 }
@@ -77,19 +77,19 @@ pub async fn count_kept(store: &Arc<dyn ConversationStore>, turns: usize) -> usi
 /// Drops a turn some words after its first one, and everything that it was taken with.
 async fn drop_turn(store: &Arc<dyn ConversationStore>, owner: &Owner, words: usize) -> ConversationId {
     let manager = manager(store, owner);
-    let chat = must("create", manager.create(Preface::default()).await);
-    let mut turn = chat.send("Does anybody listen?");
+    let conversation = must("create", manager.create(Preface::default()).await);
+    let mut turn = conversation.send("Does anybody listen?");
     let mut heard = 0;
     while heard <= words {
         let event = turn.next().await;
         heard += usize::from(matches!(event, Some(TurnEvent::Delta(_))));
         assert!(event.is_some(), "the turn is dropped before it ends");
     }
-    chat.id().clone()
+    conversation.id().clone()
 }
 
-async fn is_kept(chat: &Chat) -> bool {
-    let history = must("history", chat.history().await);
+async fn is_kept(conversation: &Conversation) -> bool {
+    let history = must("history", conversation.history().await);
     let [question, reply] = history.as_slice() else { return false };
     let said = reply.message.text();
     question.message.text() == "Does anybody listen?"

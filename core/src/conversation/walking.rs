@@ -1,6 +1,6 @@
 //! Where a conversation stands, where else it could, and what lies between two of its branches.
 
-use super::Chat;
+use super::Conversation;
 use crate::address::Address;
 use crate::annotations::Annotations;
 use crate::branch::{Branch, BranchDiff};
@@ -11,7 +11,7 @@ use crate::spending::Spending;
 use crate::tree::{Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
-impl Chat {
+impl Conversation {
     /// Goes to a node, or with `None` before the first message: what is said next follows it. Others call this to
     /// switch to a node.
     ///

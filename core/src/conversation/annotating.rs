@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::Chat;
+use super::Conversation;
 use crate::address::Address;
 use crate::annotations::{ANNOTATIONS, Annotations};
 use crate::store::must_be_a_name;
 use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 
-impl Chat {
+impl Conversation {
     /// Reads the metadata of the conversation, without its [`Annotations`].
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Chat {
         self.note(|notes| notes.set_label(node, label)).await
     }
 
-    /// Puts a bookmark at a node; one of the same name moves there. [`Chat::resolve`] finds it.
+    /// Puts a bookmark at a node; one of the same name moves there. [`Conversation::resolve`] finds it.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for a node that is not here, [`ErrorKind::Invalid`] for a name that is an address,

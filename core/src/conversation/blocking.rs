@@ -1,26 +1,26 @@
-//! For programs that wait: a conversation in memory, and a question whose answer is returned whole.
+//! Begins conversations in memory, and asks them while the thread waits.
 
 use std::sync::Arc;
 
-use super::{Chat, TurnRequest};
+use super::{Conversation, TurnRequest};
 use crate::chat_model::ChatModel;
 use crate::preface::Preface;
 use crate::store::{ConversationId, ConversationRecord};
 use crate::turn::{Parts, TurnReply};
 use crate::{Error, ErrorKind, Result};
 
-impl Chat {
+impl Conversation {
     /// Begins a conversation in memory, without instructions and without tools. It ends with its last handle.
     ///
     /// [`Manager`](crate::Manager) keeps conversations in a store, offers tools and puts middleware before the model.
     ///
     /// ```
-    /// use alloquy_core::Chat;
+    /// use alloquy_core::Conversation;
     /// use alloquy_testing::EchoModel;
     ///
-    /// let chat = Chat::new(EchoModel);
-    /// assert_eq!(chat.ask("Hello")?.text(), "Hello");
-    /// assert_eq!(pollster::block_on(chat.history())?.len(), 2);
+    /// let conversation = Conversation::new(EchoModel);
+    /// assert_eq!(conversation.ask("Hello")?.text(), "Hello");
+    /// assert_eq!(pollster::block_on(conversation.history())?.len(), 2);
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     pub fn new(model: impl ChatModel + 'static) -> Self {
@@ -34,9 +34,9 @@ impl Chat {
         Self::of(Arc::new(Parts::in_memory(Arc::new(model), record)), id)
     }
 
-    /// Says something, as [`Chat::send`], and waits for the whole answer.
+    /// Sends messages, as [`Conversation::send`], and waits for the whole reply.
     ///
-    /// It blocks the thread, inside of an async runtime too; in asynchronous code await [`Chat::send`].
+    /// It blocks the thread, inside of an async runtime too; in asynchronous code await [`Conversation::send`].
     ///
     /// # Errors
     /// Those of [`Turn::finish`](crate::Turn::finish), and [`ErrorKind::Backend`] for an answer that failed midway: what was

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::Chat;
+use super::Conversation;
 use crate::address::Address;
 use crate::annotations::Annotations;
 use crate::store::{ConversationId, ConversationRecord, fill_with};
 use crate::tree::{Node, NodeId, Tree, same_node};
 use crate::{Error, ErrorKind, Result};
 
-/// What [`Chat::merge`] came to.
+/// What [`Conversation::merge`] came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Merged {
+pub struct MergeReport {
     /// The nodes that came from the other copy, parents before children.
     pub added: Vec<NodeId>,
     /// The nodes of the other copy that stay away, because they were pruned here or stand below one that was.
@@ -24,21 +24,21 @@ pub struct Merged {
     pub held: Vec<NodeId>,
 }
 
-impl Chat {
+impl Conversation {
     /// Copies the path to the head into a new conversation.
     ///
     /// # Errors
-    /// As [`Chat::fork_at`].
-    pub async fn fork(&self) -> Result<Chat> {
+    /// As [`Conversation::fork_at`].
+    pub async fn fork(&self) -> Result<Conversation> {
         self.fork_at(self.head().await?, ConversationId::new()).await
     }
 
     /// Copies the path to a node into a new conversation of this name, with the preface, the metadata and what is noted
-    /// on those nodes. The nodes keep their ids, so that the copy can be [merged](Chat::merge) into the original.
+    /// on those nodes. The nodes keep their ids, so that the copy can be [merged](Conversation::merge) into the original.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] for a name that is taken, [`ErrorKind::NotFound`] for a node that is not here.
-    pub async fn fork_at(&self, node: impl Into<Address>, id: ConversationId) -> Result<Chat> {
+    pub async fn fork_at(&self, node: impl Into<Address>, id: ConversationId) -> Result<Conversation> {
         let path = match self.parts.node_at(&self.id, &node.into()).await? {
             Some(node) => self.parts.path(&self.id, node).await?,
             None => Vec::new(),
@@ -54,7 +54,7 @@ impl Chat {
             let _ = self.parts.store.delete(&self.parts.owner, &copy.id).await;
             return Err(error);
         }
-        Ok(Chat::of(Arc::clone(&self.parts), copy.id).with_arguments(self.arguments.clone()))
+        Ok(Conversation::of(Arc::clone(&self.parts), copy.id).with_arguments(self.arguments.clone()))
     }
 
     /// Puts the blobs again before the nodes, so that a deletion meanwhile does not take them away.
@@ -71,7 +71,7 @@ impl Chat {
     /// # Errors
     /// [`ErrorKind::Conflict`] where one id has different content in the two, or their prefaces differ: nothing was
     /// changed then.
-    pub async fn merge(&self, other: &Chat) -> Result<Merged> {
+    pub async fn merge(&self, other: &Conversation) -> Result<MergeReport> {
         let (ours, tree) = self.parts.settled().await.load(&self.parts.owner, &self.id).await?;
         let (theirs, others) = other.parts.settled().await.load(&other.parts.owner, &other.id).await?;
         if ours.preface != theirs.preface {
@@ -83,14 +83,14 @@ impl Chat {
         let added: Vec<_> = wanted.iter().map(|node| node.id).collect();
         let wanted = other.parts.with_media(wanted).await?;
         self.parts.store(&self.id, &wanted).await?;
-        let mut merged = Merged { added, pruned_here, ..Merged::default() };
+        let mut merged = MergeReport { added, pruned_here, ..MergeReport::default() };
         self.bury(&tree, &others, &mut merged).await?;
         let notes = Annotations::of(&theirs)?;
         self.note(|ours| ours.join(&notes)).await?;
         Ok(merged)
     }
 
-    async fn bury(&self, tree: &Tree, others: &Tree, merged: &mut Merged) -> Result<()> {
+    async fn bury(&self, tree: &Tree, others: &Tree, merged: &mut MergeReport) -> Result<()> {
         for node in others.tombstones().filter(|&id| tree.node(id).is_ok()) {
             match self.parts.store.prune(&self.parts.owner, &self.id, node).await {
                 Ok(()) => merged.pruned.push(node),
@@ -103,7 +103,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Hides a node and everything below it for good, and returns how many nodes that are. [`Chat::compact`] reclaims
+    /// Hides a node and everything below it for good, and returns how many nodes that are. [`Conversation::compact`] reclaims
     /// what they occupy.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Chat {
     }
 
     /// Prunes everything that was said: the conversation is as it began, with its preface and its metadata.
-    /// [`Chat::goto`] with `None` begins anew too, and keeps what was said as branches.
+    /// [`Conversation::goto`] with `None` begins anew too, and keeps what was said as branches.
     ///
     /// # Errors
     /// Those of the store.

@@ -1,4 +1,4 @@
-//! A chat: one stored conversation, and everything that can be done with it.
+//! A conversation: a tree of messages in a store, and everything that can be done with it.
 
 mod annotating;
 mod blocking;
@@ -17,17 +17,33 @@ use crate::tree::NodeId;
 use crate::turn::{self, Added, Parts, Place, Start, Turn, TurnRequest};
 
 pub(crate) use annotating::must_be_free;
-pub use copying::Merged;
+pub use copying::MergeReport;
 
-/// One stored conversation. A handle: clones and other processes may use the same conversation at once.
+/// One conversation: a tree of messages, in memory or in the store of a [`Manager`](crate::Manager). A handle: clones, and
+/// other processes, may use the same conversation at once; [`Conversation::fork`] makes a copy that goes its own way.
+///
+/// ```
+/// use alloquy_core::Conversation;
+/// use alloquy_testing::EchoModel;
+///
+/// # pollster::block_on(async {
+/// let conversation = Conversation::new(EchoModel);
+/// conversation.send("Hello").await?;
+/// let copy = conversation.fork().await?;
+/// copy.send("Goodbye").await?;
+/// assert_eq!((conversation.history().await?.len(), copy.history().await?.len()), (2, 4));
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
-pub struct Chat {
+pub struct Conversation {
     parts: Arc<Parts>,
     id: ConversationId,
     arguments: ProcessorArguments,
 }
 
-impl Chat {
+impl Conversation {
     /// A conversation that exists in the store of `parts`.
     pub(crate) fn of(parts: Arc<Parts>, id: ConversationId) -> Self {
         Self { parts, id, arguments: ProcessorArguments::default() }
@@ -54,7 +70,7 @@ impl Chat {
         self.parts.settled().await.record(&self.parts.owner, &self.id).await
     }
 
-    /// Returns where the conversation stands; `None` is before the first message.
+    /// Returns the node of the head; `None` is before the first message.
     ///
     /// # Errors
     /// Those of the store.
@@ -62,25 +78,25 @@ impl Chat {
         Ok(self.record().await?.head)
     }
 
-    /// Says something and gets an answer, at the head unless the question says where.
+    /// Sends messages and gets a reply: after the head, or where the request says.
     pub fn send(&self, ask: impl Into<TurnRequest>) -> Turn {
         self.turn(Place::Head, ask.into())
     }
 
-    /// Gets an answer to what stands at the head, or where the question says. The turn is a stream of pieces; its
-    /// `finish` is the whole answer.
+    /// Gets a reply to the message at the head, or where the request says. The turn is a stream of events; awaited, it is the
+    /// whole reply.
     pub fn complete(&self, ask: TurnRequest) -> Turn {
         self.turn(Place::Head, ask)
     }
 
-    /// Gets another answer to the last question before the head, or before where the question says; it stands beside
-    /// the present one.
+    /// Regenerates the reply to the last question before the head, or before where the request says. The present reply stays
+    /// as a branch.
     pub fn regenerate(&self, ask: TurnRequest) -> Turn {
         self.turn(Place::Question, ask)
     }
 
-    /// Says something beside `node`, in its stead, and gets an answer; the original stays as a branch.
-    /// Where that is `node` alone says; what the question says of it counts elsewhere.
+    /// Sends messages instead of `node` and gets a reply; the original stays as a branch.
+    /// [`TurnRequest::at`] has no effect here: `node` is the place.
     pub fn edit(&self, node: impl Into<Address>, ask: impl Into<TurnRequest>) -> Turn {
         self.turn(Place::Beside(node.into()), ask.into())
     }

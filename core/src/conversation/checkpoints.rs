@@ -1,36 +1,36 @@
 //! Checkpoints: bookmarks at the head, to go back to.
 
-use super::Chat;
+use super::Conversation;
 use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 
-impl Chat {
-    /// Marks the last message, to come back with [`Chat::rewind`]; a label that is taken moves here.
+impl Conversation {
+    /// Marks the last message, to come back with [`Conversation::rewind`]; a label that is taken moves here.
     ///
-    /// A checkpoint is a [bookmark](Chat::bookmark), and is stored like one. Before the first message there is nothing to mark:
-    /// [`goto`](Chat::goto)`(None)` goes back there.
+    /// A checkpoint is a [bookmark](Conversation::bookmark), and is stored like one. Before the first message there is nothing to mark:
+    /// [`goto`](Conversation::goto)`(None)` goes back there.
     ///
     /// ```
-    /// use alloquy_core::Chat;
+    /// use alloquy_core::Conversation;
     /// use alloquy_testing::EchoModel;
     ///
     /// # pollster::block_on(async {
-    /// let chat = Chat::new(EchoModel);
-    /// chat.send("one").await?;
-    /// chat.checkpoint("after one").await?;
-    /// chat.send("two").await?;
-    /// chat.checkpoint("after two").await?;
-    /// chat.rewind("after one").await?;
-    /// assert_eq!(chat.history().await?.len(), 2);
-    /// chat.rewind("after two").await?;
-    /// assert_eq!(chat.history().await?.len(), 4);
+    /// let conversation = Conversation::new(EchoModel);
+    /// conversation.send("one").await?;
+    /// conversation.checkpoint("after one").await?;
+    /// conversation.send("two").await?;
+    /// conversation.checkpoint("after two").await?;
+    /// conversation.rewind("after one").await?;
+    /// assert_eq!(conversation.history().await?.len(), 2);
+    /// conversation.rewind("after two").await?;
+    /// assert_eq!(conversation.history().await?.len(), 4);
     /// # Ok::<(), alloquy_core::Error>(())
     /// # })?;
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] before the first message, and as [`Chat::bookmark`].
+    /// [`ErrorKind::Invalid`] before the first message, and as [`Conversation::bookmark`].
     pub async fn checkpoint(&self, label: &str) -> Result<()> {
         let Some(head) = self.head().await? else {
             let message = "there is no message to mark yet: `goto(None)` goes back to before the first one";

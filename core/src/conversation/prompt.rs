@@ -1,6 +1,6 @@
 //! The prompt of the next question: computed ahead, scored, measured. Nothing of it is stored.
 
-use super::Chat;
+use super::Conversation;
 use crate::Result;
 use crate::chat_model::Request;
 use crate::prompt::PreparedPrompt;
@@ -8,23 +8,23 @@ use crate::report::{CacheReport, Score};
 use crate::template::Ending;
 use crate::turn::{self, TurnRequest};
 
-impl Chat {
+impl Conversation {
     /// Computes the prompt up to the head with the messages of `draft` after it, ahead of the next question, as middleware
     /// passes it on.
     ///
-    /// Nothing of the draft is stored: send it, or what it has become, with [`Chat::send`], which computes only what differs.
+    /// Nothing of the draft is stored: send it, or what it has become, with [`Conversation::send`], which computes only what differs.
     /// [`TurnRequest::default`] is no draft.
     ///
     /// ```
-    /// use alloquy_core::Chat;
+    /// use alloquy_core::Conversation;
     /// use alloquy_testing::ScriptedModel;
     ///
     /// # pollster::block_on(async {
-    /// let chat = Chat::new(ScriptedModel::new([("<assistant>", "Good.")]));
-    /// chat.warm("How").await?;
-    /// chat.warm("How are").await?;
-    /// assert_eq!(chat.send("How are you?").await?.text(), "Good.");
-    /// assert_eq!(chat.history().await?.len(), 2);
+    /// let conversation = Conversation::new(ScriptedModel::new([("<assistant>", "Good.")]));
+    /// conversation.warm("How").await?;
+    /// conversation.warm("How are").await?;
+    /// assert_eq!(conversation.send("How are you?").await?.text(), "Good.");
+    /// assert_eq!(conversation.history().await?.len(), 2);
     /// # Ok::<(), alloquy_core::Error>(())
     /// # })?;
     /// # Ok::<(), alloquy_core::Error>(())
@@ -52,7 +52,7 @@ impl Chat {
     /// The conversation stays as it is, stored and computed: the next turn reuses as much as it would have without.
     ///
     /// # Errors
-    /// As [`Chat::warm`], and as [`ChatModel::score`](crate::ChatModel::score).
+    /// As [`Conversation::warm`], and as [`ChatModel::score`](crate::ChatModel::score).
     pub async fn score(&self, draft: impl Into<TurnRequest>, targets: &[String]) -> Result<Vec<Score>> {
         let request = self.drafted(draft.into()).await?;
         self.parts.next().score(request.ending(Ending::Answer), targets).await
@@ -62,15 +62,15 @@ impl Chat {
     /// `None` for models that keep their prompts to themselves.
     ///
     /// ```
-    /// use alloquy_core::Chat;
+    /// use alloquy_core::Conversation;
     /// use alloquy_testing::ScriptedModel;
     ///
     /// # pollster::block_on(async {
     /// let model = ScriptedModel::new([("<user>Hi<end><assistant>", "Hello!")]);
-    /// let chat = Chat::new(model);
-    /// chat.send("Hi").await?;
-    /// let before = chat.history_prompt().await?.expect("a local model");
-    /// let next = chat.prompt("And you?").await?.expect("a local model");
+    /// let conversation = Conversation::new(model);
+    /// conversation.send("Hi").await?;
+    /// let before = conversation.history_prompt().await?.expect("a local model");
+    /// let next = conversation.prompt("And you?").await?.expect("a local model");
     /// assert_eq!(next.added_to(&before), "<user>And you?<end><assistant>");
     /// assert_eq!(next.positions() + next.remaining(), 4096);
     /// # Ok::<(), alloquy_core::Error>(())
@@ -79,7 +79,7 @@ impl Chat {
     /// ```
     ///
     /// # Errors
-    /// As [`Chat::warm`]; the template, the processor and the tokenizer of the model may refuse.
+    /// As [`Conversation::warm`]; the template, the processor and the tokenizer of the model may refuse.
     pub async fn prompt(&self, draft: impl Into<TurnRequest>) -> Result<Option<PreparedPrompt>> {
         let request = self.drafted(draft.into()).await?;
         self.parts.next().prompt(request.ending(Ending::Answer)).await
@@ -89,7 +89,7 @@ impl Chat {
     /// to themselves, and where there is no message that the template could print.
     ///
     /// # Errors
-    /// As [`Chat::prompt`].
+    /// As [`Conversation::prompt`].
     pub async fn history_prompt(&self) -> Result<Option<PreparedPrompt>> {
         let request = self.request().await?;
         if request.path.is_empty() && request.preface.messages.is_empty() {
@@ -98,20 +98,20 @@ impl Chat {
         self.parts.next().prompt(request).await
     }
 
-    /// Returns how many positions of the context the messages up to the head take; `None` where [`Chat::history_prompt`] is.
+    /// Returns how many positions of the context the messages up to the head take; `None` where [`Conversation::history_prompt`] is.
     ///
     /// # Errors
-    /// As [`Chat::prompt`].
+    /// As [`Conversation::prompt`].
     pub async fn token_count(&self) -> Result<Option<usize>> {
         Ok(self.history_prompt().await?.map(|prompt| prompt.positions()))
     }
 
     /// Returns how many positions of the context are left after the messages up to the head; `None` where
-    /// [`Chat::history_prompt`] is. A question takes some of them, and so does what the template writes around it:
+    /// [`Conversation::history_prompt`] is. A question takes some of them, and so does what the template writes around it:
     /// [`PreparedPrompt::remaining`] is what a question leaves for its answer.
     ///
     /// # Errors
-    /// As [`Chat::prompt`].
+    /// As [`Conversation::prompt`].
     pub async fn remaining(&self) -> Result<Option<usize>> {
         Ok(self.history_prompt().await?.map(|prompt| prompt.remaining()))
     }
