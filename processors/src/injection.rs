@@ -5,6 +5,8 @@ mod edges;
 mod literal;
 pub(crate) mod loosened;
 mod mark;
+pub(crate) mod quotes;
+mod quoting;
 mod rewrites;
 mod specials;
 mod texts;

@@ -12,6 +12,7 @@ use crate::config::DataProcessorConfig;
 use crate::configured::Configured;
 use crate::family::{Family, chat_template};
 use crate::history;
+use crate::injection::quotes::Quotes;
 use crate::injection::{Literals, loosened};
 use crate::input;
 use crate::parser::FamilyParser;
@@ -94,7 +95,9 @@ impl FamilyProcessor {
 
     fn cut(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
         let policy = source.arguments.policy();
-        loosened::cut(self.literals(source), policy, rendered, &mut self.unmarked_input(source)?)
+        let mut input = self.unmarked_input(source)?;
+        let quotes = Quotes::of(source, &input);
+        loosened::cut(self.literals(source), policy, rendered, &mut input, &quotes)
     }
 
     fn let_through(&self, source: PromptSource<'_>) -> Vec<Degradation> {
@@ -103,8 +106,8 @@ impl FamilyProcessor {
             return Vec::new();
         }
         // A source that has no input has no prompt either.
-        let input = self.unmarked_input(source);
-        input.map(|input| loosened::let_through(&self.literals, policy, &input)).unwrap_or_default()
+        let Ok(input) = self.unmarked_input(source) else { return Vec::new() };
+        loosened::let_through(&self.literals, policy, &input, &Quotes::of(source, &input))
     }
 
     fn thinking_left_out(&self, rendered: &str, source: PromptSource<'_>) -> Option<Degradation> {
@@ -135,7 +138,8 @@ impl DataProcessor for FamilyProcessor {
 
     fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
         let mut input = self.unmarked_input(source)?;
-        loosened::protect(self.literals(source), source.arguments.policy(), &mut input)?;
+        let quotes = Quotes::of(source, &input);
+        loosened::protect(self.literals(source), source.arguments.policy(), &mut input, &quotes)?;
         Ok(input)
     }
 

@@ -34,7 +34,8 @@ pub(crate) struct PromptArguments {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) allow_control_tokens: Vec<String>,
 
-    /// Let every control token be one that comes from here: system, user, assistant, tool, tool-specs, variables or
+    /// Let every control token be one that comes from here: system, user, assistant, tool, tool-specs, variables, value,
+    /// retrieved, memory, output or
     /// all; may be repeated
     #[arg(long, value_enum, value_name = "SOURCE", env = "ALLOQUY_TRUST", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -68,6 +69,10 @@ pub(crate) enum Source {
     Tool,
     ToolSpecs,
     Variables,
+    Value,
+    Retrieved,
+    Memory,
+    Output,
     All,
 }
 
@@ -123,6 +128,10 @@ impl Source {
             Source::Tool => TextSource::Tool,
             Source::ToolSpecs => TextSource::ToolSpecs,
             Source::Variables => TextSource::Variables,
+            Source::Value => TextSource::Value,
+            Source::Retrieved => TextSource::Retrieved,
+            Source::Memory => TextSource::Memory,
+            Source::Output => TextSource::Output,
             Source::All => return TextSource::ALL.to_vec(),
         };
         vec![source]

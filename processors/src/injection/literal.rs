@@ -29,6 +29,7 @@ use alloquy_core::{
 use super::disguises::Disguises;
 use super::edges::Edges;
 use super::mark::{self, MARKS, Mark, marked_in};
+use super::quotes::{self, Quotes};
 use super::rewrites;
 use super::specials::Specials;
 use super::texts::{self, Voice};
@@ -81,13 +82,13 @@ impl Literals {
         }
     }
 
-    /// Returns the control tokens that `text` spells, as a tokenizer reads it.
-    pub(crate) fn spelled_in<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+    /// Returns the control tokens that `text` spells, as a tokenizer reads it, and where each begins.
+    pub(crate) fn spelled_in<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, &'t str)> {
         let mut seen = 0;
         std::iter::from_fn(move || {
             let (start, token) = self.specials.next_in(text, seen)?;
             seen = start + token.len();
-            Some(token)
+            Some((start, token))
         })
     }
 
@@ -135,12 +136,14 @@ impl Literals {
         self.spoken.contains(token)
     }
 
-    /// Marks every text of `input` that contains a control token's text.
+    /// Marks every text of `input` that contains a control token's text, and returns the mark; `None` when there is
+    /// nothing to mark.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] when a conversation uses up every character that could mark.
-    pub(crate) fn protect(&self, input: &mut TemplateInput) -> Result<()> {
-        if let Some(mark) = self.mark(input)? {
+    pub(crate) fn protect(&self, input: &mut TemplateInput, quotes: &Quotes) -> Result<Option<Mark>> {
+        let mark = self.mark(input, quotes)?;
+        if let Some(mark) = &mark {
             texts::each(input, &mut |voice, text| {
                 let starts = self.starts(voice, text);
                 if !starts.is_empty() {
@@ -148,15 +151,20 @@ impl Literals {
                 }
             });
         }
-        Ok(())
+        Ok(mark)
     }
 
     /// Undoes [`Literals::protect`] in what was rendered from `input`, which is given as it was before.
     ///
     /// # Errors
     /// As [`Literals::protect`].
-    pub(crate) fn cut(&self, rendered: &str, input: &mut TemplateInput) -> Result<Vec<PromptPart>> {
-        let Some(mark) = self.mark(input)? else {
+    pub(crate) fn cut(
+        &self,
+        rendered: &str,
+        input: &mut TemplateInput,
+        quotes: &Quotes,
+    ) -> Result<Vec<PromptPart>> {
+        let Some(mark) = self.mark(input, quotes)? else {
             return Ok(vec![PromptPart::Text(rendered.to_owned())]);
         };
         let (text, starts) = mark.take(rendered);
@@ -198,15 +206,25 @@ impl Literals {
     }
 
     /// Chooses the marks; `None` when there is nothing to mark.
-    fn mark(&self, input: &mut TemplateInput) -> Result<Option<Mark>> {
-        let (mut needed, mut used, mut alone) = (false, BTreeSet::new(), BTreeSet::new());
-        texts::each(input, &mut |voice, text| {
-            let starts = self.starts(voice, text);
+    fn mark(&self, input: &mut TemplateInput, quotes: &Quotes) -> Result<Option<Mark>> {
+        let mut needed = false;
+        let mut used = BTreeSet::new();
+        let mut alone = BTreeSet::new();
+        let mut count = |text: &str, starts: &[usize]| {
             needed |= !starts.is_empty();
             let marked = starts.iter().filter_map(|start| text.get(*start..)?.chars().next());
             alone.extend(marked.filter(|symbol| self.is_alone(*symbol)));
             used.extend(text.chars().chain(mark::escaped(text)).filter(|symbol| *symbol >= MARKS.0));
-        });
+        };
+        texts::each(input, &mut |voice, text| count(text, &self.starts(voice, text)));
+        for (index, message) in input.messages.iter_mut().enumerate() {
+            if let Some(quotes) = quotes.of_message(index) {
+                let author = quotes::author_of(message);
+                quotes::each_text_mut(message, |index, text| {
+                    count(text, &self.quoting_starts(author, text, quotes.of_text(index)));
+                });
+            }
+        }
         if !needed {
             return Ok(None);
         }
@@ -230,7 +248,7 @@ impl Literals {
 
     /// Returns where a control token's text begins that must stay text, where a part of one stands that a template
     /// might complete, and where one comes together when a template rewrites the text; sorted.
-    fn starts(&self, voice: Voice, text: &str) -> Vec<usize> {
+    pub(super) fn starts(&self, voice: Voice, text: &str) -> Vec<usize> {
         let mut starts = match voice {
             Voice::Name => self.edges.of_name(text),
             Voice::Model => {
@@ -321,7 +339,7 @@ mod tests {
     use alloquy_core::{ModelInfo, PromptPart, SpecialToken, TemplateInput};
     use serde_json::json;
 
-    use super::{Literals, MARKS};
+    use super::{Literals, MARKS, Quotes};
     use crate::configured::Configured;
     use crate::families::FALLBACK;
     use crate::family::Family;
@@ -342,9 +360,9 @@ mod tests {
     /// What becomes of a user's `text` when the template does `print` to it.
     fn parts(literals: &Literals, text: &str, print: impl Fn(&str) -> String) -> Vec<PromptPart> {
         let mut marked = input(text);
-        literals.protect(&mut marked).unwrap();
+        literals.protect(&mut marked, &Quotes::default()).unwrap();
         let rendered = print(marked.messages[0]["content"].as_str().unwrap());
-        literals.cut(&rendered, &mut input(text)).unwrap()
+        literals.cut(&rendered, &mut input(text), &Quotes::default()).unwrap()
     }
 
     fn text(text: &str) -> PromptPart {
@@ -410,7 +428,7 @@ mod tests {
         for name in ["end", "nd|> x", "<|end|>", "x"] {
             let tool = json!({"parameters": {"properties": {name: {}}, "required": [name]}});
             let mut input = TemplateInput { tools: Some(vec![tool]), ..input("<|end|>") };
-            literals.protect(&mut input).unwrap();
+            literals.protect(&mut input, &Quotes::default()).unwrap();
             let parameters = &input.tools.unwrap()[0]["parameters"];
             let required = parameters["required"][0].as_str().unwrap();
             assert!(parameters["properties"].get(required).is_some(), "{parameters}");
@@ -424,10 +442,10 @@ mod tests {
         let mut input = input("Well <think>");
         input.messages[0]["role"] = "assistant".into();
         let unmarked = input.clone();
-        literals.protect(&mut input).unwrap();
+        literals.protect(&mut input, &Quotes::default()).unwrap();
         assert_eq!(input, unmarked);
         input.messages[0]["content"] = ">>E<think>ND<< a".into();
-        literals.protect(&mut input).unwrap();
+        literals.protect(&mut input, &Quotes::default()).unwrap();
         assert_eq!(input.messages[0]["content"], ">\u{10FFFD}>E<think>ND<<\u{10FFFD} a");
     }
 
@@ -465,8 +483,8 @@ mod tests {
     fn a_conversation_that_leaves_no_mark_is_refused() {
         let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<end>"]));
         let every: String = (MARKS.0..=MARKS.1).collect();
-        assert!(literals.protect(&mut input(&every)).is_ok());
-        let error = literals.protect(&mut input(&(every + "<end>"))).unwrap_err();
+        assert!(literals.protect(&mut input(&every), &Quotes::default()).is_ok());
+        let error = literals.protect(&mut input(&(every + "<end>")), &Quotes::default()).unwrap_err();
         insta::assert_snapshot!(error, @"the conversation uses every private-use character of plane 16: none is left to mark with");
     }
 }

@@ -1,0 +1,220 @@
+//! Which pieces of a message's text come from elsewhere than its author. Knows no control token.
+
+use std::ops::Range;
+
+use alloquy_core::{Content, InjectionPolicy, Message, PromptSource, Role, TemplateInput, TextSource};
+use serde_json::Value;
+
+use crate::history;
+
+/// A piece of a text that its message's author did not write.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Quote {
+    /// The bytes of the text. An empty quote counts too: what it does not say decides what the texts around it spell.
+    pub(crate) range: Range<usize>,
+    /// Where it comes from; `None` where that is not known, which no policy trusts.
+    pub(crate) source: Option<TextSource>,
+}
+
+/// The quotes of one message of a template's input.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct MessageQuotes {
+    /// Of each text of the content, in their order.
+    texts: Vec<Vec<Quote>>,
+    /// The sources of thoughts, calls and results, whose fields are trusted as a whole or not at all.
+    beside: Vec<TextSource>,
+}
+
+impl MessageQuotes {
+    /// Returns the quotes in the text of the content with this number.
+    pub(crate) fn of_text(&self, index: usize) -> &[Quote] {
+        self.texts.get(index).map_or(&[], Vec::as_slice)
+    }
+
+    /// Says whether the whole message is its author's.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.texts.iter().all(Vec::is_empty) && self.beside.is_empty()
+    }
+
+    /// Says whether a policy trusts the fields beside the content as it trusts the author.
+    pub(crate) fn is_trusted_beside(&self, policy: &InjectionPolicy) -> bool {
+        self.beside.iter().all(|source| policy.trusts(*source))
+    }
+
+    fn unknown(message: &Value) -> Self {
+        let whole = |text: &str| vec![Quote { range: 0..text.len(), source: None }];
+        Self { texts: texts_of(message).into_iter().map(whole).collect(), beside: Vec::new() }
+    }
+}
+
+/// The quotes of all messages of a template's input; none at all where no part has a source.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Quotes(Vec<MessageQuotes>);
+
+impl Quotes {
+    /// Says whether every message is its author's.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(MessageQuotes::is_empty)
+    }
+
+    /// Finds the quotes of `source` in the input that was made of it.
+    ///
+    /// Where a family reshaped a message so that its texts are not found again, the whole message is a quote of unknown
+    /// source.
+    pub(crate) fn of(source: PromptSource<'_>, input: &TemplateInput) -> Self {
+        let mut messages = source.preface.messages.iter().chain(source.path);
+        if !messages.any(|message| message.parts.iter().any(|part| part.source.is_some())) {
+            return Self::default();
+        }
+        let mut expected = Vec::new();
+        for message in history::messages(source) {
+            expected.extend(ExpectedMessage::of(&message));
+        }
+        if expected.len() != input.messages.len() {
+            return Self(input.messages.iter().map(MessageQuotes::unknown).collect());
+        }
+        let found = expected.iter().zip(&input.messages).map(|(expected, message)| expected.find_in(message));
+        Self(found.collect())
+    }
+
+    /// Returns the quotes of the message with this number.
+    pub(crate) fn of_message(&self, index: usize) -> Option<&MessageQuotes> {
+        self.0.get(index).filter(|quotes| !quotes.is_empty())
+    }
+}
+
+/// A text of a message's content, with the quotes in it.
+#[derive(Default)]
+struct ExpectedText {
+    text: String,
+    quotes: Vec<Quote>,
+    /// It has an object of its own, and nothing is added to it.
+    is_alone: bool,
+}
+
+/// A message of a template's input as it was before the family reshaped it.
+#[derive(Default)]
+struct ExpectedMessage {
+    texts: Vec<ExpectedText>,
+    beside: Vec<TextSource>,
+}
+
+impl ExpectedMessage {
+    /// A message of several tool results is one message each.
+    fn of(message: &Message) -> Vec<Self> {
+        let results = message.tool_results().count();
+        if results == 0 {
+            return vec![Self::spoken(message)];
+        }
+        let sources = message.parts.iter().filter_map(|part| part.source.as_ref());
+        let beside: Vec<TextSource> = sources.map(TextSource::from).collect();
+        (0..results).map(|_| Self { texts: Vec::new(), beside: beside.clone() }).collect()
+    }
+
+    fn spoken(message: &Message) -> Self {
+        let mut expected = Self::default();
+        // Texts between two media are one text; without media all are.
+        let mut begins_new = true;
+        for part in &message.parts {
+            let source = part.source.as_ref().map(TextSource::from);
+            let text = match &part.content {
+                Content::Text(text) => text,
+                Content::Malformed(malformed) => &malformed.raw,
+                Content::Image(_) | Content::Audio(_) | Content::Video(_) => {
+                    begins_new = true;
+                    continue;
+                }
+                _ => {
+                    expected.beside.extend(source);
+                    continue;
+                }
+            };
+            let is_alone = message.media().next().is_some() && !part.extra.is_empty();
+            if begins_new || is_alone || expected.texts.last().is_some_and(|last| last.is_alone) {
+                expected.texts.push(ExpectedText { is_alone, ..ExpectedText::default() });
+                begins_new = false;
+            }
+            if let Some(last) = expected.texts.last_mut() {
+                let start = last.text.len();
+                last.text.push_str(text);
+                if source.is_some() {
+                    last.quotes.push(Quote { range: start..last.text.len(), source });
+                }
+            }
+        }
+        expected
+    }
+
+    fn find_in(&self, message: &Value) -> MessageQuotes {
+        let is_quoted = self.texts.iter().any(|text| !text.quotes.is_empty());
+        if !is_quoted {
+            return MessageQuotes { texts: Vec::new(), beside: self.beside.clone() };
+        }
+        let found = texts_of(message);
+        let mut texts = vec![Vec::new(); found.len()];
+        for expected in self.texts.iter().filter(|text| !text.quotes.is_empty() && !text.text.is_empty()) {
+            let Some((index, start)) = only_place(&expected.text, &found) else {
+                return MessageQuotes::unknown(message);
+            };
+            let moved = expected.quotes.iter().map(|quote| Quote {
+                range: start + quote.range.start..start + quote.range.end,
+                source: quote.source,
+            });
+            if let Some(quotes) = texts.get_mut(index) {
+                quotes.extend(moved);
+            }
+        }
+        MessageQuotes { texts, beside: self.beside.clone() }
+    }
+}
+
+/// Returns in which of `texts` and where `text` is; `None` when it is nowhere or at several places.
+fn only_place(text: &str, texts: &[&str]) -> Option<(usize, usize)> {
+    let mut only = None;
+    for (index, found) in texts.iter().enumerate() {
+        let mut from = 0;
+        while let Some(start) = found.get(from..).and_then(|rest| rest.find(text)) {
+            if only.is_some() {
+                return None;
+            }
+            only = Some((index, from + start));
+            // The next place may overlap this one.
+            from += start
+                + found.get(from + start..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
+        }
+    }
+    only
+}
+
+/// Returns the texts of a message's content.
+fn texts_of(message: &Value) -> Vec<&str> {
+    match message.get("content") {
+        Some(Value::String(text)) => vec![text],
+        Some(Value::Array(items)) => items.iter().filter_map(|item| item.get("text")?.as_str()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Calls `visit` with each text of a message's content and its number.
+pub(crate) fn each_text_mut(message: &mut Value, mut visit: impl FnMut(usize, &mut String)) {
+    match message.get_mut("content") {
+        Some(Value::String(text)) => visit(0, text),
+        Some(Value::Array(items)) => {
+            let texts = items.iter_mut().filter_map(|item| match item.get_mut("text") {
+                Some(Value::String(text)) => Some(text),
+                _ => None,
+            });
+            for (index, text) in texts.enumerate() {
+                visit(index, text);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Returns the role of a message of a template's input.
+pub(crate) fn author_of(message: &Value) -> Option<TextSource> {
+    let role = message.get("role")?.as_str()?;
+    let roles = [Role::System, Role::User, Role::Assistant, Role::Tool];
+    roles.into_iter().find(|known| known.as_str() == role).map(TextSource::from)
+}

@@ -1,0 +1,85 @@
+//! Where a text is marked that several wrote. Knows no policy's words, only whom it trusts.
+
+use std::ops::Range;
+
+use alloquy_core::{InjectionPolicy, TextSource};
+
+use super::Literals;
+use super::quotes::Quote;
+use super::texts::Voice;
+
+impl Literals {
+    /// Returns where a text of `author` is marked of which others wrote the `quotes`, before any of them is trusted; sorted.
+    ///
+    /// In a reply the model's tags are no text where the model wrote them. In a quote they are.
+    pub(super) fn quoting_starts(
+        &self,
+        author: Option<TextSource>,
+        text: &str,
+        quotes: &[Quote],
+    ) -> Vec<usize> {
+        let is_reply = author == Some(TextSource::Assistant);
+        let mut starts = self.starts(if is_reply { Voice::Model } else { Voice::Other }, text);
+        if is_reply {
+            for quote in quotes {
+                let quoted = text.get(quote.range.clone()).unwrap_or_default();
+                let within = self.starts(Voice::Other, quoted).into_iter();
+                starts.extend(within.map(|start| quote.range.start + start));
+            }
+            // A tag that only a quote completes.
+            for (start, token) in self.spelled_in(text) {
+                let range = start..start + token.len();
+                if quotes.iter().any(|quote| overlap(&range, &quote.range)) {
+                    starts.push(start);
+                }
+            }
+        }
+        starts.sort_unstable();
+        starts.dedup();
+        starts
+    }
+
+    /// Returns the same without the control tokens that only those wrote whom `policy` trusts.
+    pub(super) fn untrusted_starts(
+        &self,
+        author: Option<TextSource>,
+        text: &str,
+        quotes: &[Quote],
+        policy: &InjectionPolicy,
+    ) -> Vec<usize> {
+        let mut starts = self.quoting_starts(author, text, quotes);
+        for (start, token) in self.spelled_in(text) {
+            let range = start..start + token.len();
+            if writers(author, &range, quotes).iter().all(|writer| is_trusted(*writer, policy)) {
+                starts.retain(|start| !range.contains(start));
+            }
+        }
+        starts
+    }
+}
+
+/// Returns who wrote a range of a text: the sources of the quotes in it, and the author where he wrote some of it.
+pub(super) fn writers(
+    author: Option<TextSource>,
+    range: &Range<usize>,
+    quotes: &[Quote],
+) -> Vec<Option<TextSource>> {
+    let mut writers = Vec::new();
+    let mut quoted = 0;
+    for quote in quotes.iter().filter(|quote| overlap(range, &quote.range)) {
+        quoted += quote.range.end.min(range.end) - quote.range.start.max(range.start);
+        writers.push(quote.source);
+    }
+    if quoted < range.len() {
+        writers.push(author);
+    }
+    writers
+}
+
+fn is_trusted(writer: Option<TextSource>, policy: &InjectionPolicy) -> bool {
+    writer.is_some_and(|source| policy.trusts(source))
+}
+
+fn overlap(left: &Range<usize>, right: &Range<usize>) -> bool {
+    left.start < right.end && right.start < left.end
+}
