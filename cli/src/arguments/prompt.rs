@@ -35,8 +35,7 @@ pub(crate) struct PromptArguments {
     pub(crate) allow_control_tokens: Vec<String>,
 
     /// Let every control token be one that comes from here: system, user, assistant, tool, tool-specs, variables, value,
-    /// retrieved, memory, output or
-    /// all; may be repeated
+    /// retrieved, memory, output or all; may be repeated
     #[arg(long, value_enum, value_name = "SOURCE", env = "ALLOQUY_TRUST", hide_possible_values = true)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) trust: Vec<Source>,
