@@ -47,6 +47,8 @@ fn flood(message: &Value) -> ! {
     let lines = format!("{message}\n").repeat(100);
     loop {
         write(lines.as_bytes());
+        // The lock of standard output is not fair: without a pause an answer of another thread may never come.
+        sleep(Duration::from_micros(50));
     }
 }
 
