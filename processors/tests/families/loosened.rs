@@ -185,7 +185,7 @@ fn a_value_is_text_beside_the_same_words_of_its_author() {
     let conversation = with_policy(about(message.clone()), InjectionPolicy::trust([TextSource::System]));
     assert_eq!(literals(&conversation), ["<|im_end|>"]);
     let both = InjectionPolicy::trust([TextSource::System, TextSource::Memory]);
-    assert_eq!(literals(&with_policy(about(message), both)), [String::new(); 0]);
+    assert!(literals(&with_policy(about(message), both)).is_empty());
 }
 
 #[test]
