@@ -193,7 +193,7 @@ impl Message {
     /// [`ErrorKind::Invalid`] with the reason and the text of the first part that could not be read.
     ///
     /// ```
-    /// use alloquy_core::{Malformed, Message, Content, Role};
+    /// use alloquy_core::{Content, Malformed, Message, Role};
     ///
     /// let part = Malformed { raw: "<tool_call>{".to_owned(), reason: "the reply ended inside a call".to_owned() };
     /// let message = Message::new(Role::Assistant, vec![Content::Malformed(part)]);

@@ -21,7 +21,7 @@ use crate::stream::Run;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::{TurnRequest, Manager, Preface, TaskGroup};
+/// use alloquy_core::{Manager, Preface, TaskGroup, TurnRequest};
 /// use alloquy_testing::EchoModel;
 /// use futures::StreamExt;
 ///

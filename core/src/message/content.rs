@@ -46,7 +46,7 @@ impl Content {
     /// of media; a film that is one file is that file.
     ///
     /// ```
-    /// use alloquy_core::{Media, MediaKind, Content};
+    /// use alloquy_core::{Content, Media, MediaKind};
     ///
     /// let frame = Media::new("image/png", vec![1]);
     /// let film = Content::Video(vec![frame.clone(), frame]).shown();
@@ -168,7 +168,7 @@ impl ToolResult {
 /// What the model said in one of its [channels](crate::Channel) that is not its thinking.
 ///
 /// ```
-/// use alloquy_core::{ChannelText, Message, Content, Role};
+/// use alloquy_core::{ChannelText, Content, Message, Role};
 ///
 /// let joke = ChannelText::new("joke", "Why did the crab cross the sand?");
 /// let message = Message::new(Role::Assistant, vec![Content::Channel(joke), Content::Text("Here is one.".into())]);

@@ -14,7 +14,7 @@ use super::{Content, Source};
 /// Serialised as its content with further keys where there is something in them: `source` and `extra`.
 ///
 /// ```
-/// use alloquy_core::{Part, Content};
+/// use alloquy_core::{Content, Part};
 /// use serde_json::json;
 ///
 /// let part = Part::from(Content::Text("Hello".into())).with_field("cache_control", json!({"type": "ephemeral"}));

@@ -14,7 +14,7 @@ use crate::turn_data::TurnData;
 /// What is asked in one turn: messages, and whatever differs from the manager's settings this once.
 ///
 /// ```
-/// use alloquy_core::{TurnRequest, SamplingOptions};
+/// use alloquy_core::{SamplingOptions, TurnRequest};
 ///
 /// let ask = TurnRequest::from("Surprise me")
 ///     .at("0.1".parse::<alloquy_core::Address>()?)
@@ -85,7 +85,7 @@ impl TurnRequest {
     /// `Into<TurnRequest>`, which every way to say something takes.
     ///
     /// ```
-    /// use alloquy_core::{TurnRequest, Message};
+    /// use alloquy_core::{Message, TurnRequest};
     ///
     /// /// A prompt that was filled in.
     /// struct Greeting<'a> {
