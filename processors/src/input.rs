@@ -1,5 +1,7 @@
 //! Messages and tools in the shape that chat templates read: Hugging Face's. Knows no family and no marks.
 
+use std::ops::Range;
+
 use alloquy_core::{
     Content, Error, ErrorKind, Message, Part, PromptSource, Result, Role, TemplateInput, ToolCall,
     ToolResult, ToolSpec,
@@ -103,23 +105,78 @@ fn channels(message: &Message) -> Map<String, Value> {
     message.channels().filter_map(|said| text(&said.name)).collect()
 }
 
+/// An item of a message's content: a text of one or more parts, or a medium.
+pub(crate) enum Item<'m> {
+    Text(JoinedText<'m>),
+    Medium(&'static str, &'m Map<String, Value>),
+}
+
+/// A text of parts that are one to a template.
+#[derive(Default)]
+pub(crate) struct JoinedText<'m> {
+    pub(crate) text: String,
+    /// Where the text of each part is.
+    pub(crate) pieces: Vec<(Range<usize>, &'m Part)>,
+    /// The further fields of a part that is not joined to others because of them.
+    extra: Option<&'m Map<String, Value>>,
+}
+
+impl<'m> JoinedText<'m> {
+    fn push(&mut self, part: &'m Part, text: &str) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.pieces.push((start..self.text.len(), part));
+    }
+}
+
+/// Returns the items of a message's content. Adjacent texts are one, as in [`Message::text`], unless one of them has
+/// fields of its own beside media; without media there is one text, maybe an empty one.
+pub(crate) fn items(message: &Message) -> Vec<Item<'_>> {
+    let has_media = message.parts.iter().any(|part| kind_of_medium(part).is_some());
+    let mut items = Vec::new();
+    if !has_media {
+        items.push(Item::Text(JoinedText::default()));
+    }
+    for part in &message.parts {
+        let text = match &part.content {
+            Content::Text(text) => text,
+            Content::Malformed(malformed) => &malformed.raw,
+            _ => {
+                if let Some(kind) = kind_of_medium(part) {
+                    items.push(Item::Medium(kind, &part.extra));
+                }
+                continue;
+            }
+        };
+        let extra = Some(&part.extra).filter(|extra| has_media && !extra.is_empty());
+        match items.last_mut() {
+            Some(Item::Text(last)) if extra.is_none() && last.extra.is_none() => last.push(part, text),
+            _ => {
+                let mut new = JoinedText { extra, ..JoinedText::default() };
+                new.push(part, text);
+                items.push(Item::Text(new));
+            }
+        }
+    }
+    items
+}
+
 /// Text alone is a string, as most templates take it; with media it is a list of parts in their order.
 fn content(message: &Message) -> Result<Value> {
-    let text = |part: &Part| match &part.content {
-        Content::Text(text) => Some(text.clone()),
-        Content::Malformed(malformed) => Some(malformed.raw.clone()),
-        _ => None,
-    };
-    if !message.parts.iter().any(|part| kind_of_medium(part).is_some()) {
-        return Ok(message.parts.iter().filter_map(text).collect::<String>().into());
+    let items = items(message);
+    if let [Item::Text(only)] = items.as_slice() {
+        return Ok(only.text.as_str().into());
     }
     let mut content = Vec::new();
-    for part in &message.parts {
-        match (text(part), kind_of_medium(part)) {
-            (Some(text), _) => push_text(&mut content, &text, &part.extra)?,
-            (None, Some(kind)) => content.push(with_extra(typed(kind), &part.extra)?),
-            (None, None) => {}
-        }
+    for item in items {
+        content.push(match item {
+            Item::Medium(kind, extra) => with_extra(typed(kind), extra)?,
+            Item::Text(JoinedText { text, extra, .. }) => {
+                let mut fields = typed("text");
+                fields.insert("text".to_owned(), text.into());
+                with_extra(fields, extra.unwrap_or(&Map::new()))?
+            }
+        });
     }
     Ok(content.into())
 }
@@ -135,21 +192,6 @@ fn kind_of_medium(part: &Part) -> Option<&'static str> {
         Content::Video(_) => Some("video"),
         _ => None,
     }
-}
-
-/// Adjacent texts are one, as in [`Message::text`], unless one of them has fields of its own.
-fn push_text(content: &mut Vec<Value>, text: &str, extra: &Map<String, Value>) -> Result<()> {
-    let bare = |part: &&mut Value| part.as_object().is_some_and(|fields| fields.len() == 2);
-    let last = content.last_mut().filter(|last| extra.is_empty() && bare(last));
-    match last.and_then(|last| last.get_mut("text")) {
-        Some(Value::String(before)) => before.push_str(text),
-        _ => {
-            let mut fields = typed("text");
-            fields.insert("text".to_owned(), text.into());
-            content.push(with_extra(fields, extra)?);
-        }
-    }
-    Ok(())
 }
 
 /// A call, with its further fields; those of the function, under that name, go in there.

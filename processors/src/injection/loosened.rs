@@ -66,11 +66,14 @@ pub(crate) fn let_through(
     each_text(input, quotes, &mut |place, text| {
         for (start, token) in literals.spelled_in(text) {
             let writers = writers(Some(place.source), &(start..start + token.len()), place.quotes);
-            let [first, ..] = writers.as_slice() else { continue };
-            let is_reply = place.is_said_by_model && writers == [Some(place.source)];
+            let is_models = place.is_said_by_model && writers == [Some(place.source)];
             let is_let = writers.iter().all(|writer| writer.is_some_and(|source| policy.lets(source, token)));
-            if let (true, Some(source)) = (is_let && !(is_reply && literals.is_spoken(token)), *first) {
-                *found.entry((source, token)).or_default() += 1;
+            if !is_let || (is_models && literals.is_spoken(token)) {
+                continue;
+            }
+            // Where several wrote it, it is counted for the first quote in it.
+            if let Some(Some(source)) = writers.first() {
+                *found.entry((*source, token)).or_default() += 1;
             }
         }
     });

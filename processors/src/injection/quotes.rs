@@ -6,6 +6,7 @@ use alloquy_core::{Content, InjectionPolicy, Message, PromptSource, Role, Templa
 use serde_json::Value;
 
 use crate::history;
+use crate::input::{self, Item};
 
 /// A piece of a text that its message's author did not write.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,8 +43,11 @@ impl MessageQuotes {
     }
 
     fn unknown(message: &Value) -> Self {
-        let whole = |text: &str| vec![Quote { range: 0..text.len(), source: None }];
-        Self { texts: texts_of(message).into_iter().map(whole).collect(), beside: Vec::new() }
+        let mut texts = Vec::new();
+        for text in texts_of(message) {
+            texts.push(vec![Quote { range: 0..text.len(), source: None }]);
+        }
+        Self { texts, beside: Vec::new() }
     }
 }
 
@@ -84,12 +88,9 @@ impl Quotes {
 }
 
 /// A text of a message's content, with the quotes in it.
-#[derive(Default)]
 struct ExpectedText {
     text: String,
     quotes: Vec<Quote>,
-    /// It has an object of its own, and nothing is added to it.
-    is_alone: bool,
 }
 
 /// A message of a template's input as it was before the family reshaped it.
@@ -113,33 +114,22 @@ impl ExpectedMessage {
 
     fn spoken(message: &Message) -> Self {
         let mut expected = Self::default();
-        // Texts between two media are one text; without media all are.
-        let mut begins_new = true;
-        for part in &message.parts {
-            let source = part.source.as_ref().map(TextSource::from);
-            let text = match &part.content {
-                Content::Text(text) => text,
-                Content::Malformed(malformed) => &malformed.raw,
-                Content::Image(_) | Content::Audio(_) | Content::Video(_) => {
-                    begins_new = true;
-                    continue;
+        for item in input::items(message) {
+            let Item::Text(joined) = item else { continue };
+            let mut quotes = Vec::new();
+            for (range, part) in joined.pieces {
+                if let Some(source) = &part.source {
+                    quotes.push(Quote { range, source: Some(source.into()) });
                 }
-                _ => {
-                    expected.beside.extend(source);
-                    continue;
-                }
-            };
-            let is_alone = message.media().next().is_some() && !part.extra.is_empty();
-            if begins_new || is_alone || expected.texts.last().is_some_and(|last| last.is_alone) {
-                expected.texts.push(ExpectedText { is_alone, ..ExpectedText::default() });
-                begins_new = false;
             }
-            if let Some(last) = expected.texts.last_mut() {
-                let start = last.text.len();
-                last.text.push_str(text);
-                if source.is_some() {
-                    last.quotes.push(Quote { range: start..last.text.len(), source });
-                }
+            expected.texts.push(ExpectedText { text: joined.text, quotes });
+        }
+        for part in &message.parts {
+            let is_text = matches!(part.content, Content::Text(_) | Content::Malformed(_));
+            if let Some(source) =
+                part.source.as_ref().filter(|_| !is_text && part.content.media_kind().is_none())
+            {
+                expected.beside.push(source.into());
             }
         }
         expected
@@ -152,16 +142,20 @@ impl ExpectedMessage {
         }
         let found = texts_of(message);
         let mut texts = vec![Vec::new(); found.len()];
-        for expected in self.texts.iter().filter(|text| !text.quotes.is_empty() && !text.text.is_empty()) {
-            let Some((index, start)) = only_place(&expected.text, &found) else {
+        let is_unchanged = found.iter().eq(self.texts.iter().map(|expected| &expected.text));
+        for (index, expected) in self.texts.iter().enumerate() {
+            if expected.quotes.is_empty() || expected.text.is_empty() {
+                continue;
+            }
+            let place = if is_unchanged { Some((index, 0)) } else { only_place(&expected.text, &found) };
+            let Some((index, start)) = place else {
                 return MessageQuotes::unknown(message);
             };
-            let moved = expected.quotes.iter().map(|quote| Quote {
-                range: start + quote.range.start..start + quote.range.end,
-                source: quote.source,
-            });
             if let Some(quotes) = texts.get_mut(index) {
-                quotes.extend(moved);
+                for quote in &expected.quotes {
+                    let range = start + quote.range.start..start + quote.range.end;
+                    quotes.push(Quote { range, source: quote.source });
+                }
             }
         }
         MessageQuotes { texts, beside: self.beside.clone() }

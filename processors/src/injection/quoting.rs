@@ -19,7 +19,8 @@ impl Literals {
         quotes: &[Quote],
     ) -> Vec<usize> {
         let is_reply = author == Some(TextSource::Assistant);
-        let mut starts = self.starts(if is_reply { Voice::Model } else { Voice::Other }, text);
+        let voice = if is_reply { Voice::Model } else { Voice::Other };
+        let mut starts = self.starts(voice, text);
         if is_reply {
             for quote in quotes {
                 let quoted = text.get(quote.range.clone()).unwrap_or_default();
@@ -58,7 +59,7 @@ impl Literals {
     }
 }
 
-/// Returns who wrote a range of a text: the sources of the quotes in it, and the author where he wrote some of it.
+/// Returns who wrote a range of a text: the sources of the quotes in it, and the author, where some of it is in none.
 pub(super) fn writers(
     author: Option<TextSource>,
     range: &Range<usize>,
