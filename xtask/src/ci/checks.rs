@@ -3,7 +3,8 @@
 use super::verdict::{Tests, Verdict};
 use crate::{Error, Result, Setup, Totals, Tree, command, report, root};
 use crate::{
-    breaches, broken_links, codegen as pages, command_named, metadata, report_breaches, totals, untidy,
+    breaches, broken_links, codegen as pages, command_named, imports, metadata, report_breaches,
+    report_circles, totals, untidy,
 };
 
 pub(super) fn fmt(_: &mut Tests) -> Result<Verdict> {
@@ -32,7 +33,9 @@ pub(super) fn links(_: &mut Tests) -> Result<Verdict> {
 }
 
 pub(super) fn layers(_: &mut Tests) -> Result<Verdict> {
-    report_breaches(&breaches(&metadata()?))?;
+    let metadata = metadata()?;
+    report_breaches(&breaches(&metadata))?;
+    report_circles(&imports(&metadata)?)?;
     Ok(Verdict::Passed)
 }
 
