@@ -1,8 +1,8 @@
-//! A tool from a function, and a rule that decides which of its calls run.
+//! A tool from a function, and a rule that decides which of its calls run, by who asks.
 
 use std::sync::Arc;
 
-use alloquy::core::{Approval, ToolCall, Toolbox, TypedTool, Verdict};
+use alloquy::core::{Approval, ToolCall, ToolContext, Toolbox, TurnData, TypedTool, Verdict};
 use alloquy::prelude::*;
 use alloquy_testing::ScriptedModel;
 use schemars::JsonSchema;
@@ -17,35 +17,45 @@ struct Transfer {
     cents: u64,
 }
 
-/// Lets small amounts go.
+/// Who asks; the host hands it to each turn.
+struct User {
+    name: &'static str,
+    limit: u64,
+}
+
+/// Allows what is within a user's limit.
 #[derive(Debug)]
-struct Limit;
+struct Limits;
 
 #[async_trait::async_trait]
-impl Approval for Limit {
-    async fn approve(&self, call: &ToolCall, _: &ToolSpec) -> Verdict {
+impl Approval for Limits {
+    async fn approve(&self, call: &ToolCall, _: &ToolSpec, context: &ToolContext) -> Verdict {
+        let limit = context.turn_data.get::<User>().map_or(0, |user| user.limit);
         match call.arguments.get("cents").and_then(Value::as_u64) {
-            Some(..=1000) => Verdict::Allow,
-            _ => Verdict::Refuse("more than 10 euros needs a person".to_owned()),
+            Some(cents) if cents <= limit => Verdict::Allow,
+            _ => Verdict::Refuse(format!("the limit is {limit} cents")),
         }
     }
 }
 
 fn main() -> Result<()> {
     let model = ScriptedModel::new([
-        ("<user>Send 5 to Bob<end><assistant>", "call:transfer {\"to\":\"bob\",\"cents\":500}"),
-        ("<tool>sent 500 to bob<end><assistant>", "Sent."),
-        ("<user>Send 50 to Eve<end><assistant>", "call:transfer {\"to\":\"eve\",\"cents\":5000}"),
-        ("<tool>this call was refused: more than 10 euros needs a person<end><assistant>", "I may not."),
+        ("<user>Send 50 to Bob<end><assistant>", "call:transfer {\"to\":\"bob\",\"cents\":5000}"),
+        ("<tool>ann sent 5000 to bob<end><assistant>", "Sent."),
+        ("<tool>this call was refused: the limit is 1000 cents<end><assistant>", "I may not."),
     ]);
-    let transfer = TypedTool::new("transfer", "Sends money", |transfer: Transfer| async move {
-        Ok(format!("sent {} to {}", transfer.cents, transfer.to))
-    });
-    let toolbox = Toolbox::default().tool(transfer).approval(Arc::new(Limit));
+    let transfer =
+        TypedTool::with_context("transfer", "Sends money", |transfer: Transfer, context| async move {
+            let user = context.turn_data.get::<User>().map_or("nobody", |user| user.name);
+            Ok(format!("{user} sent {} to {}", transfer.cents, transfer.to))
+        });
+    let toolbox = Toolbox::default().tool(transfer).approval(Arc::new(Limits));
     let manager = Manager::builder(model).toolbox(toolbox).build()?;
-    let chat = pollster::block_on(manager.create(Preface::default()))?;
-    for text in ["Send 5 to Bob", "Send 50 to Eve"] {
-        println!("{}", chat.ask(text)?.text());
+    let conversation = pollster::block_on(manager.create(Preface::default()))?;
+    for user in [User { name: "ann", limit: 10_000 }, User { name: "eve", limit: 1_000 }] {
+        let data = TurnData::default().with(user);
+        let answer = conversation.ask(TurnRequest::from("Send 50 to Bob").turn_data(data))?;
+        println!("{}", answer.text());
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::io::{IsTerminal as _, Write as _, stdin};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use alloquy::core::{Approval, Error, ErrorKind, Result, ToolCall, ToolSpec, Toolbox, Verdict};
+use alloquy::core::{Approval, Error, ErrorKind, Result, ToolCall, ToolContext, ToolSpec, Toolbox, Verdict};
 use async_trait::async_trait;
 use serde::Serialize;
 
@@ -110,7 +110,7 @@ impl Rule {
 
 #[async_trait]
 impl Approval for Rule {
-    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec) -> Verdict {
+    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec, _: &ToolContext) -> Verdict {
         match self.approve {
             Approve::Always => Verdict::Allow,
             Approve::Never => Verdict::Refuse("tools do not run here".to_owned()),
@@ -250,7 +250,7 @@ mod tests {
         let call = ToolCall::new("call_0", "delete", serde_json::json!({}));
         let verdict = |approve| {
             let spec = ToolSpec::new("delete", "", serde_json::json!({}));
-            pollster::block_on(Rule::of(approve, notes).approve(&call, &spec))
+            pollster::block_on(Rule::of(approve, notes).approve(&call, &spec, &ToolContext::default()))
         };
         assert_eq!(verdict(Approve::Always), Verdict::Allow);
         assert_eq!(verdict(Approve::Never), Verdict::Refuse("tools do not run here".to_owned()));

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use alloquy_core::{
     Approval, Cancel, Engine, Error, ErrorKind, Manager, Message, ModelInfo, Node, Piece, Preface, Result,
-    SamplingOptions, Session, TokenId, Tokenizer, ToolCall, ToolSpec, Toolbox, TurnEnd, TypedTool, Unit,
-    Verdict, decode,
+    SamplingOptions, Session, TokenId, Tokenizer, ToolCall, ToolContext, ToolSpec, Toolbox, TurnEnd,
+    TypedTool, Unit, Verdict, decode,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
@@ -130,7 +130,7 @@ struct NoNotes;
 
 #[async_trait::async_trait]
 impl Approval for NoNotes {
-    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec) -> Verdict {
+    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec, _: &ToolContext) -> Verdict {
         match call.name.as_str() {
             "note" => Verdict::Refuse("the user does not want it".to_owned()),
             _ => Verdict::Allow,

@@ -26,8 +26,12 @@ use crate::turn_data::TurnData;
 use crate::{Error, ErrorKind, Result};
 
 mod mapped_text;
+mod models;
+mod origin;
 
 pub use mapped_text::TextMap;
+pub use models::Models;
+pub use origin::Origin;
 
 /// What a model is asked.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +56,10 @@ pub struct Request {
     /// The ids that replies on the path were sampled as, in their order, where the path itself has none. A model that finds
     /// a reply's text in its prompt takes these in its place, so that it computes none of it again; others change nothing.
     pub replies: Vec<Vec<TokenId>>,
+    /// Whose it is; `None` outside of a conversation.
+    pub origin: Option<Origin>,
+    /// Which of several models is to answer; `None` leaves that to the model. See [`Models`].
+    pub model: Option<String>,
 }
 
 impl Request {
@@ -110,6 +118,31 @@ impl Request {
         } else {
             self.preface.messages.insert(0, Message::system(text));
         }
+    }
+
+    /// Says whose it is.
+    #[must_use]
+    pub fn origin(mut self, origin: Origin) -> Self {
+        self.origin = Some(origin);
+        self
+    }
+
+    /// Names the model that is to answer, of several.
+    #[must_use]
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.model = Some(name.into());
+        self
+    }
+
+    /// Checks that the request names no other model than `model` is or has.
+    pub(crate) fn must_name_one_of(&self, model: &dyn ChatModel) -> Result<()> {
+        let Some(name) = &self.model else { return Ok(()) };
+        let names = model.names();
+        if names.contains(&name.as_str()) {
+            return Ok(());
+        }
+        let message = format!("there is no model {name:?}, one of: {}", names.join(", "));
+        Err(Error::new(ErrorKind::NotFound, message))
     }
 
     /// Sets the ids that replies on the path were sampled as.
@@ -213,6 +246,12 @@ pub trait ChatModel: Send + Sync + Debug {
     /// Returns the model's name.
     fn name(&self) -> &str;
 
+    /// Returns the names that [`Request::model`] may have here: of one model its own. A turn that names another is
+    /// refused before it reaches the model.
+    fn names(&self) -> Vec<&str> {
+        vec![self.name()]
+    }
+
     /// Starts a reply.
     ///
     /// # Errors
@@ -254,6 +293,10 @@ pub trait ChatModel: Send + Sync + Debug {
 impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
     fn name(&self) -> &str {
         (**self).name()
+    }
+
+    fn names(&self) -> Vec<&str> {
+        (**self).names()
     }
 
     async fn reply(&self, request: Request) -> Result<ReplyStream> {

@@ -64,7 +64,7 @@ pub use annotations::{ANNOTATIONS, Annotations};
 pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
 pub use branch::{Branch, BranchDiff};
 pub use cancel::Cancel;
-pub use chat_model::{ChatModel, Reply, ReplyStream, Request, TextMap};
+pub use chat_model::{ChatModel, Models, Origin, Reply, ReplyStream, Request, TextMap};
 pub use constraint::{Constraint, ConstraintCompiler, Constraints, Progress};
 pub use conversation::{Conversation, MergeReport};
 pub use decoder::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
@@ -115,7 +115,7 @@ pub use template::{Ending, PromptTemplate, TemplateInput};
 pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
 #[cfg(feature = "schemars")]
 pub use tool::TypedTool;
-pub use tool::{Approval, RESULT_DEPTH, Timer, Tool, ToolSource, Toolbox, Tools, Verdict};
+pub use tool::{Approval, RESULT_DEPTH, Timer, Tool, ToolContext, ToolSource, Toolbox, Tools, Verdict};
 pub use tree::{Node, NodeId, NodeStatus, Tree};
 pub use turn::{Added, PartialReplies, Turn, TurnEnd, TurnEvent, TurnReply, TurnRequest};
 pub use turn_data::TurnData;

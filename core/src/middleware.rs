@@ -93,7 +93,10 @@ impl<'a> Next<'a> {
                 caught(PANICKED, "a middleware", async { first.handle(request, Next { rest, ..self }).await })
                     .await
             }
-            None => caught(PANICKED, "the model", async { self.model.reply(request).await }).await,
+            None => {
+                request.must_name_one_of(self.model)?;
+                caught(PANICKED, "the model", async { self.model.reply(request).await }).await
+            }
         }
     }
 
@@ -117,6 +120,7 @@ impl<'a> Next<'a> {
         for middleware in self.rest {
             request = middleware.prepare(request).await?;
         }
+        request.must_name_one_of(self.model)?;
         Ok(request)
     }
 }

@@ -1,6 +1,7 @@
 //! Tools: what a model may ask the host to do.
 
 mod approval;
+mod context;
 mod depth;
 mod timer;
 mod toolbox;
@@ -15,9 +16,9 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::preface::ToolSpec;
-use crate::turn_data::TurnData;
 
 pub use approval::{Approval, Verdict};
+pub use context::ToolContext;
 pub use depth::RESULT_DEPTH;
 pub(crate) use depth::must_be_shallow;
 pub use timer::Timer;
@@ -64,12 +65,12 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// What the model should read about a failure; the conversation goes on.
     async fn call(&self, arguments: &Value) -> Result<Value>;
 
-    /// Runs the tool with what the host handed to the turn; unless it is written, that is left aside.
+    /// Runs the tool with what it may know of the turn; unless it is written, that is left aside.
     ///
     /// # Errors
     /// As [`Tool::call`].
-    async fn call_with(&self, arguments: &Value, data: &TurnData) -> Result<Value> {
-        let _ = data;
+    async fn call_with(&self, arguments: &Value, context: &ToolContext) -> Result<Value> {
+        let _ = context;
         self.call(arguments).await
     }
 }
@@ -84,8 +85,8 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         (**self).call(arguments).await
     }
 
-    async fn call_with(&self, arguments: &Value, data: &TurnData) -> Result<Value> {
-        (**self).call_with(arguments, data).await
+    async fn call_with(&self, arguments: &Value, context: &ToolContext) -> Result<Value> {
+        (**self).call_with(arguments, context).await
     }
 }
 

@@ -10,9 +10,10 @@ use futures::{Stream, StreamExt};
 use tracing::Instrument;
 
 use crate::calls::OpenCalls;
-use crate::chat_model::{Reply, Request};
+use crate::chat_model::{Origin, Reply, Request};
 use crate::media::Digest;
 use crate::message::{Message, ToolCall, ToolResult};
+use crate::middleware::{Middleware, Next};
 use crate::report::{Degradation, FinishReason};
 use crate::stop::StopSignal;
 use crate::store::{ConversationId, ConversationRecord, HeadMove};
@@ -140,10 +141,10 @@ pub(crate) async fn drafted(
     let (record, mut path) = open_path(parts, conversation, &Place::Head, draft).await?;
     let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
     let messages = path.followed_by(open.followed_by(&draft.messages)?);
-    let tools = parts.toolbox.now()?;
-    let request = parts.request(&tools, &record, messages, draft);
+    let origin = Origin::new(parts.owner.clone(), record.id.clone()).parent(path.last().map(|node| node.id));
+    let request = parts.request(&parts.tools(draft)?, &record, messages, draft);
     parts.trails.keep(&record, path);
-    Ok(request)
+    Ok(request.origin(origin))
 }
 
 /// Adds messages, one below the other, and moves the head to the last one.
@@ -180,6 +181,10 @@ pub(crate) async fn add(
 struct Line {
     parts: Arc<Parts>,
     tools: Tools,
+    /// The manager's, then the turn's.
+    middleware: Vec<Arc<dyn Middleware>>,
+    /// The name of the model that answers.
+    model: String,
     stop: StopSignal,
     record: ConversationRecord,
     path: Trail,
@@ -199,14 +204,38 @@ struct Line {
 
 impl Line {
     async fn open(parts: Arc<Parts>, start: &Start, stop: StopSignal) -> Result<Self> {
-        let tools = parts.toolbox.now()?.with_data(start.ask.turn_data.clone());
+        let tools = parts.tools(&start.ask)?;
+        let middleware = parts.middleware(&start.ask);
+        let model = start.ask.model.as_deref().unwrap_or(parts.model.name()).to_owned();
         let (record, path) = open_path(&parts, &start.conversation, &start.place, &start.ask).await?;
         let template = path.iter().rev().find_map(Node::template);
         let tip = path.last().map(|node| node.id);
-        let abandoned = Abandoned::new(Arc::clone(&parts), &record, tip, start.ask.facts());
-        let (from, head) = (record.head, HeadMove::Moved);
-        let (unsaid, answers) = (Vec::new(), None);
-        Ok(Self { parts, tools, stop, record, path, unsaid, answers, from, head, template, abandoned })
+        let abandoned = Abandoned::new(Arc::clone(&parts), &model, &record, tip, start.ask.facts());
+        Ok(Self {
+            parts,
+            tools,
+            middleware,
+            model,
+            stop,
+            from: record.head,
+            record,
+            path,
+            unsaid: Vec::new(),
+            answers: None,
+            head: HeadMove::Moved,
+            template,
+            abandoned,
+        })
+    }
+
+    /// Whose turn it is, and below which node its next one will be.
+    fn origin(&self) -> Origin {
+        Origin::new(self.parts.owner.clone(), self.record.id.clone()).parent(self.tip())
+    }
+
+    /// The way to the model.
+    fn next(&self) -> Next<'_> {
+        Next::new(&self.middleware, &*self.parts.model)
     }
 
     /// The last node, stored or not.
@@ -350,6 +379,7 @@ impl Line {
 
     /// Runs calls and stores their results as one node. Each gets one: a call that was stopped says so.
     async fn run(&mut self, calls: &[ToolCall], emit: &mut Emit<TurnEvent>) -> Result<()> {
+        self.tools.set_origin(self.origin());
         let mut results = Vec::with_capacity(calls.len());
         let mut answers =
             self.stop.cut(Box::pin(self.tools.results(calls.to_vec(), &self.record.preface.tools)));
@@ -405,7 +435,7 @@ impl Line {
         }
         node.tokens.clone_from(&reply.tokens);
         node.metadata = ask.facts();
-        node.metadata.extend(facts(self.parts.model.name(), reply));
+        node.metadata.extend(facts(&self.model, reply));
         node
     }
 

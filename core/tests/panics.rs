@@ -11,8 +11,8 @@ use std::time::Duration;
 use alloquy_core::{
     Approval, CacheReport, ChatModel, Conversation, Delta, DropPolicy, ErrorKind, HistoryDrop, HistoryShift,
     Manager, ManagerBuilder, MemoryStore, Middleware, Next, Preface, Reply, ReplyStream, Request, Result,
-    Role, Run, ShiftPolicy, Timer, Tool, ToolCall, ToolSource, ToolSpec, Toolbox, TurnEvent, TurnRequest,
-    Verdict,
+    Role, Run, ShiftPolicy, Timer, Tool, ToolCall, ToolContext, ToolSource, ToolSpec, Toolbox, TurnEvent,
+    TurnRequest, Verdict,
 };
 use alloquy_testing::{EchoModel, FaultStore, ScriptedModel, StoreCall};
 use futures::StreamExt;
@@ -332,7 +332,7 @@ struct Asks(Bomb);
 
 #[async_trait::async_trait]
 impl Approval for Asks {
-    async fn approve(&self, _: &ToolCall, _: &ToolSpec) -> Verdict {
+    async fn approve(&self, _: &ToolCall, _: &ToolSpec, _: &ToolContext) -> Verdict {
         self.0.tick();
         Verdict::Allow
     }

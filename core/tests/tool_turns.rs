@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::{
     Approval, Content, Conversation, Error, ErrorKind, FinishReason, Manager, ManagerBuilder, Message, Node,
-    Preface, Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnEvent, TurnRequest,
-    Verdict,
+    Preface, Result, Role, Tool, ToolCall, ToolContext, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnEvent,
+    TurnRequest, Verdict,
 };
 use alloquy_testing::ScriptedModel;
 use futures::{FutureExt, StreamExt};
@@ -94,7 +94,7 @@ struct NothingIsDeleted;
 
 #[async_trait::async_trait]
 impl Approval for NothingIsDeleted {
-    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec) -> Verdict {
+    async fn approve(&self, call: &ToolCall, _tool: &ToolSpec, _: &ToolContext) -> Verdict {
         match call.name.as_str() {
             "delete" => Verdict::Refuse("the person who was asked did refuse".to_owned()),
             _ => Verdict::Allow,

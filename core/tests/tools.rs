@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use alloquy_core::{
-    Approval, Error, ErrorKind, Result, Tool, ToolCall, ToolResult, ToolSource, ToolSpec, Toolbox, TypedTool,
-    Verdict,
+    Approval, Error, ErrorKind, Result, Tool, ToolCall, ToolContext, ToolResult, ToolSource, ToolSpec,
+    Toolbox, TypedTool, Verdict,
 };
 use alloquy_testing::laws;
 use futures::StreamExt;
@@ -137,7 +137,7 @@ struct Careful(std::sync::Mutex<Vec<String>>);
 
 #[async_trait::async_trait]
 impl Approval for Careful {
-    async fn approve(&self, call: &ToolCall, tool: &ToolSpec) -> Verdict {
+    async fn approve(&self, call: &ToolCall, tool: &ToolSpec, _: &ToolContext) -> Verdict {
         assert_eq!(call.name, tool.name);
         self.0.lock().unwrap().push(call.id.clone());
         match call.arguments["b"].as_i64() {

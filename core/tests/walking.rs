@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use alloquy_core::{
     Address, Conversation, ErrorKind, HeadMove, Manager, Message, Middleware, NewConversation, Next, Preface,
-    ReplyStream, Request, Result, Role, Tool, ToolCall, ToolSpec, Toolbox, TurnData, TurnRequest,
+    ReplyStream, Request, Result, Role, Tool, ToolCall, ToolContext, ToolSpec, Toolbox, TurnData,
+    TurnRequest,
 };
 use alloquy_testing::EchoModel;
 use futures::{StreamExt, future::join_all};
@@ -242,8 +243,8 @@ impl Tool for Whoami {
     async fn call(&self, _: &Value) -> Result<Value> {
         Ok(json!("nobody"))
     }
-    async fn call_with(&self, arguments: &Value, data: &TurnData) -> Result<Value> {
-        match data.get::<User>() {
+    async fn call_with(&self, arguments: &Value, context: &ToolContext) -> Result<Value> {
+        match context.turn_data.get::<User>() {
             Some(user) => Ok(json!(user.0)),
             None => self.call(arguments).await,
         }

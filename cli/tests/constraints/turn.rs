@@ -6,8 +6,8 @@ use std::sync::Arc;
 use alloquy_constraints::Llguidance;
 use alloquy_core::{
     Approval, Content, Engine, Error, ErrorKind, Guidance, Manager, Node, ParallelCalls, Preface, Role,
-    SamplingOptions, Tool, ToolCall, ToolChoice, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnRequest,
-    Verdict,
+    SamplingOptions, Tool, ToolCall, ToolChoice, ToolContext, ToolResult, ToolSpec, Toolbox, TurnEnd,
+    TurnRequest, Verdict,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
@@ -63,7 +63,7 @@ struct NoNotes;
 
 #[async_trait::async_trait]
 impl Approval for NoNotes {
-    async fn approve(&self, call: &ToolCall, _: &ToolSpec) -> Verdict {
+    async fn approve(&self, call: &ToolCall, _: &ToolSpec, _: &ToolContext) -> Verdict {
         if call.name == "note" { Verdict::Refuse("no notes".to_owned()) } else { Verdict::Allow }
     }
 }

@@ -3,6 +3,7 @@
 use super::Conversation;
 use crate::Result;
 use crate::chat_model::Request;
+use crate::middleware::Next;
 use crate::prompt::PreparedPrompt;
 use crate::report::{CacheReport, Score};
 use crate::template::Ending;
@@ -34,8 +35,10 @@ impl Conversation {
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a result without its call, and those of the store, the middleware
     /// and the model.
     pub async fn warm(&self, draft: impl Into<TurnRequest>) -> Result<Option<CacheReport>> {
-        let request = self.drafted(draft.into()).await?;
-        self.parts.next().warm(request.ending(Ending::Closed)).await
+        let draft = draft.into();
+        let middleware = self.parts.middleware(&draft);
+        let request = self.drafted(draft).await?;
+        Next::new(&middleware, &*self.parts.model).warm(request.ending(Ending::Closed)).await
     }
 
     /// Returns what the model would be asked at the head, before middleware.
@@ -54,8 +57,10 @@ impl Conversation {
     /// # Errors
     /// As [`Conversation::warm`], and as [`ChatModel::score`](crate::ChatModel::score).
     pub async fn score(&self, draft: impl Into<TurnRequest>, targets: &[String]) -> Result<Vec<Score>> {
-        let request = self.drafted(draft.into()).await?;
-        self.parts.next().score(request.ending(Ending::Answer), targets).await
+        let draft = draft.into();
+        let middleware = self.parts.middleware(&draft);
+        let request = self.drafted(draft).await?;
+        Next::new(&middleware, &*self.parts.model).score(request.ending(Ending::Answer), targets).await
     }
 
     /// Returns the prompt that the model would be given for `draft`, as middleware passes it on, without asking the model;
@@ -81,8 +86,10 @@ impl Conversation {
     /// # Errors
     /// As [`Conversation::warm`]; the template, the processor and the tokenizer of the model may refuse.
     pub async fn prompt(&self, draft: impl Into<TurnRequest>) -> Result<Option<PreparedPrompt>> {
-        let request = self.drafted(draft.into()).await?;
-        self.parts.next().prompt(request.ending(Ending::Answer)).await
+        let draft = draft.into();
+        let middleware = self.parts.middleware(&draft);
+        let request = self.drafted(draft).await?;
+        Next::new(&middleware, &*self.parts.model).prompt(request.ending(Ending::Answer)).await
     }
 
     /// Returns the prompt of the messages up to the head, in which no reply begins; `None` for models that keep their prompts
@@ -95,7 +102,7 @@ impl Conversation {
         if request.path.is_empty() && request.preface.messages.is_empty() {
             return Ok(None);
         }
-        self.parts.next().prompt(request).await
+        Next::new(&self.parts.middleware, &*self.parts.model).prompt(request).await
     }
 
     /// Returns how many positions of the context the messages up to the head take; `None` where [`Conversation::history_prompt`] is.

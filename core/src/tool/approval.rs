@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::ToolContext;
 use crate::message::ToolCall;
 use crate::preface::ToolSpec;
 
@@ -14,32 +15,37 @@ use crate::preface::ToolSpec;
 /// a name that nobody knows is not put before it.
 ///
 /// ```
-/// use alloquy_core::{Approval, ToolCall, ToolSpec, Verdict};
+/// use alloquy_core::{Approval, ToolCall, ToolContext, ToolSpec, Verdict};
 ///
-/// /// Lets a model look, not touch.
+/// /// Lets a model read, and write only for those who may.
 /// #[derive(Debug)]
 /// struct ReadOnly;
 ///
+/// /// What the host hands to the turns of some users.
+/// struct MayWrite;
+///
 /// #[async_trait::async_trait]
 /// impl Approval for ReadOnly {
-///     async fn approve(&self, call: &ToolCall, _tool: &ToolSpec) -> Verdict {
-///         match call.name.starts_with("read_") {
-///             true => Verdict::Allow,
-///             false => Verdict::Refuse("only reading is allowed here".to_owned()),
+///     async fn approve(&self, call: &ToolCall, _: &ToolSpec, context: &ToolContext) -> Verdict {
+///         let may_write = context.turn_data.get::<MayWrite>().is_some();
+///         if call.name.starts_with("read_") || may_write {
+///             Verdict::Allow
+///         } else {
+///             Verdict::Refuse("only reading is allowed here".to_owned())
 ///         }
 ///     }
 /// }
 /// ```
 #[async_trait]
 pub trait Approval: Send + Sync + Debug {
-    /// Decides on a call of `tool`. Dropping the future withdraws the question.
-    async fn approve(&self, call: &ToolCall, tool: &ToolSpec) -> Verdict;
+    /// Decides on a call of `tool` in a turn. Dropping the future withdraws the question.
+    async fn approve(&self, call: &ToolCall, tool: &ToolSpec, context: &ToolContext) -> Verdict;
 }
 
 #[async_trait]
 impl<A: Approval + ?Sized> Approval for Arc<A> {
-    async fn approve(&self, call: &ToolCall, tool: &ToolSpec) -> Verdict {
-        (**self).approve(call, tool).await
+    async fn approve(&self, call: &ToolCall, tool: &ToolSpec, context: &ToolContext) -> Verdict {
+        (**self).approve(call, tool, context).await
     }
 }
 

@@ -8,11 +8,11 @@ use futures::future::{Either, select};
 use futures::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 
 use super::depth::shallow;
-use super::{Approval, Timer, Tool, ToolSource, Verdict};
+use super::{Approval, Timer, Tool, ToolContext, ToolSource, Verdict};
+use crate::chat_model::Origin;
 use crate::message::{ToolCall, ToolResult};
 use crate::panics::{caught, caught_now};
 use crate::preface::ToolSpec;
-use crate::turn_data::TurnData;
 use crate::{Error, ErrorKind, Result};
 
 /// How many calls of one reply run at once unless told otherwise.
@@ -88,7 +88,8 @@ impl Toolbox {
     /// # Errors
     /// [`ErrorKind::Tool`] when a name is empty or taken, and when a source or a tool's description panics.
     pub fn now(&self) -> Result<Tools> {
-        let mut tools = Tools { tools: Vec::new(), rules: self.rules.clone(), data: TurnData::default() };
+        let mut tools =
+            Tools { tools: Vec::new(), rules: self.rules.clone(), context: ToolContext::default() };
         for source in &self.sources {
             for tool in caught_now(ErrorKind::Tool, "a source of tools", || Ok(source.tools()))? {
                 tools.add(tool)?;
@@ -113,15 +114,20 @@ impl ToolSource for One {
 pub struct Tools {
     tools: Vec<(ToolSpec, Arc<dyn Tool>)>,
     rules: Rules,
-    data: TurnData,
+    context: ToolContext,
 }
 
 impl Tools {
-    /// Sets what the host hands to the tools.
+    /// Sets what the tools and the approval may know of the turn.
     #[must_use]
-    pub fn with_data(mut self, data: TurnData) -> Self {
-        self.data = data;
+    pub fn with_context(mut self, context: ToolContext) -> Self {
+        self.context = context;
         self
+    }
+
+    /// Says whose turn it is.
+    pub(crate) fn set_origin(&mut self, origin: Origin) {
+        self.context.origin = Some(origin);
     }
 
     fn add(&mut self, tool: Arc<dyn Tool>) -> Result<()> {
@@ -186,7 +192,7 @@ impl Tools {
         };
         let verdict = match &self.rules.approval {
             Some(approval) => {
-                let verdict = async { Ok(approval.approve(&call, spec).await) };
+                let verdict = async { Ok(approval.approve(&call, spec, &self.context).await) };
                 let asked = caught(ErrorKind::Tool, "the approval", verdict).await;
                 asked.map_err(|error| error.context(format!("call {:?} of {:?}", call.id, call.name)))?
             }
@@ -235,7 +241,7 @@ impl Decided<'_> {
             Self::Answered(result) => return Ok(result),
             Self::Not(error) => return Err(error),
         };
-        let answer = async { tool.call_with(&call.arguments, &tools.data).await };
+        let answer = async { tool.call_with(&call.arguments, &tools.context).await };
         let answer = caught(ErrorKind::Tool, "the tool", answer);
         Ok(match tools.rules.in_time(pin!(answer)).await {
             Ok(content) => shallow(&call, content),

@@ -1,9 +1,10 @@
 //! Tools from functions of a Rust type: the type is the schema, and reads the arguments.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
@@ -11,7 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Tool;
+use super::{Tool, ToolContext};
 use crate::excerpt::excerpt;
 use crate::preface::ToolSpec;
 use crate::{Error, ErrorKind, Result};
@@ -45,52 +46,97 @@ use crate::{Error, ErrorKind, Result};
 /// # })?;
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
-pub struct TypedTool<A, F> {
+pub struct TypedTool<A> {
     spec: ToolSpec,
-    function: F,
-    arguments: PhantomData<fn(A)>,
+    function: Box<Function<A>>,
 }
 
-impl<A, F, W, R> TypedTool<A, F>
-where
-    A: DeserializeOwned + JsonSchema,
-    F: Fn(A) -> W,
-    W: Future<Output = Result<R>>,
-{
+/// A tool's function: its arguments and what it may know of the turn in, an answer out.
+type Function<A> = dyn Fn(A, ToolContext) -> BoxFuture<'static, Result<Value>> + Send + Sync;
+
+impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
     /// Creates a tool that runs `function`.
-    pub fn new(name: impl Into<String>, description: impl Into<String>, function: F) -> Self {
+    pub fn new<W, R>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        function: impl Fn(A) -> W + Send + Sync + 'static,
+    ) -> Self
+    where
+        W: Future<Output = Result<R>> + Send + 'static,
+        R: Serialize,
+    {
+        Self::with_context(name, description, move |arguments, _| function(arguments))
+    }
+
+    /// Creates a tool that runs `function` with what it may know of the turn: the host's data, whose conversation it is.
+    ///
+    /// ```
+    /// use alloquy_core::{Tool, ToolContext, TurnData, TypedTool};
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    /// use serde_json::json;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Nothing {}
+    ///
+    /// struct User(&'static str);
+    ///
+    /// let who = TypedTool::with_context("who_am_i", "Says who asks", |_: Nothing, context: ToolContext| async move {
+    ///     let user = context.turn_data.get::<User>();
+    ///     Ok(user.map_or("nobody", |user| user.0))
+    /// });
+    /// let context = ToolContext::new(TurnData::default().with(User("ann")));
+    /// assert_eq!(pollster::block_on(who.call_with(&json!({}), &context))?, "ann");
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn with_context<W, R>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        function: impl Fn(A, ToolContext) -> W + Send + Sync + 'static,
+    ) -> Self
+    where
+        W: Future<Output = Result<R>> + Send + 'static,
+        R: Serialize,
+    {
         let spec = ToolSpec::new(name, description, parameters::<A>());
-        Self { spec, function, arguments: PhantomData }
+        let name = spec.name.clone();
+        let function = move |arguments, context| {
+            let name = name.clone();
+            let answer = function(arguments, context);
+            async move { as_json(&name, answer.await?) }.boxed()
+        };
+        Self { spec, function: Box::new(function) }
     }
 }
 
+fn as_json(name: &str, answer: impl Serialize) -> Result<Value> {
+    serde_json::to_value(answer).map_err(|source| {
+        Error::new(ErrorKind::Tool, format!("the answer of {name:?} is no JSON")).with_source(source)
+    })
+}
+
 #[async_trait]
-impl<A, F, W, R> Tool for TypedTool<A, F>
-where
-    A: DeserializeOwned + Send,
-    F: Fn(A) -> W + Send + Sync,
-    W: Future<Output = Result<R>> + Send,
-    R: Serialize + Send,
-{
+impl<A: DeserializeOwned + Send + 'static> Tool for TypedTool<A> {
     fn spec(&self) -> ToolSpec {
         self.spec.clone()
     }
 
     async fn call(&self, arguments: &Value) -> Result<Value> {
+        self.call_with(arguments, &ToolContext::default()).await
+    }
+
+    async fn call_with(&self, arguments: &Value, context: &ToolContext) -> Result<Value> {
         let name = &self.spec.name;
         let arguments = A::deserialize(arguments).map_err(|error| {
             // The model wrote the value that is quoted, and reads this.
             let error = excerpt(&error.to_string()).into_owned();
             Error::new(ErrorKind::Tool, format!("the arguments of {name:?} do not fit: {error}"))
         })?;
-        let answer = (self.function)(arguments).await?;
-        serde_json::to_value(answer).map_err(|source| {
-            Error::new(ErrorKind::Tool, format!("the answer of {name:?} is no JSON")).with_source(source)
-        })
+        (self.function)(arguments, context.clone()).await
     }
 }
 
-impl<A, F> fmt::Debug for TypedTool<A, F> {
+impl<A> fmt::Debug for TypedTool<A> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("TypedTool").field("spec", &self.spec).finish_non_exhaustive()
     }

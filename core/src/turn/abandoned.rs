@@ -33,11 +33,12 @@ pub(super) struct Abandoned {
 impl Abandoned {
     pub(super) fn new(
         parts: Arc<Parts>,
+        model: &str,
         record: &ConversationRecord,
         tip: Option<NodeId>,
         mut facts: Map<String, Value>,
     ) -> Self {
-        facts.insert(MODEL.to_owned(), parts.model.name().into());
+        facts.insert(MODEL.to_owned(), model.into());
         let parts = (parts.partial_replies == PartialReplies::Keep).then_some(parts);
         let (conversation, from) = (record.id.clone(), record.head);
         let (pending, said) = (Vec::new(), Vec::new());

@@ -63,7 +63,7 @@ impl Line {
     /// Whatever it refuses the request with: nothing was said then.
     async fn begin(&mut self, request: Request) -> Result<Begun> {
         self.abandoned.begin();
-        let mut stream = self.parts.next().call(request).await?;
+        let mut stream = self.next().call(request).await?;
         if let Some(first) = stream.next().await {
             self.abandoned.said(&first);
             return Ok(Begun::Saying(stream, first));
@@ -121,7 +121,7 @@ impl Line {
     fn request(&self, ask: &TurnRequest, rounds: usize) -> Request {
         let path = self.path.messages().clone();
         let request = self.parts.request(&self.tools, &self.record, path, ask);
-        let mut request = request.stop(self.stop.clone());
+        let mut request = request.origin(self.origin()).stop(self.stop.clone());
         if rounds > 0 {
             request.guidance.after_calls();
         }

@@ -6,11 +6,11 @@ use super::{PartialReplies, Trails, TurnRequest, Unfinished};
 use crate::Result;
 use crate::address::Address;
 use crate::chat_model::{ChatModel, Request};
-use crate::middleware::{Middleware, Next};
+use crate::middleware::Middleware;
 use crate::path::MessagePath;
 use crate::sampling::SamplingOptions;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner};
-use crate::tool::{Toolbox, Tools};
+use crate::tool::{ToolContext, Toolbox, Tools};
 use crate::tree::NodeId;
 
 /// How often a model may ask for tools in one turn unless it is set.
@@ -69,6 +69,7 @@ impl Parts {
         let mut request = Request::of(preface, path).sampling(sampling).guidance(ask.guidance.clone());
         request.arguments = ask.arguments.clone();
         request.turn_data = ask.turn_data.clone();
+        request.model.clone_from(&ask.model);
         if let Some(text) = &ask.system_prompt {
             request.replace_system_prompt(text);
         }
@@ -94,8 +95,16 @@ impl Parts {
         }
     }
 
-    /// The way to the model.
-    pub(crate) fn next(&self) -> Next<'_> {
-        Next::new(&self.middleware, &*self.model)
+    /// The tools of a turn: its own, or else the manager's.
+    pub(crate) fn tools(&self, ask: &TurnRequest) -> Result<Tools> {
+        let toolbox = ask.tools.as_ref().unwrap_or(&self.toolbox);
+        Ok(toolbox.now()?.with_context(ToolContext::new(ask.turn_data.clone())))
+    }
+
+    /// The middleware of a turn: the manager's, then its own.
+    pub(crate) fn middleware(&self, ask: &TurnRequest) -> Vec<Arc<dyn Middleware>> {
+        let mut middleware = self.middleware.clone();
+        middleware.extend(ask.middleware.iter().cloned());
+        middleware
     }
 }

@@ -1,13 +1,17 @@
 //! What is asked in one turn, and whatever differs in it from the settings of the conversation.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::address::Address;
 use crate::arguments::ProcessorArguments;
 use crate::guidance::Guidance;
 use crate::message::{Message, Role};
+use crate::middleware::Middleware;
 use crate::sampling::SamplingOptions;
 use crate::task_group::TaskGroup;
+use crate::tool::Toolbox;
 use crate::tree::{LABEL, PROMPT, SYSTEM_PROMPT};
 use crate::turn_data::TurnData;
 
@@ -35,6 +39,9 @@ pub struct TurnRequest {
     pub(crate) label: Option<String>,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) turn_data: TurnData,
+    pub(crate) model: Option<String>,
+    pub(crate) tools: Option<Toolbox>,
+    pub(crate) middleware: Vec<Arc<dyn Middleware>>,
     pub(crate) group: Option<TaskGroup>,
 }
 
@@ -116,6 +123,24 @@ impl TurnRequest {
     /// remembers of itself, such as `usage`, goes before.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(name.into(), value.into());
+        self
+    }
+
+    /// Names the model that answers in this turn, of [several](crate::Models); the node of each reply says which it was.
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.model = Some(name.into());
+        self
+    }
+
+    /// Sets the tools of this turn, in the place of the manager's.
+    pub fn tools(mut self, tools: Toolbox) -> Self {
+        self.tools = Some(tools);
+        self
+    }
+
+    /// Adds a middleware for this turn, between those of the manager and the model.
+    pub fn middleware(mut self, middleware: impl Middleware + 'static) -> Self {
+        self.middleware.push(Arc::new(middleware));
         self
     }
 

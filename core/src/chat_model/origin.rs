@@ -1,0 +1,40 @@
+//! Whose request it is.
+
+use crate::address::NodeId;
+use crate::store::{ConversationId, Owner};
+
+/// Whose request it is, as a turn sets it: middleware and tools read it, and a decoder on a server may derive a session's
+/// name from it.
+///
+/// ```
+/// use alloquy_core::{Origin, Owner, Request};
+///
+/// let request = Request::default().origin(Origin::new(Owner::local(), "letters".parse()?));
+/// let origin = request.origin.as_ref();
+/// assert_eq!(origin.map(|origin| origin.conversation.as_str()), Some("letters"));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Origin {
+    /// Who owns the conversation.
+    pub owner: Owner,
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// The node below which the reply will be; `None` for a reply to the preface alone.
+    pub parent: Option<NodeId>,
+}
+
+impl Origin {
+    /// A request of a conversation before its first message.
+    pub fn new(owner: Owner, conversation: ConversationId) -> Self {
+        Self { owner, conversation, parent: None }
+    }
+
+    /// Sets the node below which the reply will be.
+    #[must_use]
+    pub fn parent(mut self, parent: Option<NodeId>) -> Self {
+        self.parent = parent;
+        self
+    }
+}
