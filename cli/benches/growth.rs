@@ -171,7 +171,11 @@ async fn grow(store: &dyn ConversationStore, engine: &Still, messages: usize) ->
     for number in 0..messages {
         let node = match number % 2 {
             0 => Node::new(tip, Message::user(question(number))),
-            _ => Node { tokens: engine.answer.clone(), ..Node::new(tip, Message::assistant(ANSWER)) },
+            _ => {
+                let mut node = Node::new(tip, Message::assistant(ANSWER));
+                node.tokens = engine.answer.clone();
+                node
+            }
         };
         tip = Some(node.id);
         nodes.push(node);

@@ -4,10 +4,10 @@
 mod program;
 mod shared;
 
-use alloquy_core::{ConversationRecord, Message, Node, NodeId, Owner, Preface};
+use alloquy_core::{ConversationRecord, Message, Node, NodeId, Owner, Preface, ReplyFacts, Usage};
 use pollster::block_on;
 use program::Program;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// A store with one conversation: a question, and two answers of which the second stands.
 fn program() -> Program {
@@ -18,8 +18,9 @@ fn program() -> Program {
         let question = Node::new(None, Message::user("Tea?"));
         let answer = |text: &str, model: &str| {
             let mut node = Node::new(Some(question.id), Message::assistant(text));
-            node.metadata.insert("model".into(), model.into());
-            node.metadata.insert("usage".into(), json!({"prompt": 1000, "generated": 100}));
+            let mut facts = ReplyFacts::new(model);
+            facts.usage = Some(Usage { prompt: 1000, generated: 100, ..Usage::default() });
+            node.reply = Some(facts);
             node
         };
         let nodes = [question.clone(), answer("Green,\nplease", "gpt-4o"), answer("No", "my own")];

@@ -175,8 +175,8 @@ fn another_template_is_told_of_and_drawn() {
     let changed = ask(&["-c", "--template", "mine.jinja", "--json", "Again"]).events().pop().unwrap();
     let told = &changed["degradations"][0]["template_changed"];
     let nodes = program.run(&["tree", "--json"]).ok().events().remove(0)["nodes"].clone();
-    assert_eq!(nodes[1]["metadata"]["template"], told["before"]);
-    assert_eq!(nodes[3]["metadata"]["template"], told["now"]);
+    assert_eq!(nodes[1]["reply"]["template"], told["before"]);
+    assert_eq!(nodes[3]["reply"]["template"], told["now"]);
     let drawn = program.run(&["tree"]).ok().out;
     let marked: Vec<_> = drawn.lines().filter(|line| line.contains("(another template)")).collect();
     assert!(matches!(marked[..], [line] if line.contains("[0.0.0.0]")), "{drawn}");

@@ -83,7 +83,7 @@ impl Annotations {
 
     /// Returns what a node is called: what it was called last, else what it was called when it was made.
     pub fn label<'a>(&'a self, node: &'a Node) -> Option<&'a str> {
-        let label = self.labels.get(&node.id).map(String::as_str).or_else(|| node.label());
+        let label = self.labels.get(&node.id).map(String::as_str).or(node.label.as_deref());
         label.filter(|label| !label.is_empty())
     }
 
@@ -97,7 +97,7 @@ impl Annotations {
         self.bookmarks.iter().map(|(name, &node)| (name.as_str(), node))
     }
 
-    /// Returns the facts of a node: those it was made with, and over them those that were noted later.
+    /// Returns the metadata of a node: that which it was made with, and over it what was noted later.
     pub fn metadata(&self, node: &Node) -> Map<String, Value> {
         let mut facts = node.metadata.clone();
         for (name, value) in self.metadata.get(&node.id).into_iter().flatten() {

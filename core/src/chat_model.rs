@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
 use crate::arguments::ProcessorArguments;
 use crate::guidance::Guidance;
@@ -192,6 +193,8 @@ pub struct Reply {
     pub degradations: Vec<Degradation>,
     /// Where the history of its prompt began, where a policy for a full context left some of it out.
     pub cut: Option<CutHistory>,
+    /// What middleware notes of it, such as `alloquy.redaction`. The node keeps it in [`ReplyFacts::facts`](crate::ReplyFacts::facts).
+    pub facts: Map<String, Value>,
 }
 
 impl Reply {
@@ -228,6 +231,7 @@ impl Reply {
             template: None,
             degradations: Vec::new(),
             cut: None,
+            facts: Map::new(),
         }
     }
 }

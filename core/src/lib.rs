@@ -96,8 +96,8 @@ pub use query::{
     Cursor, Direction, Filter, MetadataKey, Period, Query, RANKED, Scalar, SearchScope, Sort, SortKey, Test,
 };
 pub use report::{
-    CacheReport, CutHistory, CutSummary, Degradation, FinishReason, MissReason, ReplyTiming, Score,
-    Speculation, Usage,
+    CacheReport, CutHistory, CutSummary, Degradation, FinishReason, MissReason, ReplyFacts, ReplyTiming,
+    Score, Speculation, Usage,
 };
 pub use role_markers::RoleMarkers;
 pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, SamplingOptions};

@@ -4,9 +4,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::Value;
-
 use crate::message::Message;
+use crate::report::CutHistory;
 use crate::tokenizer::TokenId;
 
 mod outline;
@@ -42,7 +41,7 @@ struct Said {
     /// The ids that replies were sampled as, by their places.
     sampled: Vec<Sampled>,
     /// What replies remember of where the histories of their prompts began, by their places.
-    cuts: Vec<(usize, Value)>,
+    cuts: Vec<(usize, CutHistory)>,
     /// What was found out about the messages so far.
     outline: Mutex<Outline>,
 }
@@ -93,7 +92,7 @@ impl MessagePath {
     }
 
     /// Notes what the last message remembers of where the history of its prompt began.
-    pub(crate) fn note_cut(&mut self, cut: Value) {
+    pub(crate) fn note_cut(&mut self, cut: CutHistory) {
         if let Some(place) = self.len().checked_sub(1) {
             self.own().cuts.push((place, cut));
         }
@@ -101,7 +100,7 @@ impl MessagePath {
 
     /// What replies remember of where the histories of their prompts began, with their places, the last first. A part of a
     /// path has others.
-    pub(crate) fn cuts(&self) -> impl Iterator<Item = (usize, &Value)> {
+    pub(crate) fn cuts(&self) -> impl Iterator<Item = (usize, &CutHistory)> {
         let shown = if self.shown.start == 0 { self.shown.end } else { 0 };
         let known = self.said.cuts.iter().rev().map(|(place, cut)| (*place, cut));
         known.skip_while(move |(place, _)| *place >= shown)

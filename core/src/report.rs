@@ -2,6 +2,7 @@
 
 mod cache_report;
 mod cut_history;
+mod facts;
 mod finish_reason;
 mod score;
 mod speculation;
@@ -11,6 +12,8 @@ mod warning;
 
 pub use cache_report::{CacheReport, MissReason};
 pub use cut_history::{CutHistory, CutSummary};
+pub use facts::ReplyFacts;
+pub(crate) use facts::take;
 pub use finish_reason::FinishReason;
 pub use score::Score;
 pub use speculation::Speculation;

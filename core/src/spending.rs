@@ -11,17 +11,18 @@ use crate::tree::Node;
 /// What some replies took and cost.
 ///
 /// ```
-/// use alloquy_core::{Message, Node, PriceTable, Spending};
-/// use serde_json::json;
+/// use alloquy_core::{Message, Node, PriceTable, ReplyFacts, Spending, Usage};
 ///
+/// let mut facts = ReplyFacts::new("gpt-4o");
+/// facts.usage = Some(Usage { prompt: 1000, reused: 400, generated: 30, ..Usage::default() });
 /// let mut reply = Node::new(None, Message::assistant("Hello!"));
-/// reply.metadata.insert("model".into(), "gpt-4o".into());
-/// reply.metadata.insert("usage".into(), json!({"prompt": 1000, "reused": 400, "generated": 30}));
+/// reply.reply = Some(facts.clone());
 /// let spent = Spending::of([&reply], &PriceTable::example());
 /// // 600 at 2.50, 400 at 1.25 and 30 at 10 for a million.
 /// assert_eq!(spent.total().map(|total| total.to_string()).as_deref(), Some("0.0023"));
 ///
-/// reply.metadata.insert("model".into(), "my own".into());
+/// facts.model = "my own".into();
+/// reply.reply = Some(facts);
 /// assert_eq!(Spending::of([&reply], &PriceTable::example()).total(), None);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -2,115 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-
 use crate::address::{Address, Position};
-use crate::media::{Digest, Media};
-use crate::message::Message;
-use crate::report::Usage;
-use crate::tokenizer::TokenId;
 use crate::{Error, ErrorKind, Result};
 
+mod node;
+
 pub use crate::address::NodeId;
-
-/// The fact about a reply that says what its prompt was rendered with.
-pub(crate) const TEMPLATE: &str = "template";
-/// The fact about a reply that says which model it is of.
-pub(crate) const MODEL: &str = "model";
-/// The fact about a reply that says how many tokens it took.
-pub(crate) const USAGE: &str = "usage";
-/// The fact about a reply that says why it ended.
-pub(crate) const FINISH: &str = "finish";
-/// The fact about a reply that says which instructions it was given in the place of those of its conversation.
-pub(crate) const SYSTEM_PROMPT: &str = "system_prompt";
-/// The fact about a reply that says where the history of its prompt began, where some of it was left out.
-pub(crate) const CUT: &str = "history_cut";
-/// The fact about a message that says by which prompt it was made.
-pub(crate) const PROMPT: &str = "prompt_name";
-/// The fact about a node that says what it was called when it was made.
-pub(crate) const LABEL: &str = "label";
-
-/// Whether a node's message was said to its end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum NodeStatus {
-    /// Said to its end.
-    #[default]
-    Complete,
-    /// Ended early, by the caller or by a failure; what had been said is kept.
-    Interrupted,
-}
-
-/// One message at its place in the tree. A node never changes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Node {
-    /// Its identity.
-    pub id: NodeId,
-    /// The node it answers or follows; `None` for a first message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent: Option<NodeId>,
-    /// What is said.
-    pub message: Message,
-    /// Whether it was said to its end.
-    #[serde(default)]
-    pub status: NodeStatus,
-    /// The ids that a model sampled this message as.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tokens: Vec<TokenId>,
-    /// Facts about the message: usage, cache report, finish reason, the model's name, the template's digest, a label.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub metadata: Map<String, Value>,
-}
-
-impl Node {
-    /// Creates a node with a new id below `parent`.
-    pub fn new(parent: Option<NodeId>, message: Message) -> Self {
-        Self {
-            id: NodeId::new(),
-            parent,
-            message,
-            status: NodeStatus::Complete,
-            tokens: Vec::new(),
-            metadata: Map::new(),
-        }
-    }
-
-    /// Returns the digests of the media that the message shows.
-    pub fn media(&self) -> impl Iterator<Item = Digest> {
-        self.message.media().map(Media::digest)
-    }
-
-    /// Returns the digest of the template that the prompt of this reply was rendered with, where it is known: not of
-    /// questions, of replies from models that keep their template to themselves, and of those stored before this was
-    /// remembered.
-    pub fn template(&self) -> Option<Digest> {
-        self.metadata.get(TEMPLATE)?.as_str()?.parse().ok()
-    }
-
-    /// Returns the name of the model that said this; `None` for what no model said here.
-    pub fn model(&self) -> Option<&str> {
-        self.metadata.get(MODEL)?.as_str()
-    }
-
-    /// Returns how many tokens this reply took; `None` for what no model said here, and where it is not known, as of
-    /// replies that were dropped.
-    pub fn usage(&self) -> Option<Usage> {
-        Usage::deserialize(self.metadata.get(USAGE)?).ok()
-    }
-
-    /// Returns the name of the prompt that this message was made from; `None` for what was said as it stands.
-    pub fn prompt(&self) -> Option<&str> {
-        self.metadata.get(PROMPT)?.as_str()
-    }
-
-    /// Returns what the node was called when it was made; [`Annotations::label`](crate::Annotations::label) knows what
-    /// it is called now.
-    pub fn label(&self) -> Option<&str> {
-        self.metadata.get(LABEL)?.as_str()
-    }
-}
+pub(crate) use node::same_node;
+pub use node::{Node, NodeStatus};
 
 /// All nodes of a conversation. Several first messages may stand side by side: an edited first message is a
 /// sibling of the original.
@@ -344,16 +243,5 @@ impl Tree {
             at = Some(*child);
         }
         Ok(at)
-    }
-}
-
-/// Appending a node again is no error as long as it is the same node.
-pub(crate) fn same_node(known: &Node, again: &Node) -> Result<()> {
-    match known == again {
-        true => Ok(()),
-        false => {
-            let message = format!("node {} exists with other content", known.id);
-            Err(Error::new(ErrorKind::Conflict, message))
-        }
     }
 }

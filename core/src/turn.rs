@@ -160,11 +160,12 @@ pub(crate) async fn add(
     let mut nodes: Vec<Node> = Vec::new();
     for message in open.followed_by(&ask.messages)? {
         let tip = nodes.last().map_or(from, |node| Some(node.id));
-        let metadata = ask.facts_of(&message);
-        nodes.push(Node { metadata, ..Node::new(tip, message) });
+        let mut node = Node::new(tip, message);
+        ask.mark_prompt(&mut node);
+        nodes.push(node);
     }
     if let Some(last) = nodes.last_mut() {
-        last.metadata.extend(ask.facts());
+        ask.mark(last);
     }
     let to = nodes.last().map_or(from, |node| Some(node.id));
     parts.store_media(&nodes).await?;
@@ -210,7 +211,7 @@ impl Line {
         let (record, path) = open_path(&parts, &start.conversation, &start.place, &start.ask).await?;
         let template = path.iter().rev().find_map(Node::template);
         let tip = path.last().map(|node| node.id);
-        let abandoned = Abandoned::new(Arc::clone(&parts), &model, &record, tip, start.ask.facts());
+        let abandoned = Abandoned::new(Arc::clone(&parts), &model, &record, tip, &start.ask);
         Ok(Self {
             parts,
             tools,
@@ -277,8 +278,9 @@ impl Line {
         let mut unsaid = Vec::new();
         for message in open.followed_by(&ask.messages)? {
             let tip = unsaid.last().map_or(self.tip(), |node: &Node| Some(node.id));
-            let metadata = ask.facts_of(&message);
-            unsaid.push(Node { metadata, ..Node::new(tip, message) });
+            let mut node = Node::new(tip, message);
+            ask.mark_prompt(&mut node);
+            unsaid.push(node);
         }
         self.parts.store_media(&unsaid).await?;
         self.path.extend_from_slice(&unsaid);
@@ -434,8 +436,8 @@ impl Line {
             node.status = NodeStatus::Interrupted;
         }
         node.tokens.clone_from(&reply.tokens);
-        node.metadata = ask.facts();
-        node.metadata.extend(facts(&self.model, reply));
+        ask.mark(&mut node);
+        node.reply = Some(facts(&self.model, reply, ask));
         node
     }
 

@@ -1,7 +1,7 @@
 //! Trees as text: branches, notes, templates, any depth.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{Digest, Drawing, Manager, Message, Node, NodeId, NodeStatus, Preface, Tree};
+use alloquy_core::{Digest, Drawing, Manager, Message, Node, NodeId, NodeStatus, Preface, ReplyFacts, Tree};
 use alloquy_testing::EchoModel;
 use pollster::block_on;
 
@@ -39,8 +39,9 @@ fn another_template_than_above_is_told_of() {
     let mut above = None;
     for (said, template) in [("One", Some("a")), ("Two", None), ("Three", Some("b")), ("Four", Some("b"))] {
         let mut node = Node::new(above, Message::assistant(said));
-        let digest = template.map(|source| Digest::of(source.as_bytes()).to_string());
-        node.metadata.extend(digest.map(|digest| ("template".to_owned(), digest.into())));
+        let mut facts = ReplyFacts::new("tiny");
+        facts.template = template.map(|source| Digest::of(source.as_bytes()));
+        node.reply = Some(facts);
         above = Some(node.id);
         tree.insert(node).unwrap();
     }

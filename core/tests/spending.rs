@@ -4,7 +4,8 @@
 use std::time::{Duration, SystemTime};
 
 use alloquy_core::{
-    Day, ErrorKind, Manager, Message, Node, Preface, Price, PriceTable, Spending, TokenCount, Usage,
+    Day, ErrorKind, Manager, Message, Node, Preface, Price, PriceTable, ReplyFacts, Spending, TokenCount,
+    Usage,
 };
 use alloquy_testing::EchoModel;
 use proptest::prelude::*;
@@ -12,8 +13,9 @@ use serde_json::json;
 
 fn reply(model: &str, usage: Usage) -> Node {
     let mut node = Node::new(None, Message::assistant("x"));
-    node.metadata.insert("model".into(), model.into());
-    node.metadata.insert("usage".into(), serde_json::to_value(usage).unwrap());
+    let mut facts = ReplyFacts::new(model);
+    facts.usage = Some(usage);
+    node.reply = Some(facts);
     node
 }
 
@@ -54,7 +56,7 @@ fn what_nobody_knows_is_not_zero() {
     let (known, unknown) =
         (reply("m", Usage { prompt: 10, ..Usage::default() }), reply("n", Usage::default()));
     let mut dropped = reply("m", Usage::default());
-    dropped.metadata.remove("usage");
+    dropped.reply = Some(ReplyFacts::new("m"));
     let typed = Node::new(None, Message::assistant("by hand"));
     let spent = Spending::of([&known, &unknown, &dropped, &typed], &prices);
     assert_eq!((spent.replies, spent.uncounted, spent.total()), (3, 1, None));

@@ -114,7 +114,8 @@ fn an_address_has_one_spelling() {
 fn the_same_id_with_other_content_is_a_conflict() {
     let node = Node::new(None, Message::user("said"));
     let mut tree = Tree::from_nodes([node.clone(), node.clone()]).unwrap();
-    let other = Node { message: Message::user("never said"), ..node };
+    let mut other = node;
+    other.message = Message::user("never said");
     assert!(tree.insert(other).unwrap_err().is_conflict());
     assert_eq!(tree.len(), 1);
 }

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use alloquy_core::{
     Archive, Content, ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind,
-    Media, MemoryStore, Message, Node, Owner, Preface, Role, ToolCall, ToolResult, ToolSpec,
+    FinishReason, Media, MemoryStore, Message, Node, Owner, Preface, ReplyFacts, Role, ToolCall, ToolResult,
+    ToolSpec,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
 use alloquy_testing::{FaultStore, StoreCall};
@@ -46,7 +47,12 @@ fn shown(read: alloquy_core::Result<ReadArchive>) -> String {
         let (address, head) = (tree.position(Some(node.id)).unwrap(), archive.record.head == Some(node.id));
         let mark = if head { "*" } else { " " };
         let metadata = Value::Object(node.metadata.clone());
-        writeln!(text, "{mark}{address} {} {metadata}", json!(node.message)).unwrap();
+        write!(text, "{mark}{address} {} {metadata}", json!(node.message)).unwrap();
+        let facts = json!({"prompt_name": node.prompt_name, "label": node.label, "reply": node.reply});
+        for (name, fact) in facts.as_object().unwrap().iter().filter(|(_, fact)| !fact.is_null()) {
+            write!(text, " {name} {fact}").unwrap();
+        }
+        writeln!(text).unwrap();
     }
     for repair in repairs {
         writeln!(text, "mended: {repair}").unwrap();
@@ -80,7 +86,13 @@ fn rich() -> Archive {
     calls.tokens = vec![1, 2, 3];
     let result = Node::new(Some(calls.id), Message::tool(vec![ToolResult::error(&call, "no wind today")]));
     let mut answer = Node::new(Some(result.id), Message::assistant("## User\n\n```alloquy\nCold.\n"));
-    answer.metadata = json!({"finish": "stop", "alloquy": "mine"}).as_object().unwrap().clone();
+    answer.metadata =
+        json!({"finish": "stop", "seed": "mine", "alloquy": "mine"}).as_object().unwrap().clone();
+    let mut facts = ReplyFacts::new("m");
+    facts.finish = Some(FinishReason::Length);
+    facts.facts = json!({"alloquy.redaction": 2}).as_object().unwrap().clone();
+    answer.reply = Some(facts);
+    answer.label = Some("first".to_owned());
     let picture = Media::new("image/png", b"no picture".to_vec());
     let other = Node::new(
         None,

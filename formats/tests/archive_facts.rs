@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloquy_core::{
     Archive, Conversation, ConversationManager, ConversationRecord, ConversationStoreExt, Manager,
-    MemoryStore, Message, Node, Owner, Preface, PriceTable, Spending,
+    MemoryStore, Message, Node, Owner, Preface, PriceTable, ReplyFacts, Spending,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
 use alloquy_testing::EchoModel;
@@ -90,10 +90,8 @@ fn a_branch_that_is_renamed_on_either_side_has_the_new_name_on_both() {
         (&back["nodes"][1]["branch_name"], &back["nodes"][2]["branch_name"]),
         (&json!("shorter"), &json!("long"))
     );
-    let own = Node {
-        metadata: Map::from_iter([("label".to_owned(), "born so".into())]),
-        ..Node::new(None, Message::user("Hi"))
-    };
+    let mut own = Node::new(None, Message::user("Hi"));
+    own.label = Some("born so".to_owned());
     let id = own.id;
     let record = ConversationRecord::new("own".parse().unwrap(), Preface::default());
     let mut there = written(&Archive::new(record, vec![own.clone()]).unwrap());
@@ -119,7 +117,7 @@ fn a_branch_that_is_renamed_on_either_side_has_the_new_name_on_both() {
 fn a_usage_that_was_changed_elsewhere_counts_and_is_told() {
     let mut own = Node::new(None, Message::assistant("Hello"));
     let facts = json!({"model": "m", "usage": {"prompt": 3, "reused": 2, "generated": 4, "thinking": 1}, "finish": "stop"});
-    own.metadata = facts.as_object().unwrap().clone();
+    own.reply = Some(serde_json::from_value(facts).unwrap());
     let record = ConversationRecord::new("own".parse().unwrap(), Preface::default());
     let archive = Archive::new(record, vec![own]).unwrap();
     let mut there = written(&archive);
@@ -186,12 +184,25 @@ fn message(reply: bool) -> Message {
 
 proptest! {
     #[test]
-    fn facts_made_here_come_back(said in said(), head in any::<prop::sample::Index>()) {
+    fn facts_made_here_come_back(
+        said in said(),
+        owned in prop::collection::vec((any::<bool>(), prop::option::of("[a-z]{0,3}")), 8),
+        head in any::<prop::sample::Index>(),
+    ) {
         let mut nodes: Vec<Node> = Vec::new();
         let mut labels = Map::new();
-        for (reply, metadata, above, label) in said {
+        for ((reply, metadata, above, label), (is_own, model)) in said.into_iter().zip(owned) {
             let parent = above.index(nodes.len() + 1).checked_sub(1).map(|place| nodes[place].id);
-            let node = Node { metadata, ..Node::new(parent, message(reply)) };
+            let mut node = Node::new(parent, message(reply));
+            // As the host's own metadata, and as version 0.1 stored a reply.
+            if let (false, true) = (is_own, reply) {
+                let line = json!({"id": node.id, "parent": parent, "message": node.message, "metadata": metadata});
+                node = serde_json::from_value(line).unwrap();
+            } else {
+                node.metadata = metadata;
+                node.label = label.clone();
+                node.reply = model.map(ReplyFacts::new);
+            }
             labels.extend(label.map(|label| (node.id.to_string(), label.into())));
             nodes.push(node);
         }

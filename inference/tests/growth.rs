@@ -81,8 +81,9 @@ async fn store(messages: usize) -> Arc<FaultStore<MemoryStore>> {
             0 => Node::new(parent, Message::user(format!("question {number:6}"))),
             _ => {
                 let text = format!("answer {number:6}");
-                let tokens = text.bytes().map(u32::from).collect();
-                Node { tokens, ..Node::new(parent, Message::assistant(text)) }
+                let mut node = Node::new(parent, Message::assistant(&text));
+                node.tokens = text.bytes().map(u32::from).collect();
+                node
             }
         });
     }

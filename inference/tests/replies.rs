@@ -166,9 +166,10 @@ fn a_turn_that_fails_midway_is_a_node_that_says_so() {
         let turn = conversation.send("Hi").finish().await.unwrap();
         let node = conversation.history().await.unwrap().pop().unwrap();
         assert_eq!((node.id, node.status), (turn.node, NodeStatus::Interrupted));
+        let facts = node.reply.unwrap();
         assert_eq!(
-            (&node.metadata["finish"], &node.metadata["error"]),
-            (&"error".into(), &"out of memory".into())
+            (facts.finish, facts.error.as_deref()),
+            (Some(FinishReason::Error), Some("out of memory"))
         );
     });
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alloquy_core::{
     ChatModel, Conversation, ConversationManager, ConversationStore, Degradation, Digest, Manager,
-    MemoryStore, Message, Node, Preface, PromptTemplate, Result, TemplateInput, Tool, ToolSpec, TurnRequest,
+    MemoryStore, Node, Preface, PromptTemplate, Result, TemplateInput, Tool, ToolSpec, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -98,8 +98,9 @@ fn a_template_that_changed_is_told_once() {
         let third = conversation.send("Hi").finish().await.unwrap();
         assert_eq!(third.reply.degradations, []);
         let history = conversation.history().await.unwrap();
-        assert_eq!(history[3].template(), Some(Another.digest()));
-        insta::assert_json_snapshot!(history[3].metadata["degradations"]);
+        let facts = history[3].reply.as_ref().unwrap();
+        assert_eq!(facts.template, Some(Another.digest()));
+        insta::assert_json_snapshot!(facts.warnings);
     });
 }
 
@@ -127,9 +128,9 @@ fn every_round_of_a_turn_tells_it_for_the_last_is_what_the_caller_gets() {
         let reply = conversation.send("What time is it?").finish().await.unwrap();
         assert_eq!((reply.rounds, reply.reply.degradations), (2, vec![changed()]));
         let history = conversation.history().await.unwrap();
-        let told = |node: &Node| node.metadata.get("degradations").cloned();
-        let told: Vec<_> = history.iter().filter_map(told).collect();
-        assert_eq!(told, vec![serde_json::to_value([changed()]).unwrap(); 2]);
+        let replies = history.iter().filter_map(|node| node.reply.as_ref());
+        let told: Vec<_> = replies.map(|reply| &reply.warnings).filter(|told| !told.is_empty()).collect();
+        assert_eq!(told, [&[changed()], &[changed()]]);
         assert_eq!(conversation.send("Hi").finish().await.unwrap().reply.degradations, []);
     });
 }
@@ -142,7 +143,7 @@ fn a_model_without_a_template_is_looked_past() {
         let echo = held.through(Arc::new(EchoModel)).await;
         let echoed = echo.send("Well?").finish().await.unwrap();
         assert_eq!((echoed.reply.template, echoed.reply.degradations), (None, vec![]));
-        assert!(!echo.history().await.unwrap()[3].metadata.contains_key("template"));
+        assert_eq!(echo.history().await.unwrap()[3].reply.as_ref().unwrap().template, None);
         let same = held.conversation.send("Hi").finish().await.unwrap();
         assert_eq!(same.reply.degradations, []);
         let conversation = held.through(round(Another)).await;
@@ -155,8 +156,5 @@ fn nodes_from_before_this_was_remembered_have_no_template() {
     let stored = json!({"id": "019aa3c5-0000-7000-8000-000000000000",
         "message": {"role": "assistant", "parts": [{"text": "Hello!"}]}, "metadata": {"model": "old"}});
     let node: Node = serde_json::from_value(stored).unwrap();
-    assert_eq!(node.template(), None);
-    let mut labelled = Node::new(None, Message::assistant("Hello!"));
-    labelled.metadata.insert("template".to_owned(), "a host's own label".into());
-    assert_eq!(labelled.template(), None);
+    assert_eq!(node.reply.unwrap().template, None);
 }

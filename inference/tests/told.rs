@@ -130,7 +130,7 @@ fn what_the_processor_tells_stands_with_the_reply_and_its_node() {
         let reply = chat.send("Hi").finish().await.unwrap();
         assert_eq!(reply.reply.degradations, [left_out]);
         let node = chat.history().await.unwrap().pop().unwrap();
-        assert_eq!(node.metadata["degradations"][0]["thinking_left_out"]["messages"], prompt);
+        assert_eq!(node.reply.unwrap().warnings, [Degradation::ThinkingLeftOut { messages: prompt }]);
     });
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn compact(session: &mut Session, keep: usize) -> Result<usize> {
     let before = session.tree()?.len();
     session.goto_node(history[question].id)?;
     for node in &history[first..] {
-        session.say(node.message.clone(), node.metadata.clone(), session.head()?)?;
+        session.copy(node)?;
     }
     let pruned = match history.get(first) {
         Some(moved) => session.prune(moved.id)?,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use alloquy_core::{
     Address, Archive, Content, Conversation, ConversationId, ConversationManager, ConversationStoreExt,
-    Manager, MemoryStore, Message, NewConversation, Node, NodeId, NodeStatus, Position, Preface, Request,
-    Role, SamplingOptions, Spending, ToolCall, ToolResult, ToolSpec, Tree, TurnEvent, TurnRequest,
+    Manager, MemoryStore, Message, NewConversation, Node, NodeId, NodeStatus, Position, Preface, ReplyFacts,
+    Request, Role, SamplingOptions, Spending, ToolCall, ToolResult, ToolSpec, Tree, TurnEvent, TurnRequest,
 };
 use futures::StreamExt as _;
 use pollster::block_on;
@@ -174,10 +174,27 @@ impl Session {
         metadata: Map<String, Value>,
         below: Option<NodeId>,
     ) -> Result<NodeId> {
+        let mut node = Node::new(below, message);
+        node.metadata = metadata;
+        node.label = take_text(&mut node.metadata, "label");
+        node.prompt_name = take_text(&mut node.metadata, "prompt_name");
+        if node.message.role == Role::Assistant {
+            node.reply = ReplyFacts::take_from(&mut node.metadata);
+        }
+        self.append_node(&node)
+    }
+
+    /// Appends a copy of a node at the cursor, with all that it holds.
+    pub(crate) fn copy(&self, node: &Node) -> Result<NodeId> {
+        let mut copy = node.clone().with_id(NodeId::new());
+        copy.parent = self.head()?;
+        self.append_node(&copy)
+    }
+
+    fn append_node(&self, node: &Node) -> Result<NodeId> {
         let (store, owner, id) = (self.manager.store(), self.manager.owner(), self.chat()?.id());
-        let node = Node { metadata, ..Node::new(below, message) };
         block_on(async {
-            store.append(owner, id, std::slice::from_ref(&node)).await?;
+            store.append(owner, id, std::slice::from_ref(node)).await?;
             store.set_head(owner, id, self.chat.as_ref().unwrap().head().await?, Some(node.id)).await
         })
         .map_err(said)?;
@@ -188,7 +205,7 @@ impl Session {
     pub(crate) fn say(
         &self,
         message: Message,
-        metadata: Map<String, Value>,
+        mut metadata: Map<String, Value>,
         below: Option<NodeId>,
     ) -> Result<()> {
         let path = block_on(self.chat()?.path(below)).map_err(said)?;
@@ -198,9 +215,13 @@ impl Session {
         if !fits || results.is_empty() && !open.is_empty() {
             return self.append(message, metadata, below).map(drop);
         }
-        let ask = metadata
-            .into_iter()
-            .fold(TurnRequest::from(message).at(below), |ask, (name, value)| ask.metadata(name, value));
+        let mut ask = TurnRequest::from(message).at(below);
+        if let Some(name) = take_text(&mut metadata, "prompt_name") {
+            ask = ask.prompt(name);
+        }
+        for (name, value) in metadata {
+            ask = ask.metadata(name, value);
+        }
         block_on(self.chat()?.add(ask)).map(drop).map_err(said)
     }
 
@@ -519,6 +540,12 @@ fn sampling(args: &Value) -> SamplingOptions {
 }
 
 /// Adds what an import would keep of a node.
+fn take_text(metadata: &mut Map<String, Value>, name: &str) -> Option<String> {
+    let text = metadata.get(name)?.as_str()?.to_owned();
+    metadata.shift_remove(name);
+    Some(text)
+}
+
 fn with_notes(mut metadata: Map<String, Value>, notes: Map<String, Value>) -> Map<String, Value> {
     if !notes.is_empty() {
         metadata.insert("dataknobs".to_owned(), notes.into());

@@ -1,7 +1,5 @@
 //! What a reply remembers of the prompt that it answered: where its history began, so that another process begins there too.
 
-use serde::Deserialize;
-
 use super::fitting::{Cut, PromptLength};
 use super::memory::front;
 use crate::chat_model::Request;
@@ -27,10 +25,8 @@ pub(super) fn policy(
 pub(super) fn remembered(request: &Request, policy: Option<Digest>) -> Option<(usize, CutHistory)> {
     let policy = policy?;
     let mut known = request.path.cuts().take(REPLIES);
-    known.find_map(|(place, cut)| {
-        let cut = CutHistory::deserialize(cut).ok().filter(|cut| cut.policy == policy)?;
-        Some((place, cut))
-    })
+    let (place, cut) = known.find(|(_, cut)| cut.policy == policy)?;
+    Some((place, cut.clone()))
 }
 
 impl CutHistory {

@@ -5,19 +5,24 @@ use std::sync::Arc;
 use futures::FutureExt;
 use serde_json::{Map, Value};
 
-use super::Parts;
+use super::facts::dropped;
 use super::unfinished::PartialReplies;
+use super::{Parts, TurnRequest};
 use crate::message::{Content, Message, Role};
 use crate::processor::Delta;
+use crate::report::ReplyFacts;
 use crate::store::{ConversationId, ConversationRecord};
-use crate::tree::{MODEL, Node, NodeId, NodeStatus};
+use crate::tree::{Node, NodeId, NodeStatus};
 
 /// Watches over a turn: when it is dropped, what was said is kept.
 pub(super) struct Abandoned {
     /// `None` once the turn came to an end.
     parts: Option<Arc<Parts>>,
     conversation: ConversationId,
-    facts: Map<String, Value>,
+    /// What the node of the reply keeps beside its message.
+    facts: ReplyFacts,
+    label: Option<String>,
+    metadata: Map<String, Value>,
     /// Where the turn has seen the head, or put it.
     from: Option<NodeId>,
     /// The last node of its path that is stored.
@@ -36,13 +41,21 @@ impl Abandoned {
         model: &str,
         record: &ConversationRecord,
         tip: Option<NodeId>,
-        mut facts: Map<String, Value>,
+        ask: &TurnRequest,
     ) -> Self {
-        facts.insert(MODEL.to_owned(), model.into());
-        let parts = (parts.partial_replies == PartialReplies::Keep).then_some(parts);
-        let (conversation, from) = (record.id.clone(), record.head);
-        let (pending, said) = (Vec::new(), Vec::new());
-        Self { parts, conversation, facts, from, tip, pending, answers: false, said }
+        let facts = dropped(model, ask);
+        Self {
+            parts: (parts.partial_replies == PartialReplies::Keep).then_some(parts),
+            conversation: record.id.clone(),
+            facts,
+            label: ask.label.clone(),
+            metadata: ask.metadata.clone(),
+            from: record.head,
+            tip,
+            pending: Vec::new(),
+            answers: false,
+            said: Vec::new(),
+        }
     }
 
     /// What is asked; it is stored later.
@@ -89,6 +102,16 @@ impl Abandoned {
     pub(super) fn disarm(&mut self) {
         self.parts = None;
     }
+
+    /// Makes the node of the reply that was dropped.
+    fn node(&self, parent: Option<NodeId>, said: Message) -> Node {
+        let mut node = Node::new(parent, said);
+        node.status = NodeStatus::Interrupted;
+        node.reply = Some(self.facts.clone());
+        node.label.clone_from(&self.label);
+        node.metadata.clone_from(&self.metadata);
+        node
+    }
 }
 
 impl Drop for Abandoned {
@@ -98,7 +121,7 @@ impl Drop for Abandoned {
         let mut nodes = std::mem::take(&mut self.pending);
         if !said.is_empty() {
             let parent = nodes.last().map_or(self.tip, |node| Some(node.id));
-            nodes.push(abandoned_node(parent, said, std::mem::take(&mut self.facts)));
+            nodes.push(self.node(parent, said));
             self.answers = true;
         }
         let Some(last) = nodes.last() else { return };
@@ -115,12 +138,4 @@ impl Drop for Abandoned {
         };
         parts.unfinished.begin(kept.boxed());
     }
-}
-
-/// A node of a reply that nobody waited for.
-fn abandoned_node(parent: Option<NodeId>, said: Message, facts: Map<String, Value>) -> Node {
-    let mut node = Node::new(parent, said);
-    node.status = NodeStatus::Interrupted;
-    node.metadata = facts;
-    node
 }

@@ -12,6 +12,8 @@ use crate::tree::{Node, NodeId};
 /// Something that happens during a turn.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+// A turn has a node or two, and its events are handed on one by one: a box would save nothing.
+#[allow(clippy::large_enum_variant)]
 pub enum TurnEvent {
     /// A piece of the reply.
     Delta(Delta),

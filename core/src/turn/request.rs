@@ -12,7 +12,7 @@ use crate::middleware::Middleware;
 use crate::sampling::SamplingOptions;
 use crate::task_group::TaskGroup;
 use crate::tool::Toolbox;
-use crate::tree::{LABEL, PROMPT, SYSTEM_PROMPT};
+use crate::tree::Node;
 use crate::turn_data::TurnData;
 
 /// What is asked in one turn: messages, and whatever differs from the manager's settings this once.
@@ -80,13 +80,13 @@ impl TurnRequest {
     }
 
     /// Puts instructions in the place of those of the conversation, for this turn alone. Nothing said is changed; the
-    /// replies remember them as `system_prompt` in their metadata.
+    /// replies keep them as [`ReplyFacts::system_prompt`](crate::ReplyFacts::system_prompt).
     pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
         self.system_prompt = Some(text.into());
         self
     }
 
-    /// Remembers by which prompt these messages were made; [`Node::prompt`](crate::Node::prompt) reads it.
+    /// Remembers by which prompt these messages were made, as [`Node::prompt_name`](crate::Node::prompt_name).
     ///
     /// Whatever keeps prompts by name renders one into messages, and is said like everything else: it implements
     /// `Into<TurnRequest>`, which every way to say something takes.
@@ -119,8 +119,8 @@ impl TurnRequest {
         self
     }
 
-    /// Remembers something with the replies of this turn, or with the last message that is added. What a reply
-    /// remembers of itself, such as `usage`, goes before.
+    /// Sets an entry of the metadata of this turn's replies, or of the last message that is added. Metadata is the host's
+    /// alone: no name of it means anything to Alloquy.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(name.into(), value.into());
         self
@@ -157,20 +157,17 @@ impl TurnRequest {
         self
     }
 
-    /// What a message of the question remembers; results of tools are made by no prompt.
-    pub(crate) fn facts_of(&self, message: &Message) -> Map<String, Value> {
-        let prompt = self.prompt.clone().filter(|_| message.role != Role::Tool);
-        prompt.map(|prompt| (PROMPT.to_owned(), prompt.into())).into_iter().collect()
+    /// Names the prompt that made a message of the question; results of tools are made by no prompt.
+    pub(crate) fn mark_prompt(&self, node: &mut Node) {
+        if node.message.role != Role::Tool {
+            node.prompt_name.clone_from(&self.prompt);
+        }
     }
 
-    /// What the nodes of this turn remember of the question.
-    pub(crate) fn facts(&self) -> Map<String, Value> {
-        let mut facts = self.metadata.clone();
-        let texts = [(LABEL, &self.label), (SYSTEM_PROMPT, &self.system_prompt)];
-        for (name, text) in texts {
-            facts.extend(text.clone().map(|text| (name.to_owned(), text.into())));
-        }
-        facts
+    /// Labels a reply, or the last message that is added, and sets its metadata.
+    pub(crate) fn mark(&self, node: &mut Node) {
+        node.label.clone_from(&self.label);
+        node.metadata.clone_from(&self.metadata);
     }
 }
 

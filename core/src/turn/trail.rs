@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use crate::message::{Content, Message};
 use crate::path::MessagePath;
 use crate::store::{ConversationId, ConversationRecord};
-use crate::tree::{CUT, Node, NodeId};
+use crate::tree::{Node, NodeId};
 
 /// How many bytes of conversations are kept, about.
 const KEPT: usize = 64 << 20;
@@ -31,7 +31,7 @@ impl Trail {
     /// Adds the node that follows.
     pub(crate) fn push(&mut self, node: Node) {
         self.messages.push_sampled(node.message.clone(), node.tokens.clone());
-        if let Some(cut) = node.metadata.get(CUT) {
+        if let Some(cut) = node.reply.as_ref().and_then(|reply| reply.history_cut.as_ref()) {
             self.messages.note_cut(cut.clone());
         }
         self.nodes.push(node);

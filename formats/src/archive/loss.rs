@@ -151,7 +151,7 @@ fn quoted(nodes: &[String]) -> String {
 pub enum Omission {
     /// Nodes beside the path to the head.
     Branches(usize),
-    /// Metadata of the conversation or of nodes.
+    /// Metadata of the conversation, or metadata and facts of nodes.
     Metadata,
     /// Fields of the conversation other than its messages: tools, variables of the template, sampling, its name.
     Settings,

@@ -17,12 +17,27 @@ use super::loss::Repair;
 /// The field that makes a document one of ours; it holds the version.
 pub(super) const MARK: &str = "alloquy_conversation";
 
-/// What is written. Documents of every version that ever was are read.
-const VERSION: u64 = 1;
+/// What is written. Documents of every version that ever was are read; in version 1 the facts of a reply are in `metadata`.
+const VERSION: u64 = 2;
 
 const DOCUMENT: [&str; 4] = [MARK, "record", "nodes", "blobs"];
 const RECORD: [&str; 6] = ["id", "created", "preface", "sampling", "head", "metadata"];
-const NODE: [&str; 6] = ["id", "parent", "message", "status", "tokens", "metadata"];
+const NODE: [&str; 9] =
+    ["id", "parent", "message", "status", "tokens", "reply", "prompt_name", "label", "metadata"];
+const REPLY: [&str; 12] = [
+    "model",
+    "finish",
+    "usage",
+    "cache",
+    "template",
+    "seed",
+    "stop_string",
+    "error",
+    "system_prompt",
+    "warnings",
+    "history_cut",
+    "facts",
+];
 
 /// Reads a document.
 pub(super) fn read(document: Value, limits: &ArchiveLimits) -> Result<ReadArchive> {
@@ -58,9 +73,7 @@ fn read_one(document: Value, limits: &ArchiveLimits) -> Result<Archive> {
     };
     limits.check_nodes(nodes.len())?;
     let nodes = nodes.into_iter().enumerate();
-    let nodes: Vec<Node> = nodes
-        .map(|(index, node)| typed(Some(node), &NODE, &format!("nodes[{index}]")))
-        .collect::<Result<_>>()?;
+    let nodes: Vec<Node> = nodes.map(|(index, value)| node(index, value)).collect::<Result<_>>()?;
     let mut archive = Archive::new(record, nodes)?;
     archive.blobs = blobs(fields.shift_remove("blobs").unwrap_or_else(|| json!({})))?;
     let missing = archive.media().map(Media::digest).find(|digest| !archive.blobs.contains_key(digest));
@@ -68,6 +81,14 @@ fn read_one(document: Value, limits: &ArchiveLimits) -> Result<Archive> {
         Some(digest) => Err(invalid(format!("blobs has no {digest}"))),
         None => Ok(archive),
     }
+}
+
+fn node(index: usize, value: Value) -> Result<Node> {
+    let place = format!("nodes[{index}]");
+    if let Some(Value::Object(reply)) = value.get("reply") {
+        known(reply, &REPLY, &format!("{place}.reply"))?;
+    }
+    typed(Some(value), &NODE, &place)
 }
 
 /// Reads a value whose type would drop fields that it does not know without a word.

@@ -48,7 +48,7 @@ fn chain(messages: Vec<Message>, made: SystemTime, seed: &str) -> Vec<Node> {
         let parent = nodes.last().map(|node| node.id);
         let digest = Digest::of(format!("{seed} {index}").as_bytes());
         let id = NodeId::of_import(milliseconds(made), 0, digest);
-        nodes.push(Node { id, ..Node::new(parent, message) });
+        nodes.push(Node::new(parent, message).with_id(id));
     }
     nodes
 }
@@ -120,6 +120,12 @@ fn load(message: &mut Message, archive: &Archive) -> Result<()> {
     Ok(())
 }
 
+/// Whether a node holds more than its message and its place.
+fn says_more(node: &Node) -> bool {
+    let has_facts = node.reply.is_some() || node.prompt_name.is_some() || node.label.is_some();
+    has_facts || !node.metadata.is_empty()
+}
+
 /// Says what a list of `shown` messages does not have of a conversation.
 pub(super) fn omitted(archive: &Archive, shown: usize) -> Vec<Omission> {
     let Archive { record, nodes, .. } = archive;
@@ -127,7 +133,7 @@ pub(super) fn omitted(archive: &Archive, shown: usize) -> Vec<Omission> {
     if nodes.len() > shown {
         omitted.push(Omission::Branches(nodes.len() - shown));
     }
-    if !record.metadata.is_empty() || nodes.iter().any(|node| !node.metadata.is_empty()) {
+    if !record.metadata.is_empty() || nodes.iter().any(says_more) {
         omitted.push(Omission::Metadata);
     }
     let plain = Preface { messages: record.preface.messages.clone(), ..Preface::default() };

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::failure::Failure;
 use crate::json::{decode, encode};
 
-const FORMAT: u64 = 1;
+/// The format that this version writes, and the newest that it reads. Since format 2 nodes have their facts in `reply`.
+const FORMAT: u64 = 2;
 
 /// An entry of a conversation's log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,7 +95,7 @@ impl Entry {
         }
         let format: Format = decode(json, || what.to_owned())?;
         match format.format {
-            FORMAT => decode(json, || what.to_owned()),
+            1..=FORMAT => decode(json, || what.to_owned()),
             found => Err(Failure::Newer { what: what.to_owned(), found, known: FORMAT }),
         }
     }

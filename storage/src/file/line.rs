@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The format that this version writes, and the newest that it reads.
-pub(super) const FORMAT: u64 = 2;
+pub(super) const FORMAT: u64 = 3;
 
 /// What a line says.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +19,9 @@ pub(super) enum Entry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         updated: Option<u64>,
     },
+    /// What follows is of this format, in a log that began with an older one; since format 3. A program that knows no such
+    /// entry stops here, before a line that it would misread.
+    Format(u64),
     /// Nodes are appended, parents before children.
     Nodes(Vec<Node>),
     /// The head moves.

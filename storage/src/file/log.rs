@@ -20,6 +20,8 @@ pub(super) struct Log {
     /// The name of the file is on the disk: whoever created or replaced it may have been stopped before that.
     is_named: bool,
     pub(super) position: Position,
+    /// The format that the log has announced so far.
+    format: u64,
     pub(super) record: ConversationRecord,
     pub(super) tree: Tree,
     /// When the last node was made, or the conversation.
@@ -109,8 +111,8 @@ impl Log {
     ///
     /// What the tree refuses leaves the log as it was; after another error it must be read again.
     pub(super) fn append(&mut self, nodes: &[Node]) -> Result<(), Failure> {
-        let new = self.insert(nodes)?;
-        self.write(&[new].into_iter().flatten().collect::<Vec<_>>())
+        let entries = self.insert(nodes)?;
+        self.write(&entries)
     }
 
     /// Appends nodes and moves the head unless another writer has moved it; returns when both are on the disk, which is
@@ -126,7 +128,7 @@ impl Log {
         if let Some(node) = to.filter(|&to| nodes.iter().all(|node| node.id != to)) {
             self.tree.node(node)?;
         }
-        let mut entries: Vec<Entry> = self.insert(nodes)?.into_iter().collect();
+        let mut entries = self.insert(nodes)?;
         let moved = HeadMove::of(self.record.head, from, to);
         let moves = moved == HeadMove::Moved && self.record.head != to;
         entries.extend(moves.then_some(Entry::Head(to)));
@@ -137,17 +139,23 @@ impl Log {
         Ok(moved)
     }
 
-    /// Puts nodes into the tree, and returns the entry of those that are new; `None` where none is.
-    fn insert(&mut self, nodes: &[Node]) -> Result<Option<Entry>, Failure> {
+    /// Puts nodes into the tree, and returns the entries that say so: none where no node is new. In a log that began with an
+    /// older format they announce this one first.
+    fn insert(&mut self, nodes: &[Node]) -> Result<Vec<Entry>, Failure> {
         let mut known = HashSet::new();
         let is_new = |node: &&Node| self.tree.node(node.id).is_err() && known.insert(node.id);
         let new: Vec<Node> = nodes.iter().filter(is_new).cloned().collect();
         self.tree.insert_all(nodes)?;
         if new.is_empty() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
         self.add(&new);
-        Ok(Some(Entry::Nodes(new)))
+        let mut entries = Vec::new();
+        if self.format < FORMAT {
+            entries.push(Entry::Format(FORMAT));
+        }
+        entries.push(Entry::Nodes(new));
+        Ok(entries)
     }
 
     /// Moves the head; returns when that is on the disk.
@@ -216,6 +224,11 @@ impl Log {
         }
         self.disk.append_at(&self.path, self.position.offset, lines.as_bytes())?;
         self.position = position;
+        for entry in entries {
+            if let Entry::Format(format) = entry {
+                self.format = *format;
+            }
+        }
         Ok(())
     }
 
@@ -228,14 +241,15 @@ impl Log {
             _ => {
                 let unsealed = Position::default().unseal(first);
                 let (entry, position) = unsealed.map_err(|reason| Failure::damaged(what(), reason))?;
-                let Entry::Created { record, updated, .. } = decode(entry.as_bytes(), what)? else {
+                let Entry::Created { format, record, updated } = decode(entry.as_bytes(), what)? else {
                     return Err(Failure::damaged(what(), "it does not say how the conversation began"));
                 };
                 let moment = |since| UNIX_EPOCH.checked_add(Duration::from_millis(since));
                 let updated = updated.and_then(moment).unwrap_or(record.created);
                 let (disk, path, is_named) = (disk.clone(), path.to_owned(), false);
                 let (media, tree) = (record.media(), Tree::default());
-                Ok(Self { disk, path, is_named, position, record: *record, tree, updated, media })
+                let record = *record;
+                Ok(Self { disk, path, is_named, position, format, record, tree, updated, media })
             }
         }
     }
@@ -259,6 +273,10 @@ impl Log {
         let (entry, next) = self.position.unseal(line).map_err(|reason| damaged(reason.to_owned()))?;
         match decode(entry.as_bytes(), what)? {
             Entry::Created { .. } => return Err(damaged("the conversation begins again".to_owned())),
+            Entry::Format(found) if found > FORMAT => {
+                return Err(Failure::Newer { what: what(), found, known: FORMAT });
+            }
+            Entry::Format(format) => self.format = format,
             Entry::Nodes(nodes) => {
                 let inserted = self.tree.insert_all(&nodes);
                 inserted.map_err(|error| Failure::damaged(place(&self.path, next.line), error))?;

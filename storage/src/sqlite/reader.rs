@@ -129,7 +129,7 @@ impl Opened {
         // As for writers: the index of a hundred thousand nodes stays in memory.
         opened.connection.pragma_update(None, "cache_size", schema::CACHE)?;
         match schema::state(&opened.connection)? {
-            State::Current => Ok(opened),
+            State::Third | State::Current => Ok(opened),
             State::Empty => Err(Failure::Absent { reason: "nothing was ever stored in it" }),
             State::First | State::Second => opened.copied(path),
         }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// The bytes `Allq`: `file` and other tools tell a conversation store by it.
 const APPLICATION: i64 = 0x416c_6c71;
 
-const FORMAT: i64 = 3;
+const FORMAT: i64 = 4;
 
 /// Bytes of a page. The smallest that holds two usual messages.
 const PAGE: i64 = 1024;
@@ -35,6 +35,8 @@ pub(super) enum State {
     First,
     /// A list of nodes whose words were not written.
     Second,
+    /// The same tables. Nodes have the facts of replies in `metadata`, which is read as it is.
+    Third,
     Current,
 }
 
@@ -57,6 +59,8 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<(), Failure> {
         State::Empty => transaction.execute_batch(include_str!("schema.sql"))?,
         State::First => migrate::from_first(&transaction)?,
         State::Second => migrate::from_second(&transaction)?,
+        // No row changes: the number alone keeps programs out that would not see what nodes have by now.
+        State::Third => {}
     }
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
@@ -90,6 +94,7 @@ pub(super) fn state(connection: &Connection) -> Result<State, Failure> {
         (APPLICATION, FORMAT) => Ok(State::Current),
         (APPLICATION, 1) => Ok(State::First),
         (APPLICATION, 2) => Ok(State::Second),
+        (APPLICATION, 3) => Ok(State::Third),
         (APPLICATION, newer) => Err(Failure::Newer {
             what: "it".to_owned(),
             found: newer.unsigned_abs(),

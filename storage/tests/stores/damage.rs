@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, ErrorKind, NodeId, Preface, Query,
+    ConversationId, ConversationRecord, ConversationStore, Digest, ErrorKind, NodeId, Preface, Query,
 };
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
 use rusqlite::Connection;
+use serde_json::Value;
 
 use crate::{Places, me, say};
 
@@ -179,11 +180,28 @@ fn a_handle_notices_a_torn_end_that_came_after_it_read() {
 #[test]
 fn a_newer_log_is_refused() {
     let sample = Sample::new();
-    let newer = String::from_utf8(sample.bytes.clone()).unwrap().replacen("\"format\":2", "\"format\":3", 1);
+    let newer = String::from_utf8(sample.bytes.clone()).unwrap().replacen("\"format\":3", "\"format\":4", 1);
     let store = sample.open_with(newer.as_bytes());
     let error = block_on(store.load(&me(), &id())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
-    assert!(error.to_string().contains("format 3"), "{error:#}");
+    assert!(error.to_string().contains("format 4"), "{error:#}");
+}
+
+/// A later version may go on with a log of this format in its own.
+#[test]
+fn a_log_that_announces_a_newer_format_is_refused() {
+    let sample = Sample::new();
+    let log = String::from_utf8(sample.bytes.clone()).unwrap();
+    let last: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    let entry = r#"{"format":4}"#;
+    let digest = Digest::of(format!("{}{entry}", last[1].as_str().unwrap()).as_bytes()).to_string();
+    let newer = format!("{log}[{entry},\"{}\"]\n", &digest[..16]);
+    let store = sample.open_with(newer.as_bytes());
+    let error = block_on(store.load(&me(), &id())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
+    assert!(error.to_string().contains("format 4"), "{error:#}");
+    block_on(store.append(&me(), &id(), &[say(None, "next")])).unwrap_err();
+    assert_eq!(fs::read_to_string(&sample.log).unwrap(), newer, "nothing is changed");
 }
 
 #[test]
@@ -275,9 +293,9 @@ fn databases_of_others_are_refused_and_left_alone() {
     let path = places.next();
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE conversations (id)").unwrap();
     refused(&path, ErrorKind::Unsupported);
-    let error = changed(&places, "PRAGMA user_version = 4").unwrap_err();
+    let error = changed(&places, "PRAGMA user_version = 5").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:#}");
-    assert!(error.to_string().contains("format 4"), "{error:#}");
+    assert!(error.to_string().contains("format 5"), "{error:#}");
 }
 
 fn refused(path: &Path, kind: ErrorKind) {

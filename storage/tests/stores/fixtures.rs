@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy_core::{
-    Content, ConversationRecord, ConversationStore, ConversationStoreExt, Filter, Media, Message, Node,
-    NodeStatus, Owner, Preface, Query, Role,
+    Content, ConversationRecord, ConversationStore, ConversationStoreExt, Filter, FinishReason, Media,
+    Message, Node, NodeStatus, Owner, Part, Preface, Query, ReplyFacts, Role, Source, Usage,
 };
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SqliteStore};
 use pollster::block_on;
@@ -30,17 +30,22 @@ fn object(value: Value) -> Map<String, Value> {
     fields
 }
 
-/// Nodes of every kind: a question with a picture, a reply with facts, one that was broken off, and one that will go with
+/// Nodes of every kind: a question with a picture and a quotation, a reply with facts, one that was broken off, and one that will go with
 /// what follows it.
 fn said() -> [Node; 5] {
     let picture = Media::new("image/png", b"no picture".to_vec());
-    let shown = vec![Content::Text("緑茶 or black?".into()), Content::Image(picture)];
+    let quoted = Part::from(Content::Text("Assam is black.".into()));
+    let quoted = quoted.from_source(Source::Retrieved { id: "page-7".into() });
+    let asked = Part::from(Content::Text("緑茶 or black?".into()));
+    let shown = vec![asked, Part::from(Content::Image(picture)), quoted];
     let question = Node::new(None, Message::new(Role::User, shown));
     let mut reply = Node::new(Some(question.id), Message::assistant("Black, from Assam."));
     reply.tokens = vec![7, 8];
-    reply.metadata =
-        object(json!({"model": "m", "usage": {"prompt": 12, "reused": 4, "generated": 5, "thinking": 0},
-        "finish": "stop", "label": "first"}));
+    let mut facts = ReplyFacts::new("m");
+    facts.usage = Some(Usage { prompt: 12, reused: 4, generated: 5, thinking: 0, remaining: None });
+    facts.finish = Some(FinishReason::Stop);
+    reply.reply = Some(facts);
+    reply.label = Some("first".to_owned());
     let mut cut = Node::new(Some(question.id), Message::assistant("Green, b"));
     cut.status = NodeStatus::Interrupted;
     let gone = say(Some(question.id), "Never mind.");
@@ -100,8 +105,9 @@ async fn whole(store: &dyn ConversationStore, owner: &Owner, id: &str) {
     assert_eq!(record.metadata["user"], json!({"name": "ann"}));
     let path = tree.path(record.head).unwrap();
     let [question, reply] = path[..] else { panic!("{path:?}") };
-    assert_eq!((reply.label(), reply.model(), &reply.tokens[..]), (Some("first"), Some("m"), &[7, 8][..]));
-    assert_eq!(reply.usage().unwrap().reused, 4);
+    assert_eq!((reply.label.as_deref(), reply.model()), (Some("first"), Some("m")));
+    assert_eq!((&reply.tokens[..], reply.usage().unwrap().reused), (&[7, 8][..], 4));
+    assert!(reply.metadata.is_empty(), "{:?}", reply.metadata);
     let shown = question.message.media().next().unwrap();
     let bytes = store.get_media(owner, shown).await.unwrap().bytes().cloned();
     assert_eq!(bytes, Some(Arc::from(&b"no picture"[..])));
@@ -110,11 +116,19 @@ async fn whole(store: &dyn ConversationStore, owner: &Owner, id: &str) {
     assert_eq!(cut.map(|cut| (cut.status, notes.label(cut))), Some((NodeStatus::Interrupted, Some("cut"))));
 }
 
+/// Reads where a text of the question comes from, which no format has had before those of these fixtures.
+async fn names_its_sources(store: &dyn ConversationStore) {
+    let (_, tree) = store.load(&me(), &"tea/green".parse().unwrap()).await.unwrap();
+    let question = tree.nodes().find(|node| node.parent.is_none()).unwrap();
+    let page = Source::Retrieved { id: "page-7".into() };
+    assert_eq!(question.message.parts.last().and_then(|part| part.source.clone()), Some(page));
+}
+
 async fn goes_on(store: &dyn ConversationStore) {
     let id = "tea/green".parse().unwrap();
     let (record, tree) = store.load(&me(), &id).await.unwrap();
     let pruned = tree.tombstones().next().unwrap();
-    let again = Node { id: pruned, ..say(record.head, "back again") };
+    let again = say(record.head, "back again").with_id(pruned);
     assert!(
         store.append(&me(), &id, &[again]).await.is_err(),
         "the id of a pruned node is never taken again"
@@ -127,15 +141,51 @@ async fn goes_on(store: &dyn ConversationStore) {
     assert_eq!(store.load(&me(), &id).await.unwrap().1.len(), 4);
 }
 
-#[test]
-fn a_folder_of_the_second_format_is_read() {
+/// Opens a copy of a folder, reads all of it and adds to it.
+fn folder_holds(name: &str) -> PathBuf {
     let root = Places::new().next();
-    copy(&fixture("file-2"), &root);
+    copy(&fixture(name), &root);
     block_on(async {
         let store = FileStore::open(&root).await.unwrap();
         holds(&store).await;
         assert_eq!(store.fsck().await.unwrap().findings, []);
+        let again = FileStore::open(&root).await.unwrap();
+        assert_eq!(again.load(&me(), &"tea/green".parse().unwrap()).await.unwrap().1.len(), 4);
     });
+    root
+}
+
+/// The entries of a log.
+fn entries(root: &Path, name: &str) -> Vec<Value> {
+    let log = fs::read_to_string(root.join("conversations").join(name)).unwrap();
+    log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[0].clone()).collect()
+}
+
+#[test]
+fn a_folder_of_the_second_format_is_read_and_announces_the_third() {
+    let root = folder_holds("file-2");
+    let kept = entries(&fixture("file-2"), "tea%2fgreen.jsonl");
+    let now = entries(&root, "tea%2fgreen.jsonl");
+    assert_eq!(now[..kept.len()], kept, "what was there is as it was");
+    assert_eq!(now[kept.len()], json!({"format": 3}), "an older program stops before the first new nodes");
+    assert!(now[kept.len() + 1].get("nodes").is_some());
+    let announced = now.iter().filter(|entry| entry.get("format").is_some());
+    assert_eq!(announced.count(), 1);
+    assert_eq!(entries(&root, "empty.jsonl"), entries(&fixture("file-2"), "empty.jsonl"));
+    block_on(async {
+        let store = FileStore::open(&root).await.unwrap();
+        store.compact(&me(), &"tea/green".parse().unwrap()).await.unwrap();
+    });
+    let compacted = entries(&root, "tea%2fgreen.jsonl");
+    assert_eq!(compacted[0]["created"]["format"], 3, "a log that is written anew begins with the new format");
+    assert!(compacted.iter().all(|entry| entry.get("format").is_none()));
+}
+
+#[test]
+fn a_folder_of_the_third_format_is_read() {
+    let root = folder_holds("file-3");
+    block_on(async { names_its_sources(&FileStore::open(&root).await.unwrap()).await });
+    assert!(entries(&root, "tea%2fgreen.jsonl").iter().all(|entry| entry.get("format").is_none()));
 }
 
 /// Written by a version that let names have characters that nobody sees: none that is new may, and these are found.
@@ -179,16 +229,36 @@ fn a_database_of_the_third_format_is_read() {
 }
 
 #[test]
-fn objects_of_the_first_format_are_read() {
-    let root = Places::new().next();
-    copy(&fixture("objects-1"), &root);
-    block_on(async { holds(&BucketStore::in_folder(&root).await.unwrap()).await });
+fn a_database_of_the_fourth_format_is_read() {
+    let places = Places::new();
+    let path = places.next();
+    fs::copy(fixture("sqlite-4.db"), &path).unwrap();
+    block_on(async {
+        let store = SqliteStore::open(&path).await.unwrap();
+        names_its_sources(&store).await;
+        holds(&store).await;
+    });
+}
+
+#[test]
+fn objects_of_every_format_are_read() {
+    for name in ["objects-1", "objects-2"] {
+        let root = Places::new().next();
+        copy(&fixture(name), &root);
+        block_on(async {
+            let store = BucketStore::in_folder(&root).await.unwrap();
+            if name == "objects-2" {
+                names_its_sources(&store).await;
+            }
+            holds(&store).await;
+        });
+    }
 }
 
 #[test]
 fn schemas_of_every_format_are_read() {
     let Some(fresh) = urls() else { return };
-    for name in ["postgres-1.sql", "postgres-2.sql", "postgres-3.sql"] {
+    for name in ["postgres-1.sql", "postgres-2.sql", "postgres-3.sql", "postgres-4.sql"] {
         let url = fresh();
         let schema = url.split_once("schema=").unwrap().1;
         let sql = fs::read_to_string(fixture(name)).unwrap();
@@ -200,6 +270,9 @@ fn schemas_of_every_format_are_read() {
                 PostgresStore::open_for_reading(&url).await.unwrap().search(&me(), &query).await.unwrap();
             let store = PostgresStore::open(&url).await.unwrap();
             assert_eq!(found.hits, store.search(&me(), &query).await.unwrap().hits);
+            if name == "postgres-4.sql" {
+                names_its_sources(&store).await;
+            }
             holds(&store).await;
         });
     }

@@ -237,8 +237,9 @@ impl Stores {
             }
             Which::Again(index) => self.node(*index).cloned(),
             Which::Other(index) => {
-                let node = self.node(*index)?.clone();
-                Some(Node { message: Message::user("other"), ..node })
+                let mut node = self.node(*index)?.clone();
+                node.message = Message::user("other");
+                Some(node)
             }
         }
     }

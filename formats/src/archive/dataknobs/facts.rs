@@ -1,11 +1,14 @@
 //! What either side says of a node beside its message: the name of a branch is a label here, and what a reply took is a
 //! [`Usage`]. Knows metadata; not messages, not trees.
+//!
+//! A state has one map of facts for each node. So a node's facts are made flat here, under the names that they had in
+//! `metadata` in version 0.1, which documents of then have in their notes.
 
-use alloquy_core::{FinishReason, Role, Usage};
-use serde::Deserialize;
+use alloquy_core::{FinishReason, Node, ReplyFacts, Role, Usage};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What a node's metadata calls a reply's facts; `docs/storage-format.md` has the list.
+/// The names of some facts; [`FACTS`] has all of them.
 const FINISH: &str = "finish";
 const LABEL: &str = "label";
 const MODEL: &str = "model";
@@ -13,6 +16,23 @@ const PROMPT: &str = "prompt_name";
 const SYSTEM_PROMPT: &str = "system_prompt";
 const TEMPLATE: &str = "template";
 const USAGE: &str = "usage";
+
+/// The names of all facts.
+const FACTS: [&str; 13] = [
+    LABEL,
+    PROMPT,
+    SYSTEM_PROMPT,
+    MODEL,
+    FINISH,
+    "stop_string",
+    "error",
+    USAGE,
+    "cache",
+    "seed",
+    "history_cut",
+    TEMPLATE,
+    "degradations",
+];
 
 /// What a state calls two of them.
 const FINISH_REASON: &str = "finish_reason";
@@ -96,6 +116,95 @@ impl Told {
         let is_unread = |told: &Value| usage(told).is_none() && Usage::deserialize(told).is_err();
         self.metadata.get(USAGE).is_some_and(|told| !told.is_null() && is_unread(told))
     }
+}
+
+/// Returns `metadata` of a node with the facts of the node in it, which win over entries of the same name.
+pub(super) fn flat(node: &Node, mut metadata: Map<String, Value>) -> Map<String, Value> {
+    // The host's own texts of these names would be read as the name of a branch and of a prompt: a note keeps them.
+    take_text(&mut metadata, LABEL);
+    take_text(&mut metadata, PROMPT);
+    put(&mut metadata, LABEL, node.label.as_ref());
+    put(&mut metadata, PROMPT, node.prompt_name.as_ref());
+    let Some(reply) = &node.reply else { return metadata };
+    put(&mut metadata, SYSTEM_PROMPT, reply.system_prompt.as_ref());
+    put(&mut metadata, MODEL, Some(&reply.model));
+    put(&mut metadata, FINISH, reply.finish.as_ref());
+    put(&mut metadata, "stop_string", reply.stop_string.as_ref());
+    put(&mut metadata, "error", reply.error.as_ref());
+    put(&mut metadata, USAGE, reply.usage.as_ref());
+    put(&mut metadata, "cache", reply.cache.as_ref());
+    put(&mut metadata, "seed", reply.seed.as_ref());
+    put(&mut metadata, "history_cut", reply.history_cut.as_ref());
+    put(&mut metadata, TEMPLATE, reply.template.as_ref());
+    put(&mut metadata, "degradations", Some(&reply.warnings).filter(|warnings| !warnings.is_empty()));
+    metadata
+}
+
+fn put<T: Serialize>(metadata: &mut Map<String, Value>, name: &str, fact: Option<&T>) {
+    if let Some(fact) = fact {
+        metadata.insert(name.to_owned(), json!(fact));
+    }
+}
+
+/// The inverse of [`flat`]: gives a node its facts and its metadata, as far as one map can say which is which.
+pub(super) fn set(node: &mut Node, mut flat: Map<String, Value>) {
+    node.label = take_text(&mut flat, LABEL);
+    node.prompt_name = take_text(&mut flat, PROMPT);
+    node.reply = None;
+    if node.message.role == Role::Assistant {
+        node.reply = ReplyFacts::take_from(&mut flat);
+    }
+    node.metadata = flat;
+}
+
+fn take_text(metadata: &mut Map<String, Value>, name: &str) -> Option<String> {
+    let text = text(metadata, name)?.to_owned();
+    metadata.shift_remove(name);
+    Some(text)
+}
+
+/// What one map cannot say of a node: facts of middleware, and metadata under names that facts have.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Unmixed {
+    reply: Option<ReplyFacts>,
+    label: Option<String>,
+    prompt_name: Option<String>,
+    /// The entries under names that facts have.
+    metadata: Map<String, Value>,
+}
+
+impl Unmixed {
+    /// Notes a node unless it is what [`set`] makes of its flat facts.
+    pub(super) fn of(node: &Node, metadata: &Map<String, Value>, flat: Map<String, Value>) -> Option<Self> {
+        let mut again = node.clone();
+        set(&mut again, flat);
+        let is_same = (&again.reply, &again.label, &again.prompt_name, &again.metadata)
+            == (&node.reply, &node.label, &node.prompt_name, metadata);
+        if is_same {
+            return None;
+        }
+        let (reply, label, prompt_name) = (node.reply.clone(), node.label.clone(), node.prompt_name.clone());
+        Some(Self { reply, label, prompt_name, metadata: named_like_facts(metadata) })
+    }
+
+    /// Puts back what was noted of a node that has the facts `flat`; says whether they are still those that were noted.
+    pub(super) fn restore(self, flat: &Map<String, Value>, node: &mut Node) -> bool {
+        let mut noted = node.clone();
+        (noted.reply, noted.label, noted.prompt_name) = (self.reply, self.label, self.prompt_name);
+        if named_like_facts(&self::flat(&noted, self.metadata.clone())) != named_like_facts(flat) {
+            return false;
+        }
+        noted.metadata.retain(|name, _| !FACTS.contains(&name.as_str()));
+        noted.metadata.extend(self.metadata);
+        *node = noted;
+        true
+    }
+}
+
+fn named_like_facts(metadata: &Map<String, Value>) -> Map<String, Value> {
+    let mut found = metadata.clone();
+    found.retain(|name, _| FACTS.contains(&name.as_str()));
+    found
 }
 
 /// Returns those of `metadata` that have other words on the other side.

@@ -19,7 +19,8 @@ pub(super) const ORIGIN_OF_NODE: [&str; 6] =
 
 pub(super) const NOTE_OF_RECORD: [&str; 5] = ["created", "preface", "sampling", "before_first", "blobs"];
 
-pub(super) const NOTE_OF_NODE: [&str; 6] = ["id", "message", "status", "tokens", "facts", "preface"];
+pub(super) const NOTE_OF_NODE: [&str; 7] =
+    ["id", "message", "status", "tokens", "facts", "unmixed", "preface"];
 
 /// Puts `value` under `key`, and what stood there into it.
 pub(super) fn insert_shadowing(metadata: &mut Map<String, Value>, key: &str, mut value: Map<String, Value>) {

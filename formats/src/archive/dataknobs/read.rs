@@ -4,11 +4,12 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use alloquy_core::{
     ANNOTATIONS, Annotations, Archive, ConversationId, ConversationRecord, Digest, Error, ErrorKind, Message,
-    Node, NodeId, Preface, Result, Role, ToolCall,
+    Node, NodeId, Preface, Result, ToolCall,
 };
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::facts::{Told, put_back, translated};
+use super::facts::{Told, Unmixed, flat, put_back, set, translated};
 use super::forest::Forest;
 use super::ids::invalid;
 use super::message::{self, ReadMessage};
@@ -296,10 +297,10 @@ impl Reader {
         let further = fields.into_iter().filter(|(field, _)| !NODE.contains(&field.as_str())).collect();
         keep_fields(&mut origin, "further", further);
         keep_fields(&mut origin, "message", said);
-        let mut read = Node { id, ..Node::new(above.parent, message.clone()) };
+        let mut read = Node::new(above.parent, message.clone()).with_id(id);
         match note {
             None => {
-                read.metadata = self.facts(&name, told, message.role, &mut origin);
+                self.facts(&name, told, &mut read, &mut origin);
                 insert_shadowing(&mut read.metadata, ORIGIN, origin);
             }
             Some(note) => {
@@ -319,23 +320,17 @@ impl Reader {
     }
 
     /// Reads what a state says of a node; `origin` keeps what it would not say again.
-    fn facts(
-        &mut self,
-        name: &str,
-        mut told: Told,
-        role: Role,
-        origin: &mut Map<String, Value>,
-    ) -> Map<String, Value> {
+    fn facts(&mut self, name: &str, mut told: Told, node: &mut Node, origin: &mut Map<String, Value>) {
         let whole = told.clone();
         if told.is_uncounted() {
             self.repairs.push(Repair::UsageUnread(name.to_owned()));
         }
-        let names = told.set_aside(role);
+        let names = told.set_aside(node.message.role);
         if !names.is_empty() {
             self.repairs.push(Repair::NotedOtherwise { node: name.to_owned(), names });
         }
-        let facts = told.facts();
-        let again = Told::of(&facts);
+        set(node, told.facts());
+        let again = Told::of(&flat(node, node.metadata.clone()));
         let differing = whole.difference(&again);
         if !differing.is_empty() {
             origin.insert("metadata".to_owned(), differing.into());
@@ -346,7 +341,6 @@ impl Reader {
         ];
         let lost = names.into_iter().filter(|(_, told, again)| told != again && !told.is_null());
         origin.extend(lost.map(|(field, told, _)| (field.to_owned(), told)));
-        facts
     }
 
     /// Labels a node anew whose branch was given another name.
@@ -458,11 +452,13 @@ fn noted_facts(note: &Map<String, Value>, told: &Told, node: &mut Node) -> bool 
     let noted = note.get("facts").and_then(Value::as_object).cloned().unwrap_or_default();
     let as_noted = Told::of(&noted);
     if translated(&told.metadata) == as_noted.metadata && told.prompt_name == as_noted.prompt_name {
-        node.metadata = told.metadata.clone();
-        put_back(&mut node.metadata, &noted);
-        return true;
+        let mut facts = told.metadata.clone();
+        put_back(&mut facts, &noted);
+        set(node, facts.clone());
+        let unmixed = note.get("unmixed").and_then(|unmixed| Unmixed::deserialize(unmixed).ok());
+        return unmixed.is_none_or(|unmixed| unmixed.restore(&facts, node));
     }
-    node.metadata = Told { branch_name: as_noted.branch_name, ..told.clone() }.facts();
+    set(node, Told { branch_name: as_noted.branch_name, ..told.clone() }.facts());
     // Earlier versions noted none.
     !note.contains_key("facts")
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use alloquy_core::{Annotations, Archive, Message, Node, NodeId, NodeStatus, Result, Tree};
 use serde_json::{Map, Value, json};
 
-use super::facts::{Told, translated};
+use super::facts::{Told, Unmixed, flat, translated};
 use super::ids::below;
 use super::message::{self, ReadMessage};
 use super::notes::{NOTE, ORIGIN, ORIGIN_OF_NODE, ORIGIN_OF_STATE, insert_shadowing, take_shadowing};
@@ -101,8 +101,9 @@ impl<'a> Writer<'a> {
     }
 
     fn node(&mut self, node: &Node, name: &str) -> Value {
-        let mut facts = node.metadata.clone();
-        let origin = take_shadowing(&mut facts, ORIGIN, &ORIGIN_OF_NODE);
+        let mut metadata = node.metadata.clone();
+        let origin = take_shadowing(&mut metadata, ORIGIN, &ORIGIN_OF_NODE);
+        let facts = flat(node, metadata.clone());
         let mut told = Told::of(&facts);
         let mut written = message::written(&node.message);
         let of =
@@ -113,7 +114,7 @@ impl<'a> Writer<'a> {
             told.metadata.extend(of("metadata").as_object().unwrap_or(&empty).clone());
             self.further += usize::from(!node.message.extra.is_empty() || of("further").is_object());
         }
-        let own = node.label().filter(|label| !label.is_empty());
+        let own = node.label.as_deref().filter(|label| !label.is_empty());
         let label = self.notes.label(node);
         if label != own {
             told.branch_name = label.into();
@@ -122,9 +123,12 @@ impl<'a> Writer<'a> {
         }
         if origin.is_none() {
             let mut note = Map::from_iter([("id".to_owned(), node.id.to_string().into())]);
-            let facts = translated(&facts);
-            if !facts.is_empty() || !told.branch_name.is_null() || !told.prompt_name.is_null() {
-                note.insert("facts".to_owned(), facts.into());
+            let renamed = translated(&facts);
+            if !renamed.is_empty() || !told.branch_name.is_null() || !told.prompt_name.is_null() {
+                note.insert("facts".to_owned(), renamed.into());
+            }
+            if let Some(unmixed) = Unmixed::of(node, &metadata, facts) {
+                note.insert("unmixed".to_owned(), json!(unmixed));
             }
             self.note(node, &mut note);
             insert_shadowing(&mut told.metadata, NOTE, note);

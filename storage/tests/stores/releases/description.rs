@@ -6,12 +6,10 @@
 use std::time::UNIX_EPOCH;
 
 use alloquy_core::{
-    ANNOTATIONS, Annotations, Archive, CacheReport, ConversationRecord, CutHistory, Degradation, Digest,
-    FinishReason, Node, PriceTable, Role, Snapshot, SnapshotRefusal, Spending, Tree, Unit, Usage,
+    ANNOTATIONS, Annotations, Archive, ConversationRecord, Digest, Node, PriceTable, Snapshot,
+    SnapshotRefusal, Spending, Tree, Unit,
 };
 use alloquy_formats::archive::ArchiveFormat;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 /// Describes a stored conversation.
@@ -42,11 +40,6 @@ fn described_nodes<'a>(record: &ConversationRecord, nodes: impl Iterator<Item = 
 
 /// Describes a node: what it is, what is known of its reply, and what the host has noted.
 fn described_node(node: &Node, notes: &Annotations) -> Value {
-    let mut metadata = node.metadata.clone();
-    let prompt_name = metadata.shift_remove("prompt_name");
-    let label = metadata.shift_remove("label");
-    assert_eq!(prompt_name.as_ref().and_then(Value::as_str), node.prompt());
-    assert_eq!(label.as_ref().and_then(Value::as_str), node.label());
     let mut noted = notes.metadata(node);
     for name in node.metadata.keys().filter(|name| !noted.contains_key(*name)).cloned().collect::<Vec<_>>() {
         noted.insert(name, Value::Null);
@@ -58,46 +51,24 @@ fn described_node(node: &Node, notes: &Annotations) -> Value {
         "message": node.message,
         "status": node.status,
         "tokens": node.tokens,
-        "prompt_name": prompt_name,
-        "label": label,
+        "prompt_name": node.prompt_name,
+        "label": node.label,
         "called": notes.label(node),
-        "reply": reply(node, &mut metadata),
-        "metadata": metadata,
+        "reply": reply(node),
+        "metadata": node.metadata,
         "noted": noted,
     })
 }
 
-/// Takes what a reply says of itself out of a node's metadata. What cannot be read as its type is the host's.
-fn reply(node: &Node, metadata: &mut Map<String, Value>) -> Value {
-    let is_reply = node.message.role == Role::Assistant && node.model().is_some();
-    if !is_reply {
-        return Value::Null;
+/// Describes the facts of a reply under the names that they had in the metadata of a node.
+fn reply(node: &Node) -> Value {
+    let Some(reply) = &node.reply else { return Value::Null };
+    let mut facts: Map<String, Value> = serde_json::from_value(json!(reply)).unwrap();
+    assert!(reply.facts.is_empty(), "no middleware noted anything");
+    if let Some(warnings) = facts.shift_remove("warnings") {
+        facts.insert("degradations".to_owned(), warnings);
     }
-    let mut facts = Map::new();
-    take::<String>("model", metadata, &mut facts);
-    take::<FinishReason>("finish", metadata, &mut facts);
-    take::<Usage>("usage", metadata, &mut facts);
-    take::<CacheReport>("cache", metadata, &mut facts);
-    take::<Digest>("template", metadata, &mut facts);
-    take::<u64>("seed", metadata, &mut facts);
-    take::<String>("stop_string", metadata, &mut facts);
-    take::<String>("error", metadata, &mut facts);
-    take::<String>("system_prompt", metadata, &mut facts);
-    take::<Vec<Degradation>>("degradations", metadata, &mut facts);
-    take::<CutHistory>("history_cut", metadata, &mut facts);
     Value::Object(facts)
-}
-
-fn take<T: DeserializeOwned + Serialize>(
-    name: &str,
-    metadata: &mut Map<String, Value>,
-    facts: &mut Map<String, Value>,
-) {
-    let Some(value) = metadata.get(name) else { return };
-    if let Ok(fact) = serde_json::from_value::<T>(value.clone()) {
-        facts.insert(name.to_owned(), serde_json::to_value(fact).unwrap());
-        metadata.shift_remove(name);
-    }
 }
 
 /// Describes what a document held: all of a conversation, or the messages alone, whose ids and times are made up.

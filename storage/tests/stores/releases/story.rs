@@ -139,7 +139,7 @@ async fn ask(conversation: &Conversation) {
         .metadata("usage", json!({"prompt": 1, "reply": 1}))
         .metadata("cost", 0.00072);
     conversation.add(hosted).await.unwrap();
-    // The host writes a reply in a model's name, and knows not how many tokens it took.
+    // The host writes a message, with metadata under names that facts of replies have.
     let elsewhere = TurnRequest::from(Message::assistant("A ferry leaves."))
         .metadata("model", "elsewhere")
         .metadata("usage", "a lot")
@@ -191,8 +191,8 @@ async fn overflow(conversation: &Conversation) {
 /// What people note on nodes and on the conversation.
 async fn note(conversation: &Conversation) {
     let nodes = conversation.nodes().await.unwrap();
-    let labelled = nodes.iter().find(|node| node.label() == Some("again")).unwrap();
-    let dropped = nodes.iter().find(|node| node.label() == Some("dropped")).unwrap();
+    let labelled = nodes.iter().find(|node| node.label.as_deref() == Some("again")).unwrap();
+    let dropped = nodes.iter().find(|node| node.label.as_deref() == Some("dropped")).unwrap();
     conversation.label(labelled.id, Some("rhymed")).await.unwrap();
     conversation.label(dropped.id, None).await.unwrap();
     conversation.label(nodes[0].id, Some("start")).await.unwrap();
@@ -200,7 +200,7 @@ async fn note(conversation: &Conversation) {
     conversation.bookmark("gone", dropped.id).await.unwrap();
     conversation.remove_bookmark("gone").await.unwrap();
     conversation.set_node_metadata(nodes[1].id, "rating", json!({"stars": 5})).await.unwrap();
-    let reviewed = nodes.iter().find(|node| node.model() == Some("elsewhere")).unwrap();
+    let reviewed = nodes.iter().find(|node| node.metadata.get("model") == Some(&json!("elsewhere"))).unwrap();
     conversation.set_node_metadata(reviewed.id, "reviewed", Value::Null).await.unwrap();
     conversation.set_metadata("archived", Value::Null).await.unwrap();
     conversation.set_metadata("draft", true).await.unwrap();

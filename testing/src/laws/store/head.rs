@@ -53,7 +53,8 @@ pub async fn nodes_are_appended_with_the_head(store: &dyn ConversationStore) {
     let orphan = Node::new(Some(NodeId::new()), Message::user("whose?"));
     let orphaned = store.append_and_move(&owner, &id, &[orphan], to, to).await;
     assert_eq!(kind(orphaned), Some(ErrorKind::NotFound), "a parent must exist");
-    let changed = Node { message: Message::user("other"), ..late[0].clone() };
+    let mut changed = late[0].clone();
+    changed.message = Message::user("other");
     let changed = store.append_and_move(&owner, &id, &[changed], to, last).await;
     assert_eq!(kind(changed), Some(ErrorKind::Conflict), "a node never changes");
     let nowhere = store.append_and_move(&owner, &id, &[], to, Some(NodeId::new())).await;

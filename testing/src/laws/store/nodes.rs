@@ -1,6 +1,6 @@
 //! Nodes: appending them, and reading them as trees and paths.
 
-use alloquy_core::{ConversationStore, ErrorKind, Message, Node, NodeId, Query, Tree};
+use alloquy_core::{ConversationStore, ErrorKind, Message, Node, NodeId, Query, ReplyFacts, Tree};
 use serde_json::{Value, json};
 
 use super::conversations::{contents, created, filled};
@@ -27,7 +27,8 @@ pub async fn appending_again_changes_nothing(store: &dyn ConversationStore) {
 pub async fn a_batch_holds_a_node_once(store: &dyn ConversationStore) {
     let id = created(store, "twice").await;
     let nodes = chain(None, 2);
-    let other = Node { message: Message::user("other"), ..nodes[1].clone() };
+    let mut other = nodes[1].clone();
+    other.message = Message::user("other");
     let error = kind(store.append(&me(), &id, &[nodes[0].clone(), nodes[1].clone(), other]).await);
     assert_eq!(error, Some(ErrorKind::Conflict), "one id for two nodes of a batch is a conflict");
     assert!(contents(store, &id).await.1.is_empty(), "which keeps nothing of the batch");
@@ -45,9 +46,13 @@ pub async fn other_content_is_a_conflict(store: &dyn ConversationStore) {
     must("append", store.append(&me(), &id, &nodes).await);
     let before = contents(store, &id).await;
     let fresh = Node::new(Some(nodes[1].id), Message::user("fresh"));
-    let said = Node { message: Message::user("other"), ..nodes[1].clone() };
-    let moved = Node { parent: None, ..nodes[1].clone() };
-    for other in [said, moved] {
+    let mut said = nodes[1].clone();
+    said.message = Message::user("other");
+    let mut moved = nodes[1].clone();
+    moved.parent = None;
+    let mut reported = nodes[1].clone();
+    reported.reply = Some(ReplyFacts::new("model"));
+    for other in [said, moved, reported] {
         let error = kind(store.append(&me(), &id, &[fresh.clone(), other]).await);
         assert_eq!(error, Some(ErrorKind::Conflict), "a known id with other content is a conflict");
         assert_eq!(contents(store, &id).await, before, "a conflict keeps nothing of the batch");

@@ -3,8 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use alloquy_core::{
-    ChannelText, Content, ConversationRecord, Malformed, Media, Message, Node, NodeId, NodeStatus, Part,
-    Preface, Role, ToolCall, ToolResult, ToolSpec,
+    CacheReport, ChannelText, Content, ConversationRecord, Degradation, Digest, FinishReason, Malformed,
+    Media, Message, Node, NodeId, NodeStatus, Part, Preface, ReplyFacts, Role, ToolCall, ToolResult,
+    ToolSpec, Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -30,7 +31,7 @@ pub(super) fn node_of(seconds: u64) -> Node {
     let milliseconds = (1_700_000_000 + seconds) * 1000;
     let (high, low) = (milliseconds >> 16, milliseconds & 0xFFFF);
     let id = must("a node id", format!("{high:08x}-{low:04x}-7000-8000-000000000000").parse());
-    Node { id, ..Node::new(None, Message::user("then")) }
+    Node::new(None, Message::user("then")).with_id(id)
 }
 
 pub(super) fn object(value: Value) -> Map<String, Value> {
@@ -72,9 +73,16 @@ pub(super) fn rich_nodes() -> Vec<Node> {
     let mut answer = Node::new(Some(question.id), Message::new(Role::Assistant, parts));
     answer.tokens = vec![0, 1, u32::MAX];
     answer.status = NodeStatus::Interrupted;
+    answer.reply = Some(rich_facts());
+    answer.label = Some(String::new());
+    // The host's keys may be those by which version 0.1 stored facts.
     answer.metadata = object(json!({"usage": {"prompt": 12, "completion": 3}, "label": "", "cost": 0.00072}));
     let results = vec![ToolResult::ok(&call, json!({"celsius": -3})), ToolResult::error(&call, "no")];
     let result = Node::new(Some(answer.id), Message::tool(results));
+    let mut elsewhere = Node::new(Some(result.id), Message::assistant("Cold."));
+    elsewhere.prompt_name = Some("weather".to_owned());
+    elsewhere.metadata =
+        object(json!({"model": "of a car", "finish": "stop", "seed": 7, "prompt_name": "host's"}));
     let picture = Media::new("image/png", b"picture".to_vec());
     let media = vec![
         Part::from(Content::Image(picture.clone()))
@@ -84,8 +92,28 @@ pub(super) fn rich_nodes() -> Vec<Node> {
         Content::Video(vec![picture]).into(),
         Content::Video(vec![]).into(),
     ];
-    let shown = Node::new(Some(result.id), Message::new(Role::User, media));
-    vec![silent, question, answer, result, shown]
+    let mut shown = Node::new(Some(result.id), Message::new(Role::User, media));
+    shown.metadata =
+        object(json!({"model": "of a car", "usage": {"prompt": 1, "generated": 1}, "label": "car"}));
+    vec![silent, question, answer, result, elsewhere, shown]
+}
+
+/// Every fact that a reply may have.
+fn rich_facts() -> ReplyFacts {
+    let cut = json!({"policy": Digest::of(b"policy"), "dropped": 2, "tokens": 70});
+    let mut facts = ReplyFacts::new("model \u{1F980}");
+    facts.finish = Some(FinishReason::StopString);
+    facts.usage = Some(Usage { prompt: 12, reused: 4, generated: 3, thinking: 1, remaining: None });
+    facts.cache = Some(CacheReport { prompt: 12, reused: 4, forwarded: 8, ..CacheReport::default() });
+    facts.template = Some(Digest::of(b"template"));
+    facts.seed = Some(u64::MAX);
+    facts.stop_string = Some("\n".to_owned());
+    facts.error = Some(String::new());
+    facts.system_prompt = Some("Rhyme.".to_owned());
+    facts.warnings = vec![Degradation::BrokenText, Degradation::LeftOut { what: "tools".to_owned() }];
+    facts.history_cut = Some(must("a history cut", serde_json::from_value(cut)));
+    facts.facts = object(json!({"alloquy.redaction": {"b": [], "a": 0.1}}));
+    facts
 }
 
 /// A message that shows a picture of these bytes.

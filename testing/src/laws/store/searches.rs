@@ -133,7 +133,8 @@ pub async fn hits_stand_by_relevance_or_newest_first(store: &dyn ConversationSto
     let texts =
         ["tea, tea and tea", "tea", "some long-winded words about coffee that mention tea in passing"];
     for (number, text) in texts.iter().enumerate() {
-        let node = Node { message: Message::user(*text), ..node_of(number as u64) };
+        let mut node = node_of(number as u64);
+        node.message = Message::user(*text);
         must("append", store.append(&me(), &id, std::slice::from_ref(&node)).await);
         nodes.push(node.id);
     }
@@ -181,8 +182,8 @@ pub async fn hits_have_pages(store: &dyn ConversationStore) {
 
 /// A message that several conversations share is found in each of them, in the order of their names, also page by page.
 pub async fn shared_messages_are_found_by_name(store: &dyn ConversationStore) {
-    let shared = node_of(1);
-    let shared = Node { message: Message::user("one page"), ..shared };
+    let mut shared = node_of(1);
+    shared.message = Message::user("one page");
     // Neither the order in which they are made nor the order of numbers.
     let made = ["m", "b", "Z", "z", "10", "9", "c", "a", "2", "M", "k", "B"];
     for id in made {
