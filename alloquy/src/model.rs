@@ -100,6 +100,33 @@ impl Model {
         self.conversation().ask(question)
     }
 
+    /// Asks one question and reads the answer as a value of a type; nothing of it is kept. It blocks the thread.
+    ///
+    /// ```no_run
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Capital {
+    ///     city: String,
+    /// }
+    ///
+    /// let model = alloquy::Model::open("models/qwen3")?;
+    /// let capital: Capital = model.ask_as("What is the capital of Portugal?")?;
+    /// println!("{}", capital.city);
+    /// # Ok::<(), alloquy::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Conversation::ask_as`].
+    #[cfg(feature = "schemars")]
+    pub fn ask_as<T: schemars::JsonSchema + serde::de::DeserializeOwned>(
+        &self,
+        question: impl Into<TurnRequest>,
+    ) -> Result<T> {
+        self.conversation().ask_as(question)
+    }
+
     /// Starts building a manager of this model: conversations in a store, with tools and middleware.
     pub fn manager(&self) -> ManagerBuilder {
         Manager::builder(self.clone())

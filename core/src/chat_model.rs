@@ -4,9 +4,11 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::arguments::ProcessorArguments;
+use crate::excerpt::excerpt;
 use crate::guidance::Guidance;
 use crate::media::Digest;
 use crate::message::{Message, Role};
@@ -14,10 +16,9 @@ use crate::path::MessagePath;
 use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::prompt::PreparedPrompt;
-use crate::report::ReplyTiming;
-use crate::report::Score;
-use crate::report::Speculation;
-use crate::report::{CacheReport, CutHistory, Degradation, FinishReason, Usage};
+use crate::report::{
+    CacheReport, CutHistory, Degradation, FinishReason, ReplyTiming, Score, Speculation, Usage,
+};
 use crate::sampling::{SampledLogprobs, SamplingOptions};
 use crate::stop::StopSignal;
 use crate::stream::Run;
@@ -201,6 +202,38 @@ impl Reply {
     /// Returns the text of the message.
     pub fn text(&self) -> String {
         self.message.text()
+    }
+
+    /// Reads the text as JSON of a type.
+    ///
+    /// ```
+    /// use alloquy_core::{Message, Reply};
+    ///
+    /// let reply = Reply::new(Message::assistant("[1, 2, 3]"));
+    /// assert_eq!(reply.parse::<Vec<u8>>()?, [1, 2, 3]);
+    /// let error = reply.parse::<bool>().unwrap_err();
+    /// assert!(error.to_string().starts_with("the reply \"[1, 2, 3]\" does not fit: invalid type: sequence"));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind) with the text, and with the reason why the reply ended where it did not end by
+    /// itself.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
+        let text = self.text();
+        serde_json::from_str(&text).map_err(|source| {
+            let ended = match self.finish {
+                FinishReason::Length => ", and it ended at its limit of tokens",
+                FinishReason::ContextFull => ", and it ended where the context was full",
+                FinishReason::StopString => ", and a stop text ended it",
+                FinishReason::ToolCalls => ", and it asks for tools",
+                FinishReason::Cancelled => ", and it was cancelled",
+                FinishReason::Error => ", and the model failed midway",
+                FinishReason::Stop => "",
+            };
+            let message = format!("the reply {:?} does not fit: {source}{ended}", excerpt(&text));
+            Error::new(ErrorKind::Invalid, message).with_source(source)
+        })
     }
 
     /// Returns the reply unless it failed midway.

@@ -5,6 +5,8 @@ mod blocking;
 mod checkpoints;
 mod copying;
 mod prompt;
+#[cfg(feature = "schemars")]
+mod typed;
 mod walking;
 
 use std::sync::Arc;

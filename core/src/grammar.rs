@@ -41,6 +41,28 @@ pub enum Grammar {
 }
 
 impl Grammar {
+    /// Allows JSON that a Rust type is read from: the documentation of its fields is in the schema, its Rust names are not.
+    ///
+    /// ```
+    /// use alloquy_core::Grammar;
+    /// use schemars::JsonSchema;
+    /// use serde_json::json;
+    ///
+    /// #[derive(JsonSchema)]
+    /// struct Person {
+    ///     /// In years.
+    ///     age: u8,
+    /// }
+    ///
+    /// let Grammar::JsonSchema(schema) = Grammar::of::<Person>() else { unreachable!() };
+    /// let age = json!({"description": "In years.", "type": "integer", "minimum": 0, "maximum": 255});
+    /// assert_eq!(schema, json!({"type": "object", "properties": {"age": age}, "required": ["age"]}));
+    /// ```
+    #[cfg(feature = "schemars")]
+    pub fn of<T: schemars::JsonSchema>() -> Self {
+        Self::JsonSchema(crate::schema::schema_of::<T>())
+    }
+
     /// Allows one of several texts.
     pub fn choice<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
         Self::Choice(texts.into_iter().map(Into::into).collect())

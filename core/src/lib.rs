@@ -45,6 +45,8 @@ mod query;
 mod report;
 mod role_markers;
 mod sampling;
+#[cfg(feature = "schemars")]
+mod schema;
 mod search;
 mod spending;
 mod stop;

@@ -6,8 +6,6 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
-use schemars::transform::{RecursiveTransform, Transform};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -15,6 +13,7 @@ use serde_json::Value;
 use super::{Tool, ToolContext};
 use crate::excerpt::excerpt;
 use crate::preface::ToolSpec;
+use crate::schema::schema_of;
 use crate::{Error, ErrorKind, Result};
 
 /// A tool whose arguments are a Rust type.
@@ -98,7 +97,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
         W: Future<Output = Result<R>> + Send + 'static,
         R: Serialize,
     {
-        let spec = ToolSpec::new(name, description, parameters::<A>());
+        let spec = ToolSpec::new(name, description, schema_of::<A>());
         let name = spec.name.clone();
         let function = move |arguments, context| {
             let name = name.clone();
@@ -140,28 +139,4 @@ impl<A> fmt::Debug for TypedTool<A> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("TypedTool").field("spec", &self.spec).finish_non_exhaustive()
     }
-}
-
-/// The schema of a type as models are shown them: no references where there is a way around, no names of Rust.
-fn parameters<A: JsonSchema>() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let mut schema = settings.into_generator().into_root_schema_for::<A>();
-    RecursiveTransform(without_rust_names).transform(&mut schema);
-    schema.to_value()
-}
-
-/// Takes off the type's name, and the width of numbers, which no standard defines.
-fn without_rust_names(schema: &mut schemars::Schema) {
-    schema.remove("title");
-    if schema.get("type").is_some_and(is_number) {
-        schema.remove("format");
-    }
-}
-
-fn is_number(kind: &Value) -> bool {
-    let number = |kind: &Value| matches!(kind.as_str(), Some("integer" | "number"));
-    number(kind) || kind.as_array().is_some_and(|kinds| kinds.iter().any(number))
 }

@@ -1,7 +1,9 @@
 //! What happens during a turn, and what it comes to.
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
+use crate::Result;
 use crate::chat_model::Reply;
 use crate::message::{Message, ToolCall, ToolResult};
 use crate::processor::Delta;
@@ -75,6 +77,14 @@ impl TurnReply {
     /// Returns the reply's text.
     pub fn text(&self) -> String {
         self.reply.text()
+    }
+
+    /// Reads the reply's text as JSON of a type.
+    ///
+    /// # Errors
+    /// As [`Reply::parse`].
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T> {
+        self.reply.parse()
     }
 
     /// Returns the node that the turn answered, to go back to.

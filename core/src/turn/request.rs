@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::address::Address;
 use crate::arguments::ProcessorArguments;
+use crate::grammar::Grammar;
 use crate::guidance::Guidance;
 use crate::message::{Message, Role};
 use crate::middleware::Middleware;
@@ -123,6 +124,12 @@ impl TurnRequest {
     /// alone: no name of it means anything to Alloquy.
     pub fn metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets the form of the answer, and leaves the rest of [`TurnRequest::guidance`] as it is.
+    pub fn response_format(mut self, grammar: Grammar) -> Self {
+        self.guidance.grammar = Some(grammar);
         self
     }
 
