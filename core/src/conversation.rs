@@ -109,10 +109,12 @@ impl Conversation {
         Turn::start(Arc::clone(&self.parts), start)
     }
 
-    /// Adds messages without asking for an answer: of any role, as text or as parts.
+    /// Adds messages without asking for an answer: of any role, as text or as parts. [`TurnRequest::reply_facts`] gives a reply
+    /// that was generated elsewhere its model, usage and finish reason.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a result without its call, and those of the store; nothing is added then.
+    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a result without its call, and for facts of a message that is no
+    /// reply; and those of the store. Nothing is added then.
     pub async fn add(&self, ask: impl Into<TurnRequest>) -> Result<Added> {
         turn::add(&self.parts, &self.id, &ask.into()).await
     }

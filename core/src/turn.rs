@@ -147,6 +147,19 @@ pub(crate) async fn drafted(
     Ok(request.origin(origin))
 }
 
+/// Makes the nodes of the messages of a request, the first below `tip`. They answer the `open` calls, or leave others open.
+fn nodes_of(ask: &TurnRequest, open: &mut OpenCalls, tip: Option<NodeId>) -> Result<Vec<Node>> {
+    let mut nodes: Vec<Node> = Vec::new();
+    for message in open.followed_by(&ask.messages)? {
+        let parent = nodes.last().map_or(tip, |node| Some(node.id));
+        let mut node = Node::new(parent, message);
+        ask.mark_prompt(&mut node);
+        nodes.push(node);
+    }
+    ask.mark_reply(nodes.last_mut())?;
+    Ok(nodes)
+}
+
 /// Adds messages, one below the other, and moves the head to the last one.
 pub(crate) async fn add(
     parts: &Arc<Parts>,
@@ -157,13 +170,7 @@ pub(crate) async fn add(
     let (record, path) = open_path(parts, conversation, &place, ask).await?;
     let from = path.last().map(|node| node.id);
     let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
-    let mut nodes: Vec<Node> = Vec::new();
-    for message in open.followed_by(&ask.messages)? {
-        let tip = nodes.last().map_or(from, |node| Some(node.id));
-        let mut node = Node::new(tip, message);
-        ask.mark_prompt(&mut node);
-        nodes.push(node);
-    }
+    let mut nodes = nodes_of(ask, &mut open, from)?;
     if let Some(last) = nodes.last_mut() {
         ask.mark(last);
     }
@@ -275,13 +282,7 @@ impl Line {
     /// stored already, so that the nodes are one call away.
     async fn say(&mut self, ask: &TurnRequest) -> Result<OpenCalls> {
         let mut open = self.open_calls();
-        let mut unsaid = Vec::new();
-        for message in open.followed_by(&ask.messages)? {
-            let tip = unsaid.last().map_or(self.tip(), |node: &Node| Some(node.id));
-            let mut node = Node::new(tip, message);
-            ask.mark_prompt(&mut node);
-            unsaid.push(node);
-        }
+        let unsaid = nodes_of(ask, &mut open, self.tip())?;
         self.parts.store_media(&unsaid).await?;
         self.path.extend_from_slice(&unsaid);
         self.abandoned.say(&unsaid);

@@ -10,11 +10,13 @@ use crate::grammar::Grammar;
 use crate::guidance::Guidance;
 use crate::message::{Message, Role};
 use crate::middleware::Middleware;
+use crate::report::{FinishReason, ReplyFacts};
 use crate::sampling::SamplingOptions;
 use crate::task_group::TaskGroup;
 use crate::tool::Toolbox;
-use crate::tree::Node;
+use crate::tree::{Node, NodeStatus};
 use crate::turn_data::TurnData;
+use crate::{Error, ErrorKind, Result};
 
 /// What is asked in one turn: messages, and whatever differs from the manager's settings this once.
 ///
@@ -37,6 +39,7 @@ pub struct TurnRequest {
     pub(crate) guidance: Guidance,
     pub(crate) system_prompt: Option<String>,
     pub(crate) prompt: Option<String>,
+    pub(crate) reply_facts: Option<ReplyFacts>,
     pub(crate) label: Option<String>,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) turn_data: TurnData,
@@ -81,7 +84,7 @@ impl TurnRequest {
     }
 
     /// Puts instructions in the place of those of the conversation, for this turn alone. Nothing said is changed; the
-    /// replies keep them as [`ReplyFacts::system_prompt`](crate::ReplyFacts::system_prompt).
+    /// replies keep them as [`ReplyFacts::system_prompt`]. Messages that are added without a turn do not keep them.
     pub fn system_prompt(mut self, text: impl Into<String>) -> Self {
         self.system_prompt = Some(text.into());
         self
@@ -111,6 +114,31 @@ impl TurnRequest {
     /// ```
     pub fn prompt(mut self, name: impl Into<String>) -> Self {
         self.prompt = Some(name.into());
+        self
+    }
+
+    /// Sets the facts of the last of these messages: a reply that was generated elsewhere. Its node keeps them as
+    /// [`Node::reply`](crate::Node::reply), so it counts among what replies took and cost, and is interrupted if its finish
+    /// reason says so. The replies of the turn have their own facts.
+    ///
+    /// # Errors
+    /// A turn and [`Conversation::add`](crate::Conversation::add) fail with [`ErrorKind::Invalid`] where the last message is
+    /// not of the role assistant.
+    ///
+    /// ```
+    /// use alloquy_core::{FinishReason, Message, ReplyFacts, TurnRequest, Usage};
+    ///
+    /// let mut facts = ReplyFacts::new("gpt-4o");
+    /// facts.finish = Some(FinishReason::Stop);
+    /// facts.usage = Some(Usage { prompt: 12, generated: 3, ..Usage::default() });
+    /// let reply = TurnRequest::from(Message::assistant("Hello!")).reply_facts(facts);
+    /// # async fn add(conversation: &alloquy_core::Conversation, reply: TurnRequest) -> alloquy_core::Result<()> {
+    /// conversation.add("Hi!").await?;
+    /// conversation.add(reply).await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn reply_facts(mut self, facts: ReplyFacts) -> Self {
+        self.reply_facts = Some(facts);
         self
     }
 
@@ -169,6 +197,27 @@ impl TurnRequest {
         if node.message.role != Role::Tool {
             node.prompt_name.clone_from(&self.prompt);
         }
+    }
+
+    /// Gives the last message its facts, where it is a reply that was generated elsewhere.
+    pub(crate) fn mark_reply(&self, last: Option<&mut Node>) -> Result<()> {
+        let Some(facts) = &self.reply_facts else { return Ok(()) };
+        let model = &facts.model;
+        let Some(last) = last else {
+            let message = format!("facts of a reply of {model:?} without a message");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        };
+        let role = last.message.role;
+        if role != Role::Assistant {
+            let message =
+                format!("facts of a reply of {model:?} for a message of role {role:?}, not assistant");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        if facts.finish.is_some_and(FinishReason::is_interrupted) {
+            last.status = NodeStatus::Interrupted;
+        }
+        last.reply = Some(facts.clone());
+        Ok(())
     }
 
     /// Labels a reply, or the last message that is added, and sets its metadata.

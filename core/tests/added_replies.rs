@@ -1,0 +1,101 @@
+//! Replies that were generated elsewhere and are added with their facts.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
+
+use alloquy_core::{
+    Conversation, ErrorKind, FinishReason, Message, NodeStatus, PriceTable, ReplyFacts, Role, ToolCall,
+    TurnRequest, Usage,
+};
+use alloquy_testing::EchoModel;
+use pollster::block_on;
+use serde_json::json;
+
+fn facts() -> ReplyFacts {
+    let mut facts = ReplyFacts::new("gpt-4o");
+    facts.usage = Some(Usage { prompt: 1000, generated: 100, ..Usage::default() });
+    facts.finish = Some(FinishReason::Stop);
+    facts.system_prompt = Some("Rhyme.".to_owned());
+    facts
+}
+
+#[test]
+fn an_added_reply_keeps_its_facts_and_counts() {
+    block_on(async {
+        let conversation = Conversation::new(EchoModel);
+        conversation.add("Hi!").await.unwrap();
+        let reply = TurnRequest::from(Message::assistant("Hello!")).reply_facts(facts());
+        conversation.add(reply.label("first").metadata("model", "of a car")).await.unwrap();
+        let node = conversation.history().await.unwrap().pop().unwrap();
+        assert_eq!(node.reply, Some(facts()));
+        assert_eq!((node.model(), node.status), (Some("gpt-4o"), NodeStatus::Complete));
+        assert_eq!((node.label.as_deref(), &node.metadata["model"]), (Some("first"), &json!("of a car")));
+        let spent = conversation.spending(&PriceTable::example()).await.unwrap();
+        // 1000 at 2.50 and 100 at 10 for a million.
+        assert_eq!(spent.total().map(|total| total.to_string()).as_deref(), Some("0.0035"));
+    });
+}
+
+#[test]
+fn of_several_messages_the_last_has_the_facts() {
+    block_on(async {
+        let conversation = Conversation::new(EchoModel);
+        let messages = vec![Message::user("Hi!"), Message::assistant("Hello!")];
+        conversation.add(TurnRequest::from(messages).reply_facts(facts())).await.unwrap();
+        let models: Vec<_> =
+            conversation.history().await.unwrap().iter().map(|node| node.reply.clone()).collect();
+        assert_eq!(models, [None, Some(facts())]);
+    });
+}
+
+/// A call that is open is answered by an error first, which is not the reply.
+#[test]
+fn a_reply_that_follows_an_open_call_has_the_facts() {
+    block_on(async {
+        let conversation = Conversation::new(EchoModel);
+        let mut called = Message::assistant("");
+        let call = ToolCall { id: "1".into(), name: "clock".into(), arguments: json!({}) };
+        called.parts = vec![alloquy_core::Content::ToolCall(call).into()];
+        conversation.add(called).await.unwrap();
+        let reply = TurnRequest::from(Message::assistant("Noon.")).reply_facts(facts());
+        conversation.add(reply).await.unwrap();
+        let history = conversation.history().await.unwrap();
+        let found: Vec<_> = history.iter().map(|node| (node.message.role, node.reply.is_some())).collect();
+        assert_eq!(found, [(Role::Assistant, false), (Role::Tool, false), (Role::Assistant, true)]);
+    });
+}
+
+#[test]
+fn a_reply_that_was_cancelled_elsewhere_is_interrupted() {
+    block_on(async {
+        let conversation = Conversation::new(EchoModel);
+        let mut cancelled = facts();
+        cancelled.finish = Some(FinishReason::Cancelled);
+        conversation.add(TurnRequest::from(Message::assistant("He")).reply_facts(cancelled)).await.unwrap();
+        assert_eq!(conversation.history().await.unwrap()[0].status, NodeStatus::Interrupted);
+    });
+}
+
+#[test]
+fn a_turn_gives_its_own_reply_its_own_facts() {
+    block_on(async {
+        let conversation = Conversation::new(EchoModel);
+        let messages = vec![Message::user("Hi!"), Message::assistant("Hello!")];
+        conversation.send(TurnRequest::from(messages).reply_facts(facts())).finish().await.unwrap();
+        let history = conversation.history().await.unwrap();
+        let models: Vec<_> = history.iter().map(|node| node.model()).collect();
+        assert_eq!(models, [None, Some("gpt-4o"), Some("echo")]);
+    });
+}
+
+#[test]
+fn facts_of_what_is_no_reply_are_refused_and_nothing_is_added() {
+    block_on(async {
+        let conversation = Conversation::new(EchoModel);
+        for messages in [vec![Message::user("Hi!")], Vec::new()] {
+            let request = TurnRequest::from(messages).reply_facts(facts());
+            let error = conversation.add(request.clone()).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error:#}");
+            conversation.send(request).finish().await.unwrap_err();
+        }
+        assert!(conversation.tree().await.unwrap().is_empty());
+    });
+}
