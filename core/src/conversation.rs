@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::Result;
 use crate::address::Address;
 use crate::arguments::ProcessorArguments;
-use crate::store::{ConversationId, ConversationRecord};
+use crate::store::{ConversationId, ConversationRecord, ConversationSummary};
 use crate::tree::NodeId;
 use crate::turn::{self, Added, Parts, Place, Start, Turn, TurnRequest};
 
@@ -70,6 +70,28 @@ impl Conversation {
     /// Those of the store, here and below.
     pub async fn record(&self) -> Result<ConversationRecord> {
         self.parts.settled().await.record(&self.parts.owner, &self.id).await
+    }
+
+    /// Reads the conversation without its nodes, with their number and when the last was made.
+    ///
+    /// ```
+    /// use alloquy_core::Conversation;
+    /// # use alloquy_testing::EchoModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let conversation = Conversation::new(EchoModel);
+    /// conversation.send("Hi!").finish().await?;
+    /// let summary = conversation.summary().await?;
+    /// assert_eq!(summary.nodes, 2);
+    /// assert!(summary.updated >= summary.record.created);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn summary(&self) -> Result<ConversationSummary> {
+        self.parts.settled().await.summary(&self.parts.owner, &self.id).await
     }
 
     /// Returns the node of the head; `None` is before the first message.

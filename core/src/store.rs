@@ -153,8 +153,13 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     /// Those of the store.
     async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()>;
 
+    /// Reads a conversation without its nodes, with their number and when the last was made, as [`list`](Self::list) has it.
+    async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary>;
+
     /// Reads a conversation without its nodes.
-    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord>;
+    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+        Ok(self.summary(owner, id).await?.record)
+    }
 
     /// Reads a conversation and its whole tree.
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)>;

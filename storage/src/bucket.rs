@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error,
-    ErrorKind, HeadMove, Node, NodeId, Owner, PartialDeletion, Query, Result, SearchPage, Tree,
+    BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
+    Digest, Error, ErrorKind, HeadMove, Node, NodeId, Owner, PartialDeletion, Query, Result, SearchPage,
+    Tree,
 };
 use async_trait::async_trait;
 use object_store::ObjectStore;
@@ -332,10 +333,9 @@ impl ConversationStore for BucketStore {
         .await
     }
 
-    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+    async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
         let (owner, id) = (owner.clone(), id.clone());
-        self.run(async move |bucket: &Bucket| bucket.read(&owner, &id, |log| log.record(&id).cloned()).await)
-            .await
+        self.run(async move |bucket: &Bucket| bucket.read(&owner, &id, |log| log.summary(&id)).await).await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {

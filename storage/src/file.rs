@@ -22,8 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, HeadMove, Node,
-    NodeId, Owner, Query, Result, SearchPage, Tree,
+    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
+    Digest, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -233,9 +233,9 @@ impl ConversationStore for FileStore {
         self.run(move |folder| folder.compact(&owner, &id)).await
     }
 
-    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+    async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
         let (owner, id) = (owner.clone(), id.clone());
-        self.run(move |folder| Ok(folder.read(&owner, &id)?.record.clone())).await
+        self.run(move |folder| Ok(folder.read(&owner, &id)?.summary())).await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {

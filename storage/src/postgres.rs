@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error,
-    ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
+    Digest, Error, ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use deadpool_postgres::{Pool, Transaction};
@@ -247,11 +247,10 @@ impl ConversationStore for PostgresStore {
         self.write(async move |unit: &Transaction<'_>| nodes::compact(unit, &owner, &id).await).await
     }
 
-    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+    async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
         self.endings.wait(owner, id).await;
         let (owner, id) = (owner.clone(), id.clone());
-        self.read(async move |unit: &Transaction<'_>| Ok(keys::summary(unit, &owner, &id).await?.record))
-            .await
+        self.read(async move |unit: &Transaction<'_>| keys::summary(unit, &owner, &id).await).await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error,
-    ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
+    Digest, Error, ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
@@ -292,9 +292,9 @@ impl ConversationStore for SqliteStore {
         self.write(move |transaction| nodes::compact(transaction, &owner, &id)).await
     }
 
-    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
+    async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
         let (owner, id) = (owner.clone(), id.clone());
-        self.read(move |transaction| Ok(keys::summary(transaction, &owner, &id)?.record)).await
+        self.read(move |transaction| keys::summary(transaction, &owner, &id)).await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {

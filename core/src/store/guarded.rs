@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 
 use super::{
-    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, HeadMove, Owner,
+    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
+    HeadMove, Owner,
 };
 use crate::media::Digest;
 use crate::panics::caught;
@@ -75,6 +76,10 @@ impl ConversationStore for Guarded {
 
     async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
         caught(ErrorKind::Store, STORE, async { self.0.compact(owner, id).await }).await
+    }
+
+    async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
+        caught(ErrorKind::Store, STORE, async { self.0.summary(owner, id).await }).await
     }
 
     async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {

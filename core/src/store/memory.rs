@@ -229,8 +229,8 @@ impl ConversationStore for MemoryStore {
         })
     }
 
-    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
-        self.of(owner, |owned| Ok(owned.entry(id)?.record.clone()))
+    async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
+        self.of(owner, |owned| Ok(owned.entry(id)?.summary()))
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {

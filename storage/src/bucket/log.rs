@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use alloquy_core::{ConversationId, ConversationRecord, Digest, Node, NodeId, Tree};
+use alloquy_core::{ConversationId, ConversationRecord, ConversationSummary, Digest, Node, NodeId, Tree};
 
 use super::entry::{Change, Entry, State, milliseconds};
 use crate::failure::Failure;
@@ -34,6 +34,14 @@ impl Log {
             }
             None => Err(Failure::NoConversation(id.clone())),
         }
+    }
+
+    pub(super) fn summary(&self, id: &ConversationId) -> Result<ConversationSummary, Failure> {
+        self.record(id)?;
+        let what = || format!("conversation {:?}", id.as_str());
+        self.state
+            .summary()
+            .ok_or_else(|| Failure::damaged(what(), "its time is beyond what this system holds"))
     }
 
     /// The entry of a change, with the state that it leads to.

@@ -6,8 +6,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use alloquy_core::{
-    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, Error,
-    ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree, import_each,
+    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
+    Digest, Error, ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree, import_each,
 };
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ pub enum StoreCall {
     Prune,
     /// [`ConversationStore::compact`].
     Compact,
-    /// [`ConversationStore::record`].
+    /// [`ConversationStore::record`] and [`ConversationStore::summary`].
     Record,
     /// [`ConversationStore::load`].
     Load,
@@ -243,6 +243,12 @@ impl<S: ConversationStore> ConversationStore for FaultStore<S> {
 
     async fn compact(&self, owner: &Owner, id: &ConversationId) -> Result<()> {
         let done = self.pass(StoreCall::Compact).await?.compact(owner, id).await;
+        self.pause().await;
+        done
+    }
+
+    async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
+        let done = self.pass(StoreCall::Record).await?.summary(owner, id).await;
         self.pause().await;
         done
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Digest, HeadMove, Node, NodeId,
-    Owner, Query, Result, SearchPage, Tree,
+    ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary, Digest,
+    HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
 };
 use async_trait::async_trait;
 use serde_json::{Map, Value};
@@ -87,8 +87,8 @@ impl ConversationStore for Tee {
         self.first.compact(owner, id).await
     }
 
-    async fn record(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationRecord> {
-        self.first.record(owner, id).await
+    async fn summary(&self, owner: &Owner, id: &ConversationId) -> Result<ConversationSummary> {
+        self.first.summary(owner, id).await
     }
 
     async fn load(&self, owner: &Owner, id: &ConversationId) -> Result<(ConversationRecord, Tree)> {

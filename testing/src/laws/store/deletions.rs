@@ -21,6 +21,7 @@ pub async fn a_missing_conversation_is_not_found(store: &dyn ConversationStore) 
         ("update_metadata", kind(store.update_metadata(&me(), &id, 0, &Map::new()).await)),
         ("prune", kind(store.prune(&me(), &id, node.id).await)),
         ("compact", kind(store.compact(&me(), &id).await)),
+        ("summary", kind(store.summary(&me(), &id).await)),
         ("record", kind(store.record(&me(), &id).await)),
         ("load", kind(store.load(&me(), &id).await)),
         ("load_path", kind(store.load_path(&me(), &id, node.id).await)),

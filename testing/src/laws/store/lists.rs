@@ -39,6 +39,12 @@ pub async fn conversations_are_listed_last_updated_first(store: &dyn Conversatio
     let expected = [("first", 2, 40), ("second", 1, 30), ("third", 1, 20), ("fourth", 0, 19)];
     let expected = expected.map(|(name, nodes, seconds)| (name.to_owned(), nodes, moment(seconds)));
     assert_eq!(found, expected, "conversations are listed last updated first, with their nodes");
+    for line in &page.conversations {
+        let summary = must("summary", store.summary(&me(), &line.record.id).await);
+        assert_eq!(&summary, line, "the summary of a conversation is its line of the list");
+        let record = must("record", store.record(&me(), &line.record.id).await);
+        assert_eq!(record, line.record, "the record of a conversation is that of its line");
+    }
     assert!(page.next.is_none(), "a list without a limit is one page");
     assert_eq!(
         must("count", store.count(&me(), &Query::default()).await),

@@ -46,6 +46,7 @@ pub async fn a_pruned_subtree_is_gone(store: &dyn ConversationStore) {
         (5, updated),
         "pruned nodes do not count, and pruning is no update"
     );
+    assert_eq!(&must("summary", store.summary(&me(), &id).await), summary, "nor for the conversation alone");
     assert!(
         must("search", store.search(&me(), &query).await).hits.is_empty(),
         "what was pruned is not found"
