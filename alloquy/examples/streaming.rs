@@ -18,7 +18,7 @@ async fn tell(chat: &Conversation) -> Result<()> {
     let mut turn = chat.send("Count from 1 to 9.");
     let mut pieces = 0;
     while let Some(event) = turn.next().await {
-        if let TurnEvent::Delta(Delta::Text(text) | Delta::Thinking(text)) = event {
+        if let TurnEvent::Delta(Delta::Text(text) | Delta::Thinking(text)) = event? {
             print(&text)?;
             pieces += 1;
         }

@@ -36,12 +36,12 @@ async fn ask(manager: &Manager) -> Result<()> {
     let chat = manager.create(Preface::default()).await?;
     let mut turn = chat.send("What time is it?");
     while let Some(event) = turn.next().await {
-        match event {
+        match event? {
             TurnEvent::ToolResult(result) => println!("{} answers {}", result.name, result.text()),
             TurnEvent::Node(node) => println!("{}: {:?}", node.message.role, node.message.parts),
             _ => {}
         }
     }
-    println!("{} model calls", turn.finish().await?.rounds);
+    println!("{} model calls", turn.finish().await?.model_calls);
     Ok(())
 }

@@ -26,7 +26,7 @@
 //! let conversation = Model::pocket()?.conversation();
 //! let mut turn = conversation.send("What is the capital of France?");
 //! while let Some(event) = turn.next().await {
-//!     if let TurnEvent::Delta(Delta::Text(text)) = event {
+//!     if let TurnEvent::Delta(Delta::Text(text)) = event? {
 //!         print!("{text}");
 //!     }
 //! }
@@ -89,7 +89,7 @@
 //! let manager = Model::pocket()?.manager().tool(clock).build()?;
 //! # pollster::block_on(async {
 //! let answer = manager.create(Preface::default()).await?.send("What time is it?").await?;
-//! println!("{} after {} model calls", answer.text(), answer.rounds);
+//! println!("{} after {} model calls", answer.text(), answer.model_calls);
 //! # Ok::<(), alloquy::Error>(())
 //! # })?;
 //! # Ok::<(), alloquy::Error>(())

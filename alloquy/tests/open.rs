@@ -50,7 +50,7 @@ mod pocket {
         let mut turn = model.conversation().send(QUESTION);
         let mut pieces = 0;
         while let Some(event) = turn.next().await {
-            pieces += usize::from(matches!(event, TurnEvent::Delta(_)));
+            pieces += usize::from(matches!(event, Ok(TurnEvent::Delta(_))));
         }
         assert!(pieces > 1);
         assert_eq!(turn.finish().await.unwrap().reply.finish, FinishReason::Stop);

@@ -51,7 +51,7 @@ fn dropped(program: &Program, arguments: &[&str]) -> Vec<u64> {
     let events = ran.events();
     let done = events.iter().filter(|event| event["event"] == "done");
     done.map(|done| {
-        let degradations = done["degradations"].as_array().unwrap();
+        let degradations = done["warnings"].as_array().unwrap();
         degradations.iter().find_map(|one| one["history_shifted"]["dropped"].as_u64()).unwrap_or(0)
     })
     .collect()
@@ -203,7 +203,7 @@ fn told(program: &Program, arguments: &[&str]) -> Vec<Value> {
     let ran = program.run_with(&[&sampled[..], arguments].concat(), &SCRIPT.repeat(4)).ok();
     let events = ran.events();
     let done = events.iter().filter(|event| event["event"] == "done");
-    done.flat_map(|done| done["degradations"].as_array().unwrap().clone()).collect()
+    done.flat_map(|done| done["warnings"].as_array().unwrap().clone()).collect()
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn of_library(folder: &Path) -> Result<Value> {
     Ok(json!({
         "ids": prepared.prompt.tokens().collect::<Vec<_>>(),
         "digest": prepared.template,
-        "degradations": prepared.degradations,
+        "warnings": prepared.degradations,
         "family": model.family(),
         "template": model.template(),
         "sampling": model.sampling(),
@@ -144,7 +144,7 @@ fn of_program(program: &Program, folder: &Path) -> std::result::Result<Value, St
     Ok(json!({
         "ids": rendered["ids"],
         "digest": rendered["template"]["digest"],
-        "degradations": rendered["degradations"],
+        "warnings": rendered["warnings"],
         "family": rendered["family"],
         "template": setting("template"),
         "sampling": rendered["sampling"],

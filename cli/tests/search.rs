@@ -71,8 +71,8 @@ fn a_search_says_where_who_and_what() {
     assert_eq!(found["hits"][0]["conversation"], "black");
     assert_eq!(found["hits"][0]["snippet"]["highlights"], json!([[0, 4]]));
     assert_eq!(
-        (&found["owner"], &found["next"], &found["all"]),
-        (&json!("local"), &json!(null), &json!(true))
+        (&found["owner"], &found["next"], &found["ranked"]),
+        (&json!("local"), &json!(null), &json!("all"))
     );
     assert_eq!(program.run(&["search", "--owner", "ann", "own"]).ok().out.lines().count(), 1);
     assert_eq!(program.run(&["search", "\"tea green\""]).ok().out, "");

@@ -173,7 +173,7 @@ fn the_document_shows_what_happens() {
         let reply = chat.send("Is it colder in Oslo than in Atlantis?").finish().await.unwrap();
         (chat.history().await.unwrap(), reply)
     });
-    assert_eq!((reply.end, reply.rounds, history.len()), (TurnEnd::Answered, 2, 4));
+    assert_eq!((reply.end, reply.model_calls, history.len()), (TurnEnd::Answered, 2, 4));
     let cache = reply.reply.cache.unwrap();
     assert!(cache.reused > cache.prompt / 2, "what the model said and computed is reused: {cache:?}");
     let request = keep.request();

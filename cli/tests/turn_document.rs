@@ -53,8 +53,8 @@ fn the_document_shows_what_happens() {
         let (mut nodes, mut deltas) = (Vec::new(), Vec::new());
         while let Some(event) = turn.next().await {
             match event {
-                TurnEvent::Node(node) => nodes.push(node),
-                TurnEvent::Delta(delta) => deltas.push(delta),
+                Ok(TurnEvent::Node(node)) => nodes.push(node),
+                Ok(TurnEvent::Delta(delta)) => deltas.push(delta),
                 _ => {}
             }
         }

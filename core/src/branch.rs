@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::annotations::Annotations;
 use crate::tree::{Node, NodeId, Tree};
 
 /// The line from the first message to a leaf.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Branch {
     /// Its last node.
@@ -63,7 +65,7 @@ impl Branch {
 /// let diff = BranchDiff::new(vec![question.clone(), yes.clone()], vec![question.clone(), no]);
 /// assert_eq!((diff.common, diff.left), (vec![question], vec![yes]));
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct BranchDiff {
     /// The nodes that both have; the last of them is where they part.

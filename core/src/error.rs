@@ -1,6 +1,7 @@
 //! The one error of every crate: what it means to the caller, a sentence, and its cause.
 
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
 use crate::excerpt::excerpt;
 
@@ -23,14 +24,16 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 /// assert_eq!(error.kind(), ErrorKind::NotFound);
 /// assert_eq!(error.to_string(), "conversation \"tea\" does not exist");
 /// ```
+#[derive(Clone)]
 pub struct Error {
     repr: Box<Repr>,
 }
 
+#[derive(Clone)]
 struct Repr {
     kind: ErrorKind,
     message: String,
-    source: Option<Source>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 /// What an [`Error`] means to the caller.
@@ -112,7 +115,7 @@ impl Error {
     /// ```
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Source>) -> Self {
-        self.repr.source = Some(source.into());
+        self.repr.source = Some(Arc::from(source.into()));
         self
     }
 

@@ -228,7 +228,7 @@ impl Delta {
 /// A piece of a call's arguments, for whoever shows a call while the model writes it.
 ///
 /// The text is in the model's own notation, which is JSON in most families and may be tags or Python in others.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ArgumentsDelta {
     /// The id of the call; no other call of the conversation has it.
     pub id: String,

@@ -7,6 +7,8 @@ mod tokens;
 use std::cmp::Ordering;
 
 use self::text::text_of;
+use serde::Serialize;
+
 use crate::message::Role;
 use crate::query::{Cursor, RANKED, Rank, SearchScope};
 use crate::store::{ConversationId, DamagedConversation};
@@ -16,7 +18,7 @@ pub use snippet::Snippet;
 pub use text::{SearchTerm, SearchText};
 
 /// A node in which a text was found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SearchHit {
     /// The conversation.
@@ -32,7 +34,7 @@ pub struct SearchHit {
 }
 
 /// One page of what a search found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SearchPage {
     /// The hits in the order that was asked for.
@@ -46,7 +48,8 @@ pub struct SearchPage {
 }
 
 /// Which of all hits were compared by relevance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ranked {
     /// Every one.
     All,

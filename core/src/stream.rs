@@ -79,6 +79,13 @@ impl<E: Send + 'static, R: Send + 'static> Run<E, R> {
     }
 }
 
+impl<E, R> Run<E, R> {
+    /// Returns the result, once, after the last event.
+    pub(crate) fn take_result(&mut self) -> Option<Result<R>> {
+        self.result.take()
+    }
+}
+
 impl<E, R> Unpin for Run<E, R> {}
 
 impl<E, R> Stream for Run<E, R> {

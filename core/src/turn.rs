@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures::future::BoxFuture;
 use futures::{Stream, StreamExt};
@@ -52,13 +52,38 @@ pub(crate) use unfinished::Unfinished;
 /// It is bound to the node it answers: of several turns from one node each adds a reply of its own, side by side,
 /// and the head follows the first of which a reply is stored.
 ///
-/// It advances while it is polled. Dropping it ends the reply that was being written, and what was said until then is
-/// kept as [`PartialReplies`] says; everything goes on working. [`Turn::stop`] ends it gracefully instead.
+/// It is a stream of events, of which the last is [`TurnEvent::Finished`] or the error. It can be awaited too, for the whole
+/// reply. It advances while it is polled, owns what it needs, and so goes into a task or the body of a response. Dropping it
+/// ends the reply that was being written, and what was said until then is kept as [`PartialReplies`] says; everything goes on
+/// working. [`Turn::stop`] ends it gracefully instead.
+///
+/// ```
+/// use alloquy_core::{Conversation, Delta, TurnEvent};
+/// use alloquy_testing::EchoModel;
+/// use futures::StreamExt;
+///
+/// # pollster::block_on(async {
+/// let mut turn = Conversation::new(EchoModel).send("Good morning");
+/// let mut text = String::new();
+/// while let Some(event) = turn.next().await {
+///     match event? {
+///         TurnEvent::Delta(Delta::Text(piece)) => text.push_str(&piece),
+///         TurnEvent::Finished(reply) => assert_eq!(reply.text(), text),
+///         _ => {}
+///     }
+/// }
+/// assert_eq!(text, "Good morning");
+/// # Ok::<(), alloquy_core::Error>(())
+/// # })?;
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a turn does nothing unless it is polled"]
 pub struct Turn {
     run: Run<TurnEvent, TurnReply>,
     stop: StopSignal,
+    /// How the turn ended, once the stream has returned it.
+    outcome: Option<Result<TurnReply>>,
 }
 
 impl Turn {
@@ -68,7 +93,7 @@ impl Turn {
         let signal = stop.clone();
         let span = tracing::debug_span!("turn", conversation = %start.conversation);
         let run = Run::new(|emit| turn(parts, start, signal, emit).instrument(span));
-        Self { run: Task::hold_where(task, run), stop }
+        Self { run: Task::hold_where(task, run), stop, outcome: None }
     }
 
     /// Ends the reply early and keeps what was said as a node; `finish` then returns it.
@@ -84,7 +109,7 @@ impl Turn {
         self.stop.clone()
     }
 
-    /// Takes the turn to its end.
+    /// Takes the turn to its end, and returns how it ended, whether or not its stream has returned that too.
     ///
     /// A model that fails midway is no error here, unless partial replies are [discarded](PartialReplies::Discard): the
     /// reply is kept as an interrupted node, and its `finish` says so ([`FinishReason::Error`]).
@@ -95,8 +120,10 @@ impl Turn {
     /// only the host can answer and has not; [`ErrorKind::Store`], [`ErrorKind::Backend`] or [`ErrorKind::Tool`] for a store, a
     /// model, a middleware or an approval that panics. What was stored before stays stored: nothing of a question that was
     /// refused, and once a tool may have run all of it, on the path of the head.
-    pub async fn finish(self) -> Result<TurnReply> {
-        self.run.finish().await
+    pub async fn finish(mut self) -> Result<TurnReply> {
+        while self.next().await.is_some() {}
+        let missing = || Error::new(ErrorKind::Cancelled, "the turn ended without a reply");
+        self.outcome.ok_or_else(missing)?
     }
 }
 
@@ -111,10 +138,15 @@ impl IntoFuture for Turn {
 }
 
 impl Stream for Turn {
-    type Item = TurnEvent;
+    type Item = Result<TurnEvent>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<TurnEvent>> {
-        self.run.poll_next_unpin(context)
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(event) = ready!(self.run.poll_next_unpin(context)) {
+            return Poll::Ready(Some(Ok(event)));
+        }
+        let Some(outcome) = self.run.take_result() else { return Poll::Ready(None) };
+        self.outcome = Some(outcome.clone());
+        Poll::Ready(Some(outcome.map(|reply| TurnEvent::Finished(Box::new(reply)))))
     }
 }
 
@@ -255,17 +287,17 @@ impl Line {
         let open = self.say(ask).await?;
         self.answers = self.question()?;
         self.resume(open, emit).await?;
-        let (mut last, mut rounds, mut timings) = (None, 0, Vec::new());
+        let (mut last, mut model_calls, mut timings) = (None, 0, Vec::new());
         let end = loop {
-            let mut reply = self.reply(ask, rounds, emit).await?;
+            let mut reply = self.reply(ask, model_calls, emit).await?;
             reply.degradations.extend(self.template_changed(&reply));
             if reply.finish == FinishReason::Cancelled && reply.message.is_empty() {
                 break TurnEnd::Stopped;
             }
-            rounds += 1;
+            model_calls += 1;
             timings.extend(reply.timing);
             let node = self.append(self.reply_node(&reply, ask), emit).await?;
-            let end = self.end(&reply, rounds, emit).await?;
+            let end = self.end(&reply, model_calls, emit).await?;
             last = Some((reply, node));
             if let Some(end) = end {
                 break end;
@@ -275,7 +307,7 @@ impl Line {
         let (reply, node) = last.ok_or_else(nothing)?;
         let (last, pending) = (self.tip().unwrap_or(node), self.open_calls().into_calls());
         let (answers, head) = (self.answers, self.head);
-        Ok(TurnReply { end, reply, node, last, answers, head, pending, rounds, timings })
+        Ok(TurnReply { end, reply, node, last, answers, head, pending, model_calls, timings })
     }
 
     /// Puts what is said at the end of the path, and returns the calls that it leaves open. The bytes of what it shows are
@@ -347,7 +379,7 @@ impl Line {
     async fn end(
         &mut self,
         reply: &Reply,
-        rounds: usize,
+        model_calls: usize,
         emit: &mut Emit<TurnEvent>,
     ) -> Result<Option<TurnEnd>> {
         let calls: Vec<_> = reply.message.tool_calls().cloned().collect();
@@ -359,7 +391,7 @@ impl Line {
         if calls.is_empty() {
             return Ok(Some(TurnEnd::Answered));
         }
-        if rounds > self.parts.tool_rounds {
+        if model_calls > self.parts.tool_rounds {
             return Ok(Some(TurnEnd::ToolRounds));
         }
         let (calls, hosts) = self.shared_out(calls);

@@ -25,7 +25,7 @@ async fn drop_after(conversation: &Conversation, pieces: usize) {
     let mut heard = 0;
     while heard < pieces {
         let Some(event) = turn.next().await else { return };
-        heard += usize::from(matches!(event, TurnEvent::Delta(_)));
+        heard += usize::from(matches!(event, Ok(TurnEvent::Delta(_))));
     }
 }
 
@@ -86,7 +86,7 @@ fn a_dropped_reply_is_a_branch_where_another_writer_was_faster() {
     block_on(async {
         let (_, conversation) = over(PartialReplies::Keep).await;
         let mut turn = conversation.send(SAID);
-        while !matches!(turn.next().await, Some(TurnEvent::Delta(_))) {}
+        while !matches!(turn.next().await, Some(Ok(TurnEvent::Delta(_)))) {}
         let other = conversation.add("other").await.unwrap();
         drop(turn);
         assert_eq!(conversation.head().await.unwrap(), other.node);

@@ -194,12 +194,12 @@ fn a_result_that_no_context_takes_is_an_error_that_the_model_reads_and_stays_as_
         let mut turn = conversation.send("use long");
         let mut told = Vec::new();
         while let Some(event) = turn.next().await {
-            if let TurnEvent::ToolResult(result) = event {
+            if let Ok(TurnEvent::ToolResult(result)) = event {
                 told.push(result.is_error);
             }
         }
         let reply = turn.finish().await.unwrap();
-        assert_eq!((reply.end, reply.rounds, told), (TurnEnd::Answered, 2, vec![false, true]));
+        assert_eq!((reply.end, reply.model_calls, told), (TurnEnd::Answered, 2, vec![false, true]));
         assert_eq!(long.ran.load(Ordering::SeqCst), 1, "the tool runs once");
         let history = conversation.history().await.unwrap();
         assert_eq!((roles(&history), history.last().unwrap().id), (WHOLE.to_vec(), reply.node));
@@ -363,8 +363,8 @@ impl Trial {
         Self { store, manager, conversation, tool, acknowledged: Vec::new() }
     }
 
-    fn hear(&mut self, event: &TurnEvent) {
-        if let TurnEvent::Node(node) = event {
+    fn hear(&mut self, event: &Result<TurnEvent>) {
+        if let Ok(TurnEvent::Node(node)) = event {
             self.acknowledged.push(node.id);
         }
     }

@@ -134,7 +134,7 @@ async fn take(step: Step, number: usize, chats: [&Conversation; 2], model: &mut 
         Step::Race => {
             let parent = model.head;
             let mut slow = conversation.send(text.as_str());
-            assert!(matches!(slow.next().await, Some(TurnEvent::Node(_))));
+            assert!(matches!(slow.next().await, Some(Ok(TurnEvent::Node(_)))));
             let fast = other.send(text.as_str()).finish().await.unwrap();
             let slow = slow.finish().await.unwrap();
             assert_eq!(slow.head, HeadMove::Branched { head: Some(fast.node) });
@@ -175,7 +175,7 @@ async fn dropped(conversation: &Conversation, events: u8, text: &str, model: &mu
     let (mut turn, parent) = (conversation.send(text), model.head);
     for _ in 0..events {
         match turn.next().await {
-            Some(TurnEvent::Node(node)) if node.message.role == Role::User => {
+            Some(Ok(TurnEvent::Node(node))) if node.message.role == Role::User => {
                 model.add(node.id, parent, Role::User, text);
             }
             _ => {}

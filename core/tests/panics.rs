@@ -454,7 +454,7 @@ fn a_store_that_panics_while_a_dropped_reply_is_kept_does_not_unwind() {
         let manager = Manager::builder(EchoModel).store(store.clone()).build().unwrap();
         let conversation = manager.create(Preface::default()).await.unwrap();
         let mut turn = conversation.send("one two three");
-        while !matches!(turn.next().await, Some(TurnEvent::Delta(_))) {}
+        while !matches!(turn.next().await, Some(Ok(TurnEvent::Delta(_)))) {}
         store.panic(StoreCall::AppendAndMove, 0);
         assert!(catch_unwind(AssertUnwindSafe(|| drop(turn))).is_ok());
         let error = manager.settle().await.unwrap_err();

@@ -141,12 +141,12 @@ fn of_three_calls_one_answers_one_fails_and_one_is_refused() {
         let mut turn = conversation.send("Compare");
         let mut results = Vec::new();
         while let Some(event) = turn.next().await {
-            if let TurnEvent::ToolResult(result) = event {
+            if let Ok(TurnEvent::ToolResult(result)) = event {
                 results.push(result);
             }
         }
         let reply = turn.finish().await.unwrap();
-        assert_eq!((reply.end, reply.rounds, reply.pending.len()), (TurnEnd::Answered, 2, 0));
+        assert_eq!((reply.end, reply.model_calls, reply.pending.len()), (TurnEnd::Answered, 2, 0));
         let history = conversation.history().await.unwrap();
         assert_eq!(history[2].message, Message::tool(results), "one node holds every result");
         insta::assert_snapshot!(drawn(&history));
@@ -161,11 +161,11 @@ fn calls_beyond_the_last_round_are_pending_and_completing_runs_them() {
         let manager = Manager::builder(model);
         let conversation = conversation(manager.tool(Weather).tool_rounds(2)).await;
         let reply = conversation.send("go").finish().await.unwrap();
-        assert_eq!((reply.end, reply.rounds), (TurnEnd::ToolRounds, 3));
+        assert_eq!((reply.end, reply.model_calls), (TurnEnd::ToolRounds, 3));
         assert_eq!(reply.pending, reply.message().tool_calls().cloned().collect::<Vec<_>>());
         assert_eq!(conversation.head().await.unwrap(), Some(reply.node));
         let more = conversation.complete(TurnRequest::default()).finish().await.unwrap();
-        assert_eq!((more.end, more.rounds, more.answers()), (TurnEnd::ToolRounds, 3, Some(reply.node)));
+        assert_eq!((more.end, more.model_calls, more.answers()), (TurnEnd::ToolRounds, 3, Some(reply.node)));
         let roles: Vec<_> =
             conversation.history().await.unwrap().iter().map(|node| node.message.role).collect();
         assert_eq!(roles.iter().filter(|role| **role == Role::Tool).count(), 5);

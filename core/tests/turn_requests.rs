@@ -244,7 +244,7 @@ fn a_dropped_turn_of_a_named_model_says_which_it_was() {
         let models = Models::new("small", ScriptedModel::new(SCRIPT)).unwrap().with("large", hangs).unwrap();
         let conversation = Conversation::new(models);
         let mut turn = conversation.send(TurnRequest::from("Hi").model("large"));
-        while !matches!(turn.next().await, Some(TurnEvent::Delta(_))) {}
+        while !matches!(turn.next().await, Some(Ok(TurnEvent::Delta(_)))) {}
         drop(turn);
         let nodes = conversation.history().await.unwrap();
         assert_eq!(nodes.last().unwrap().message.text(), "Good");

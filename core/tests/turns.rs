@@ -96,15 +96,16 @@ fn a_tool_call_its_result_and_the_answer_are_nodes() {
         let mut kinds = Vec::new();
         while let Some(event) = turn.next().await {
             kinds.push(match event {
-                TurnEvent::Delta(_) => "delta".to_owned(),
-                TurnEvent::ToolResult(result) => format!("result {}", result.text()),
-                TurnEvent::Node(node) => format!("node {}", node.message.role),
+                Ok(TurnEvent::Delta(_)) => "delta".to_owned(),
+                Ok(TurnEvent::ToolResult(result)) => format!("result {}", result.text()),
+                Ok(TurnEvent::Node(node)) => format!("node {}", node.message.role),
+                Ok(TurnEvent::Finished(reply)) => format!("finished after {} model calls", reply.model_calls),
                 _ => "other".to_owned(),
             });
         }
         kinds.dedup();
         let reply = turn.finish().await.unwrap();
-        assert_eq!((reply.text().as_str(), reply.rounds), ("It is noon.", 2));
+        assert_eq!((reply.text().as_str(), reply.model_calls), ("It is noon.", 2));
         insta::assert_snapshot!(format!("{}\n\n{}", kinds.join("\n"), drawn(&conversation).await));
     });
 }
@@ -132,7 +133,7 @@ fn a_stopped_turn_keeps_what_was_said() {
         let mut turn = conversation.send("one two three four");
         let mut deltas = 0;
         while let Some(event) = turn.next().await {
-            deltas += usize::from(matches!(event, TurnEvent::Delta(_)));
+            deltas += usize::from(matches!(event, Ok(TurnEvent::Delta(_))));
             if deltas == 1 {
                 turn.stop();
             }

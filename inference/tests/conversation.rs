@@ -64,7 +64,7 @@ fn a_stream_that_is_read_to_its_end_is_remembered_without_finish() {
         let mut turn = conversation.send("Hi");
         let mut stored = Vec::new();
         while let Some(event) = turn.next().await {
-            if let TurnEvent::Node(node) = event {
+            if let Ok(TurnEvent::Node(node)) = event {
                 stored.push(node);
             }
         }

@@ -211,8 +211,8 @@ fn pieces_of_arguments_have_the_id_of_their_call() {
         let mut ids = Vec::new();
         while let Some(event) = turn.next().await {
             match event {
-                TurnEvent::Delta(Delta::Arguments(piece)) => ids.push(piece.id),
-                TurnEvent::Delta(Delta::ToolCall(call)) => ids.push(call.id),
+                Ok(TurnEvent::Delta(Delta::Arguments(piece))) => ids.push(piece.id),
+                Ok(TurnEvent::Delta(Delta::ToolCall(call))) => ids.push(call.id),
                 _ => {}
             }
         }

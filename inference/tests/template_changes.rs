@@ -126,7 +126,7 @@ fn every_round_of_a_turn_tells_it_for_the_last_is_what_the_caller_gets() {
         held.conversation.send("Hi").finish().await.unwrap();
         let conversation = held.through(round(Another)).await;
         let reply = conversation.send("What time is it?").finish().await.unwrap();
-        assert_eq!((reply.rounds, reply.reply.degradations), (2, vec![changed()]));
+        assert_eq!((reply.model_calls, reply.reply.degradations), (2, vec![changed()]));
         let history = conversation.history().await.unwrap();
         let replies = history.iter().filter_map(|node| node.reply.as_ref());
         let told: Vec<_> = replies.map(|reply| &reply.warnings).filter(|told| !told.is_empty()).collect();

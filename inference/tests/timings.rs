@@ -71,7 +71,7 @@ fn a_turn_says_it_of_each_call_and_its_nodes_do_not() {
         let manager = Manager::builder(round).tool(Clock).build().unwrap();
         let conversation = manager.create(Preface::default()).await.unwrap();
         let turn: TurnReply = conversation.send("Now?").finish().await.unwrap();
-        assert_eq!((turn.rounds, turn.timings.len()), (2, 2));
+        assert_eq!((turn.model_calls, turn.timings.len()), (2, 2));
         assert_eq!(turn.timings[1], check(&turn.reply));
         for node in conversation.history().await.unwrap() {
             assert!(!serde_json::to_string(&node).unwrap().contains("timing"), "{node:?}");

@@ -241,7 +241,7 @@ fn a_reply_that_was_dropped_has_no_ids_which_is_named() {
         let mut turn = conversation.send("fruit");
         let mut said = String::new();
         while said.len() < "bana".len() {
-            if let TurnEvent::Delta(Delta::Text(text)) = turn.next().await.unwrap() {
+            if let Ok(TurnEvent::Delta(Delta::Text(text))) = turn.next().await.unwrap() {
                 said += &text;
             }
         }

@@ -26,7 +26,7 @@ async fn begin(url: &str) -> Result<ConversationId> {
     let conversation = manager.create(new).await?;
     conversation.send("When do I sow beans?").finish().await?;
     let mut turn = conversation.send("And how deep, and how far apart?");
-    while !matches!(turn.next().await, Some(TurnEvent::Delta(_)) | None) {}
+    while !matches!(turn.next().await, Some(Ok(TurnEvent::Delta(_))) | None) {}
     // The reader has gone: what was said until now is kept.
     drop(turn);
     manager.settle().await?;

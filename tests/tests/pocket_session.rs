@@ -57,7 +57,7 @@ impl Diary {
         let cache = reply.reply.cache.as_ref().unwrap();
         writeln!(self.lines, "{what} → {address}: {:?}", reply.text()).unwrap();
         write!(self.lines, "  prompt {}, reused {}", cache.prompt, cache.reused).unwrap();
-        writeln!(self.lines, ", forwarded {}, {} model calls", cache.forwarded, reply.rounds).unwrap();
+        writeln!(self.lines, ", forwarded {}, {} model calls", cache.forwarded, reply.model_calls).unwrap();
         reply
     }
 

@@ -35,8 +35,7 @@ impl Branches {
                 let said = tree.node(branch.leaf)?.message.preview(40);
                 text += &line(branch, &said);
             }
-            let values: Vec<_> = branches.iter().map(value).collect();
-            context.print(&text, &json!({"conversation": chat.id(), "branches": values}))
+            context.print(&text, &json!({"conversation": chat.id(), "branches": branches}))
         })
     }
 }
@@ -46,9 +45,4 @@ fn line(branch: &Branch, said: &str) -> String {
     let label =
         branch.label.as_deref().map(|label| format!("  “{}”", on_one_line(label))).unwrap_or_default();
     format!("{mark} {}  {:>4} messages  {said}{label}\n", branch.leaf, branch.nodes)
-}
-
-fn value(branch: &Branch) -> serde_json::Value {
-    let Branch { leaf, begins, nodes, label, has_head, .. } = branch;
-    json!({"leaf": leaf, "begins": begins, "nodes": nodes, "label": label, "has_head": has_head})
 }

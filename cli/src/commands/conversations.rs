@@ -1,6 +1,6 @@
 //! `alloquy conversations`: what is kept.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use alloquy::core::{ConversationPage, ConversationSummary, Query, Result, Sort, SortKey};
 use clap::{Args, ValueEnum};
@@ -49,9 +49,7 @@ impl Conversations {
         let page = kept.store.list(&kept.owner, &query).await?;
         context.notes.damaged(&page.damaged);
         context.notes.more(page.next.as_ref());
-        let values: Vec<_> = page.conversations.iter().map(value).collect();
-        let next = page.next.as_ref().map(ToString::to_string);
-        context.print(&text(&page), &json!({"conversations": values, "next": next}))
+        context.print(&text(&page), &json!(page))
     }
 
     fn query(&self) -> Result<Query> {
@@ -90,12 +88,6 @@ fn line(summary: &ConversationSummary, now: SystemTime) -> String {
     let ConversationSummary { record, nodes, updated } = summary;
     let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();
     format!("{}  {:>8}  {nodes:>4} messages  {}\n", record.id, age(*updated, now), on_one_line(title))
-}
-
-fn value(summary: &ConversationSummary) -> Value {
-    let ConversationSummary { record, nodes, updated } = summary;
-    let seconds = updated.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    json!({"id": record.id, "nodes": nodes, "updated": seconds, "metadata": record.metadata})
 }
 
 /// How long ago something was, in the largest unit that fits.

@@ -262,7 +262,7 @@ fn value(request: &Request, prepared: &PreparedPrompt, model: &Model) -> Value {
         "positions": prepared.positions(),
         "template": {"digest": prepared.template, "name": prepared.template_name},
         "arguments": request.joined_arguments(),
-        "degradations": prepared.degradations,
+        "warnings": prepared.degradations,
         "family": model.family(),
         "sampling": request.sampling.clone().or(&model.sampling()),
     })

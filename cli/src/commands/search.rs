@@ -75,16 +75,11 @@ fn line(hit: &SearchHit) -> String {
 }
 
 fn value(page: &SearchPage, owner: &Owner) -> Value {
-    let hits = page.hits.iter().map(|hit| {
-        let highlights: Vec<_> =
-            hit.snippet.highlights.iter().map(|place| [place.start, place.end]).collect();
-        json!({
-            "conversation": hit.conversation, "node": hit.node, "role": hit.role, "score": hit.score,
-            "snippet": {"text": hit.snippet.text, "highlights": highlights, "offset": hit.snippet.offset},
-        })
-    });
-    let next = page.next.as_ref().map(ToString::to_string);
-    json!({"owner": owner, "hits": hits.collect::<Vec<_>>(), "next": next, "all": page.ranked == Ranked::All})
+    let mut value = json!(page);
+    if let Value::Object(fields) = &mut value {
+        fields.insert("owner".to_owned(), json!(owner));
+    }
+    value
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use alloquy::core::{Delta, Error, HeadMove, Reply, ReplyTiming, TurnEvent, TurnReply};
+use alloquy::core::{Delta, Error, Reply, ReplyTiming, TurnEvent, TurnReply};
 use serde_json::{Value, json};
 
 use super::Printer;
@@ -40,48 +40,21 @@ impl<O> Events<O> {
 
 impl<O: Write> Printer for Events<O> {
     fn delta(&mut self, delta: &Delta) -> io::Result<()> {
-        self.write(&match delta {
-            Delta::Text(text) => json!({"event": "text", "text": text}),
-            Delta::Thinking(text) => json!({"event": "thinking", "text": text}),
-            Delta::Channel(said) => json!({"event": "channel", "name": said.name, "text": said.text}),
-            Delta::Arguments(piece) => {
-                json!({"event": "arguments", "id": piece.id, "name": piece.name, "text": piece.text})
-            }
-            Delta::ToolCall(call) => json!({"event": "tool_call", "call": call}),
-            Delta::Malformed(malformed) => json!({"event": "malformed", "malformed": malformed}),
-            other => json!({"event": "other", "debug": format!("{other:?}")}),
-        })
+        self.write(&json!(delta))
     }
 
     fn event(&mut self, event: &TurnEvent) -> io::Result<()> {
-        match event {
-            TurnEvent::Delta(delta) => self.delta(delta),
-            TurnEvent::ToolResult(result) => self.write(&json!({"event": "tool_result", "result": result})),
-            TurnEvent::Node(node) => self.write(&json!({"event": "node", "node": node})),
-            other => self.write(&json!({"event": "other", "debug": format!("{other:?}")})),
-        }
+        self.write(&json!(event))
     }
 
     fn reply(&mut self, reply: &Reply) -> io::Result<()> {
         let took = self.took(reply.timing.as_slice());
-        self.write(&named("done", joined(done(reply), took)))
+        self.write(&named("done", joined(json!(reply), took)))
     }
 
     fn turn(&mut self, turn: &TurnReply) -> io::Result<()> {
-        let head = match turn.head {
-            HeadMove::Moved => json!({"moved": true, "at": turn.last}),
-            HeadMove::Branched { head } => json!({"moved": false, "at": head}),
-        };
-        let place = json!({
-            "node": turn.node,
-            "answers": turn.answers,
-            "head": head,
-            "end": turn.end,
-            "pending": turn.pending,
-            "rounds": turn.rounds,
-        });
         let took = self.took(&turn.timings);
-        self.write(&named("done", joined(joined(done(&turn.reply), place), took)))
+        self.write(&named("done", joined(json!(turn), took)))
     }
 
     fn broken(&mut self) -> io::Result<()> {
@@ -96,23 +69,6 @@ impl<O: Write> Printer for Events<O> {
     fn show(&mut self, name: &str, _text: &str, value: Value) -> io::Result<()> {
         self.write(&named(name, value))
     }
-}
-
-fn done(reply: &Reply) -> Value {
-    let mut done = json!({
-        "text": reply.message.text(),
-        "finish": reply.finish,
-        "stop_string": reply.stop_string,
-        "error": reply.error,
-        "usage": reply.usage,
-        "cache": reply.cache,
-        "seed": reply.seed,
-        "degradations": reply.degradations,
-    });
-    if !reply.logprobs.is_empty() {
-        done = joined(done, json!({"logprobs": reply.logprobs}));
-    }
-    done
 }
 
 fn timing(timing: &ReplyTiming) -> Value {

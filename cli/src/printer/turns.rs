@@ -1,6 +1,6 @@
 //! Turns that are printed to their end.
 
-use alloquy::core::{Turn, TurnReply};
+use alloquy::core::{Turn, TurnEvent, TurnReply};
 use futures::StreamExt as _;
 
 use super::Printer;
@@ -9,6 +9,10 @@ use crate::failure::Failure;
 /// Takes a turn to its end, printing it. When nobody reads any more, the answer ends and what was said is kept.
 pub(crate) async fn take(mut turn: Turn, printer: &mut dyn Printer) -> Result<TurnReply, Failure> {
     while let Some(event) = turn.next().await {
+        let event = match event {
+            Ok(TurnEvent::Finished(_)) | Err(_) => continue,
+            Ok(event) => event,
+        };
         if let Err(error) = printer.event(&event) {
             turn.stop();
             turn.finish().await?;

@@ -342,7 +342,7 @@ impl Session {
         let mut turn = self.chat_over(args)?.complete(ask.sampling(sampling(args)));
         let (mut chunks, mut heard) = (0, String::new());
         while let Some(event) = block_on(turn.next()) {
-            if let TurnEvent::Delta(alloquy_core::Delta::Text(text)) = event {
+            if let Ok(TurnEvent::Delta(alloquy_core::Delta::Text(text))) = event {
                 chunks += 1;
                 heard += &text;
             }

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Conversation;
+use serde::Serialize;
+
 use crate::address::Address;
 use crate::annotations::Annotations;
 use crate::store::{ConversationId, ConversationRecord, fill_with};
@@ -11,7 +13,7 @@ use crate::tree::{Node, NodeId, Tree, same_node};
 use crate::{Error, ErrorKind, Result};
 
 /// What [`Conversation::merge`] came to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MergeReport {
     /// The nodes that came from the other copy, parents before children.

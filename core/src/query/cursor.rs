@@ -66,10 +66,17 @@ impl Sort {
 /// Where the next page of an answer begins; it serves the query that it came from, with any limit.
 ///
 /// As text it can be handed to a browser and back; what it holds is not secret, and says nothing of other owners.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cursor {
     pub(super) sort: Sort,
     pub(super) place: Place,
+}
+
+/// What the text of a cursor holds.
+#[derive(Serialize, Deserialize)]
+struct CursorForm<S, P> {
+    sort: S,
+    place: P,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,7 +98,8 @@ pub(crate) struct Rank {
 
 impl fmt::Display for Cursor {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let json = serde_json::to_vec(self).map_err(|_| fmt::Error)?;
+        let form = CursorForm { sort: &self.sort, place: &self.place };
+        let json = serde_json::to_vec(&form).map_err(|_| fmt::Error)?;
         formatter.write_str(&URL_SAFE_NO_PAD.encode(json))
     }
 }
@@ -100,7 +108,11 @@ impl FromStr for Cursor {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let read = || serde_json::from_slice(&URL_SAFE_NO_PAD.decode(text).ok()?).ok();
-        read().ok_or_else(|| Error::new(ErrorKind::Invalid, format!("{text:?} is not the cursor of a page")))
+        let json = URL_SAFE_NO_PAD.decode(text).ok();
+        let form = json.and_then(|json| serde_json::from_slice::<CursorForm<Sort, Place>>(&json).ok());
+        let Some(CursorForm { sort, place }) = form else {
+            return Err(Error::new(ErrorKind::Invalid, format!("{text:?} is not the cursor of a page")));
+        };
+        Ok(Self { sort, place })
     }
 }

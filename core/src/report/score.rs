@@ -1,5 +1,7 @@
 //! How likely a text is as a continuation.
 
+use serde::Serialize;
+
 use crate::sampling::Logprob;
 
 /// How likely a text is.
@@ -11,7 +13,7 @@ use crate::sampling::Logprob;
 /// let score = Score { text: "so be it".to_owned(), tokens };
 /// assert_eq!((score.total(), score.mean()), (-2.0, Some(-1.0)));
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Score {
     /// The text.
     pub text: String,

@@ -2,17 +2,25 @@
 
 use std::ops::Range;
 
+use serde::{Serialize, Serializer};
+
 /// A piece of a text around what was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Snippet {
     /// The piece, as it stands in the text.
     pub text: String,
     /// What was found, in bytes of the piece.
+    #[serde(serialize_with = "pairs")]
     pub highlights: Vec<Range<usize>>,
     /// Where in the text the piece begins, in bytes.
     pub offset: usize,
     /// How long the text is, in bytes.
     pub length: usize,
+}
+
+/// Writes ranges as pairs: the first byte, and the one after the last.
+fn pairs<S: Serializer>(ranges: &[Range<usize>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(ranges.iter().map(|range| [range.start, range.end]))
 }
 
 /// How many characters of a text stand before the first thing found, and how many at most in all.

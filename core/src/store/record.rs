@@ -88,7 +88,7 @@ pub struct ConversationSummary {
 }
 
 /// One page of a list of conversations.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ConversationPage {
     /// The conversations in the order that was asked for.
@@ -100,7 +100,7 @@ pub struct ConversationPage {
 }
 
 /// A conversation whose data is damaged; it can still be deleted by its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DamagedConversation {
     /// Its name, or where that cannot be read the place where it is stored.
     pub name: String,

@@ -25,12 +25,12 @@ impl Line {
     pub(super) async fn reply(
         &mut self,
         ask: &TurnRequest,
-        rounds: usize,
+        model_calls: usize,
         emit: &mut Emit<TurnEvent>,
     ) -> Result<Reply> {
-        let begun = match self.begin(self.request(ask, rounds)).await {
+        let begun = match self.begin(self.request(ask, model_calls)).await {
             Err(error) if error.kind() == ErrorKind::ContextOverflow => {
-                self.begin_shorter(ask, rounds, error, emit).await
+                self.begin_shorter(ask, model_calls, error, emit).await
             }
             begun => begun,
         };
@@ -81,7 +81,7 @@ impl Line {
     async fn begin_shorter(
         &mut self,
         ask: &TurnRequest,
-        rounds: usize,
+        model_calls: usize,
         overflow: Error,
         emit: &mut Emit<TurnEvent>,
     ) -> Result<Begun> {
@@ -89,7 +89,7 @@ impl Line {
             return Err(overflow);
         };
         for shorter in too_long(&whole, &overflow) {
-            let mut request = self.request(ask, rounds);
+            let mut request = self.request(ask, model_calls);
             request.path.replace(index, shorter.message.clone());
             match self.begin(request).await {
                 Err(error) if error.kind() == ErrorKind::ContextOverflow => {}
@@ -118,11 +118,11 @@ impl Line {
         None
     }
 
-    fn request(&self, ask: &TurnRequest, rounds: usize) -> Request {
+    fn request(&self, ask: &TurnRequest, model_calls: usize) -> Request {
         let path = self.path.messages().clone();
         let request = self.parts.request(&self.tools, &self.record, path, ask);
         let mut request = request.origin(self.origin()).stop(self.stop.clone());
-        if rounds > 0 {
+        if model_calls > 0 {
             request.guidance.after_calls();
         }
         request

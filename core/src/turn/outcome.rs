@@ -23,6 +23,8 @@ pub enum TurnEvent {
     ToolResult(ToolResult),
     /// A node was stored.
     Node(Node),
+    /// The turn ended: the last event.
+    Finished(Box<TurnReply>),
 }
 
 /// Why a turn ended.
@@ -63,7 +65,7 @@ pub struct TurnReply {
     /// the manager has run when the turn is completed; the rest is answered by an error when the conversation goes on.
     pub pending: Vec<ToolCall>,
     /// How many times the model was called.
-    pub rounds: usize,
+    pub model_calls: usize,
     /// How long each of these calls took, where known, in their order.
     pub timings: Vec<ReplyTiming>,
 }

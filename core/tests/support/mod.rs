@@ -28,7 +28,7 @@ impl Tool for Clock {
 /// Takes a turn up to the first result of a tool.
 pub(crate) async fn first_result(turn: &mut Turn) {
     while let Some(event) = turn.next().await {
-        if matches!(event, TurnEvent::ToolResult(_)) {
+        if matches!(event, Ok(TurnEvent::ToolResult(_))) {
             return;
         }
     }

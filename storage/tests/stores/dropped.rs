@@ -52,7 +52,7 @@ async fn begun(manager: &Manager, number: usize) -> Turn {
     let mut turn = conversation.send(QUESTION);
     let mut words = 0;
     while words <= number % 4 {
-        words += usize::from(matches!(turn.next().await.unwrap(), TurnEvent::Delta(_)));
+        words += usize::from(matches!(turn.next().await.unwrap(), Ok(TurnEvent::Delta(_))));
     }
     turn
 }

@@ -168,7 +168,7 @@ async fn branch(conversation: &Conversation) {
 async fn end_early(conversation: &Conversation) {
     let head = conversation.head().await.unwrap();
     let mut stopped = conversation.send("Where is the boat?");
-    while !matches!(stopped.next().await, Some(alloquy_core::TurnEvent::Delta(_))) {}
+    while !matches!(stopped.next().await, Some(Ok(alloquy_core::TurnEvent::Delta(_)))) {}
     stopped.stop();
     assert_eq!(stopped.finish().await.unwrap().reply.finish, FinishReason::Cancelled);
     conversation.goto(head).await.unwrap();
@@ -177,7 +177,7 @@ async fn end_early(conversation: &Conversation) {
     conversation.goto(head).await.unwrap();
     let asked = TurnRequest::from("Where is it now?").metadata("usage", "a lot").label("dropped");
     let mut dropped = conversation.send(asked);
-    while !matches!(dropped.next().await, Some(alloquy_core::TurnEvent::Delta(_))) {}
+    while !matches!(dropped.next().await, Some(Ok(alloquy_core::TurnEvent::Delta(_)))) {}
     drop(dropped);
     conversation.goto(head).await.unwrap();
 }

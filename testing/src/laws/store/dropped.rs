@@ -82,7 +82,7 @@ async fn drop_turn(store: &Arc<dyn ConversationStore>, owner: &Owner, words: usi
     let mut heard = 0;
     while heard <= words {
         let event = turn.next().await;
-        heard += usize::from(matches!(event, Some(TurnEvent::Delta(_))));
+        heard += usize::from(matches!(event, Some(Ok(TurnEvent::Delta(_)))));
         assert!(event.is_some(), "the turn is dropped before it ends");
     }
     conversation.id().clone()
