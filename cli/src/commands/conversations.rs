@@ -103,7 +103,7 @@ fn age(then: SystemTime, now: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
 
