@@ -1,13 +1,14 @@
 //! What a host may set otherwise than a family has it. Knows that it must make sense, not what it does.
 
-use alloquy_core::{Channel, Error, ErrorKind, Result};
+use alloquy_core::{Channel, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::family::{Family, Holds};
+use crate::call_markers::{CallMarkers, invalid};
+use crate::family::Family;
 
 /// What a host sets otherwise than a family has it; what is absent stays as the family has it.
 ///
-/// For models tuned to write something of their own: a channel beside thinking, other fences around calls. It reads as
+/// For models tuned to write something of their own: a channel beside thinking, other markers around calls. It reads as
 /// JSON, or as any format of serde's, and a field that there is not is an error.
 ///
 /// ```
@@ -40,10 +41,10 @@ pub struct DataProcessorConfig {
     /// demanded form has no such channel: the form begins behind the thoughts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<Channel>,
-    /// What stands around tool calls, in the place of all markers that the family has for them; the calls themselves are
-    /// written as the model's template shows them, or as most of the family's are.
+    /// What is around tool calls, in the place of all markers that the family has for them. Unless it says how the calls
+    /// are written, they are as the model's template shows them, or as most of the family's are.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub calls: Option<Fences>,
+    pub calls: Option<CallMarkers>,
     /// Added tokens that are ordinary text unless they begin or end a text, in the place of the family's. What ends a
     /// text stays a control token.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,23 +52,6 @@ pub struct DataProcessorConfig {
     /// Texts that end a reply, in the place of the family's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stops: Option<Vec<String>>,
-}
-
-/// The texts around tool calls.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fences {
-    /// The text that begins them.
-    pub start: String,
-    /// The text that ends them.
-    pub end: String,
-}
-
-impl Fences {
-    /// Creates fences.
-    pub fn new(start: impl Into<String>, end: impl Into<String>) -> Self {
-        Self { start: start.into(), end: end.into() }
-    }
 }
 
 /// What a marker does, for the sentence that says it is taken.
@@ -92,14 +76,17 @@ impl DataProcessorConfig {
 
     /// Sets what stands around tool calls.
     #[must_use]
-    pub fn calls(mut self, fences: Fences) -> Self {
-        self.calls = Some(fences);
+    pub fn calls(mut self, markers: CallMarkers) -> Self {
+        self.calls = Some(markers);
         self
     }
 
     /// Says what makes no sense for a family.
     pub(crate) fn check(&self, family: &Family) -> Result<()> {
         self.check_names()?;
+        if let Some(syntax) = self.calls.as_ref().and_then(|markers| markers.syntax.as_ref()) {
+            syntax.check().map_err(invalid)?;
+        }
         for (what, marker) in self.starts().iter().chain(&self.ends()) {
             if marker.trim().is_empty() {
                 return Err(invalid(format!("{what}, {marker:?}, is empty or white space")));
@@ -144,30 +131,34 @@ impl DataProcessorConfig {
         let channels = self.channels.iter();
         let channels =
             channels.map(|one| (format!("the start of channel {:?}", one.name), one.start.as_str()));
-        let calls = self.calls.iter().map(|fences| ("the start of calls".to_owned(), fences.start.as_str()));
+        let calls =
+            self.calls.iter().map(|markers| ("the start of calls".to_owned(), markers.start.as_str()));
         channels.chain(calls).collect()
     }
 
     fn ends(&self) -> Vec<Named<'_>> {
         let channels = self.channels.iter();
         let channels = channels.map(|one| (format!("the end of channel {:?}", one.name), one.end.as_str()));
-        let calls = self.calls.iter().map(|fences| ("the end of calls".to_owned(), fences.end.as_str()));
+        let calls = self.calls.iter().map(|markers| ("the end of calls".to_owned(), markers.end.as_str()));
         channels.chain(calls).collect()
     }
 }
 
 /// The markers of the family that stay.
-fn kept<'a>(config: &'a DataProcessorConfig, family: &Family) -> Vec<Named<'a>> {
-    let thinks = config.channels.iter().any(|channel| channel.name == Channel::THINKING);
-    let stays = |holds: &Holds| match holds {
-        Holds::Thinking => !thinks,
-        Holds::Calls(_) => config.calls.is_none(),
-    };
-    let spans = family.spans.iter().filter(|span| stays(&span.holds));
-    let markers = spans.flat_map(|span| [span.open, span.close]).chain(family.silent.iter().copied());
-    markers.map(|marker| (format!("a marker of family {:?}", family.name), marker)).collect()
-}
-
-fn invalid(message: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Invalid, message)
+fn kept<'a>(config: &'a DataProcessorConfig, family: &'a Family) -> Vec<Named<'a>> {
+    let mut markers: Vec<&str> = Vec::new();
+    for channel in &family.channels {
+        let is_set = config.channels.iter().any(|set| set.name == channel.name);
+        if !is_set {
+            markers.extend([channel.start.as_str(), &channel.end]);
+        }
+    }
+    if config.calls.is_none() {
+        for calls in &family.calls {
+            markers.extend([calls.start.as_str(), &calls.end]);
+        }
+    }
+    markers.extend(family.silent.iter().map(String::as_str));
+    let name = format!("a marker of family {:?}", family.name);
+    markers.into_iter().map(|marker| (name.clone(), marker)).collect()
 }

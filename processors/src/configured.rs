@@ -2,28 +2,33 @@
 
 use std::sync::Arc;
 
-use alloquy_core::Channel;
+use alloquy_core::{Channel, Result};
 
-use crate::calls::Syntax;
-use crate::config::{DataProcessorConfig, Fences};
-use crate::family::{Family, Holds, Span};
+use crate::built_in::{BuiltIn, Shape};
+use crate::call_markers::CallMarkers;
+use crate::calls::{CallSyntax, JSON};
+use crate::config::DataProcessorConfig;
+use crate::families;
+use crate::family::Family;
 
 /// A family with everything that a host may change.
 #[derive(Debug)]
 pub(crate) struct Configured {
     /// What no host changes.
-    pub(crate) data: &'static Family,
+    pub(crate) data: Family,
+    /// Brings a conversation into the form of the family's templates.
+    pub(crate) shape: Option<Shape>,
     /// The marked stretches of a reply.
     pub(crate) stretches: Vec<Arc<Stretch>>,
     /// Calls that no marker announces.
-    pub(crate) unmarked: &'static [&'static Syntax],
+    pub(crate) unmarked: Vec<Arc<CallSyntax>>,
     /// Added tokens that are text.
     pub(crate) ordinary: Vec<String>,
     /// Texts that end a reply.
     pub(crate) stops: Vec<String>,
 }
 
-/// A stretch of a reply between two markers: a [`Span`] whose markers somebody may have set.
+/// A stretch of a reply between two markers.
 #[derive(Debug)]
 pub(crate) struct Stretch {
     /// The text that begins it; empty for calls that no marker announces.
@@ -44,56 +49,81 @@ pub(crate) enum StretchContent {
     /// What it says in the channel of this name.
     Channel(String),
     /// Tool calls; looked for only where tools are offered.
-    Calls(&'static Syntax),
+    Calls(Arc<CallSyntax>),
 }
 
 impl Configured {
     /// The family as it is.
-    pub(crate) fn of(data: &'static Family) -> Self {
-        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+    ///
+    /// # Errors
+    /// As [`Configured::shape_of`].
+    pub(crate) fn of(data: Family) -> Result<Self> {
+        let shape = Self::shape_of(&data)?;
+        Ok(Self::with_shape(data, shape))
+    }
+
+    /// A family of this crate as it is.
+    pub(crate) fn built_in(family: &BuiltIn) -> Self {
+        Self::with_shape(family.family(), family.shape)
+    }
+
+    fn with_shape(data: Family, shape: Option<Shape>) -> Self {
+        let channels = data.channels.iter().map(Stretch::named);
+        let calls = data.calls.iter().map(|markers| {
+            let syntax = markers.syntax.clone().unwrap_or_else(|| JSON.clone());
+            Stretch::of_calls(markers, Arc::new(syntax))
+        });
         Self {
+            shape,
+            stretches: channels.chain(calls).map(Arc::new).collect(),
+            unmarked: data.unmarked_calls.iter().cloned().map(Arc::new).collect(),
+            ordinary: data.ordinary.clone(),
+            stops: data.stops.clone(),
             data,
-            stretches: data.spans.iter().map(|span| Arc::new(Stretch::of(span))).collect(),
-            unmarked: data.unmarked,
-            ordinary: texts(data.ordinary),
-            stops: texts(data.stops),
         }
     }
 
-    /// The family with what `config` says otherwise; `fenced` is how its calls are written between fences that `config` sets.
-    pub(crate) fn new(
-        data: &'static Family,
-        config: &DataProcessorConfig,
-        fenced: Option<&'static Syntax>,
-    ) -> Self {
-        let mut configured = Self::of(data);
-        if let Some(fences) = &config.calls
+    /// What brings a conversation into the form that the templates of a family take.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) where `template_input` names no family of this crate.
+    pub(crate) fn shape_of(data: &Family) -> Result<Option<Shape>> {
+        let Some(name) = &data.template_input else { return Ok(None) };
+        let built_in = families::named(name).map_err(|error| error.context("\"template_input\""))?;
+        Ok(built_in.shape)
+    }
+
+    /// Sets what `config` says otherwise; `fenced` is how calls are written between markers that `config` sets.
+    pub(crate) fn set(&mut self, config: &DataProcessorConfig, fenced: Option<Arc<CallSyntax>>) {
+        if let Some(markers) = &config.calls
             && let Some(syntax) = fenced
         {
-            configured.fence(fences, syntax);
+            self.fence(markers, syntax);
         }
-        configured.stretches.retain(|stretch| {
+        self.stretches.retain(|stretch| {
             let name = stretch.channel();
             name.is_none_or(|name| config.channels.iter().all(|channel| channel.name != name))
         });
-        configured.stretches.extend(config.channels.iter().map(Stretch::named).map(Arc::new));
-        configured.ordinary = config.ordinary.clone().unwrap_or(configured.ordinary);
-        configured.stops = config.stops.clone().unwrap_or(configured.stops);
-        configured
+        self.stretches.extend(config.channels.iter().map(Stretch::named).map(Arc::new));
+        if let Some(ordinary) = &config.ordinary {
+            self.ordinary.clone_from(ordinary);
+        }
+        if let Some(stops) = &config.stops {
+            self.stops.clone_from(stops);
+        }
     }
 
-    /// Looks for calls between these fences, and nowhere else.
-    fn fence(&mut self, fences: &Fences, syntax: &'static Syntax) {
-        self.unmarked = &[];
+    /// Looks for calls between these markers, and nowhere else.
+    fn fence(&mut self, markers: &CallMarkers, syntax: Arc<CallSyntax>) {
+        self.unmarked.clear();
         self.stretches.retain(|stretch| !matches!(stretch.holds, StretchContent::Calls(_)));
-        let Fences { start: open, end: close } = fences.clone();
-        self.stretches.push(Arc::new(Stretch { open, close, kept: 0, holds: StretchContent::Calls(syntax) }));
+        self.stretches.push(Arc::new(Stretch::of_calls(markers, syntax)));
     }
 
     /// Returns every text that means something in a reply.
     pub(crate) fn markers(&self) -> impl Iterator<Item = &str> {
         let ends = self.stretches.iter().flat_map(|stretch| [stretch.open.as_str(), &stretch.close]);
-        ends.filter(|marker| !marker.is_empty()).chain(self.data.silent.iter().copied())
+        ends.filter(|marker| !marker.is_empty()).chain(self.data.silent.iter().map(String::as_str))
     }
 
     /// Returns the channels, with the markers as the model is trained to write them.
@@ -113,12 +143,13 @@ fn trained(name: &str, stretch: &Stretch) -> Channel {
 }
 
 impl Stretch {
-    fn of(span: &Span) -> Self {
-        let holds = match span.holds {
-            Holds::Thinking => StretchContent::Thinking,
-            Holds::Calls(syntax) => StretchContent::Calls(syntax),
-        };
-        Self { open: span.open.to_owned(), close: span.close.to_owned(), kept: span.kept, holds }
+    fn of_calls(markers: &CallMarkers, syntax: Arc<CallSyntax>) -> Self {
+        Self {
+            open: format!("{}{}", markers.start, markers.followed_by),
+            close: markers.end.clone(),
+            kept: markers.followed_by.len(),
+            holds: StretchContent::Calls(syntax),
+        }
     }
 
     fn named(channel: &Channel) -> Self {
@@ -130,7 +161,7 @@ impl Stretch {
     }
 
     /// Calls that no marker announces or ends.
-    pub(crate) fn unmarked(syntax: &'static Syntax) -> Self {
+    pub(crate) fn unmarked(syntax: Arc<CallSyntax>) -> Self {
         Self { open: String::new(), close: String::new(), kept: 0, holds: StretchContent::Calls(syntax) }
     }
 

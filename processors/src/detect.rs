@@ -5,13 +5,12 @@ mod tests;
 
 use std::sync::Arc;
 
-use alloquy_core::{DataProcessor, Error, ErrorKind, ModelInfo, Result};
+use alloquy_core::{DataProcessor, ModelInfo, Result};
 
+use crate::built_in::BuiltIn;
 use crate::config::DataProcessorConfig;
-use crate::configured::Configured;
-use crate::families::{FALLBACK, FAMILIES};
-use crate::family::Family;
-use crate::processor::{self, FamilyProcessor};
+use crate::families::{self, FALLBACK, FAMILIES};
+use crate::processor;
 
 /// The processor of a model, and how it was found.
 #[derive(Clone, Debug)]
@@ -38,7 +37,7 @@ pub struct Detected {
 /// ```
 pub fn detect(model: &ModelInfo) -> Detected {
     let (family, fallback) = claiming(model);
-    Detected { processor: processor(Configured::of(family), model), fallback }
+    Detected { processor: processor::of_built_in(family, model), fallback }
 }
 
 /// Finds the family that claims `model`, and sets what `config` says otherwise.
@@ -59,11 +58,11 @@ pub fn detect(model: &ModelInfo) -> Detected {
 /// ```
 pub fn detect_with(model: &ModelInfo, config: &DataProcessorConfig) -> Result<Detected> {
     let (family, fallback) = claiming(model);
-    Ok(Detected { processor: processor(configured(family, model, config)?, model), fallback })
+    Ok(Detected { processor: family.family().processor(model, config)?, fallback })
 }
 
 /// The family that claims a model, and whether none does.
-fn claiming(model: &ModelInfo) -> (&'static Family, bool) {
+fn claiming(model: &ModelInfo) -> (&'static BuiltIn, bool) {
     let claiming = FAMILIES.iter().copied().find(|family| (family.detect)(model));
     (claiming.unwrap_or(&FALLBACK), claiming.is_none())
 }
@@ -74,7 +73,7 @@ fn claiming(model: &ModelInfo) -> (&'static Family, bool) {
 /// another puts its source into `model.files` as `chat_template.jinja`.
 ///
 /// # Errors
-/// [`ErrorKind::NotFound`] for an unknown name; the sentence lists the known ones.
+/// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown name; the sentence lists the known ones.
 ///
 /// ```
 /// use alloquy_core::ModelInfo;
@@ -87,15 +86,15 @@ fn claiming(model: &ModelInfo) -> (&'static Family, bool) {
 /// # Ok::<(), alloquy_core::Error>(())
 /// ```
 pub fn named(name: &str, model: &ModelInfo) -> Result<Arc<dyn DataProcessor>> {
-    Ok(processor(Configured::of(family_named(name)?), model))
+    Ok(processor::of_built_in(families::named(name)?, model))
 }
 
 /// Takes a family by its name, and sets what `config` says otherwise.
 ///
 /// # Errors
-/// As [`named`]; [`ErrorKind::Invalid`] for an empty name or marker, for two channels of one name, and for a text that
-/// begins one thing and is a marker of another; [`ErrorKind::Unsupported`] for fences of a family without calls between
-/// two markers.
+/// As [`named`]; [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for an empty name or marker, for two channels of one name, and for a text that
+/// begins one thing and is a marker of another; [`ErrorKind::Unsupported`](alloquy_core::ErrorKind::Unsupported) for markers of calls that do not say how the calls
+/// are written, of a family without calls between two markers.
 ///
 /// ```
 /// use alloquy_core::{Channel, ModelInfo};
@@ -114,25 +113,7 @@ pub fn named_with(
     model: &ModelInfo,
     config: &DataProcessorConfig,
 ) -> Result<Arc<dyn DataProcessor>> {
-    Ok(processor(configured(family_named(name)?, model, config)?, model))
-}
-
-fn configured(
-    family: &'static Family,
-    model: &ModelInfo,
-    config: &DataProcessorConfig,
-) -> Result<Configured> {
-    config.check(family)?;
-    processor::configured(family, config, model)
-}
-
-pub(crate) fn family_named(name: &str) -> Result<&'static Family> {
-    let known = FAMILIES.iter().copied().find(|family| family.name == name);
-    known.ok_or_else(|| {
-        let names: Vec<_> = families().collect();
-        let message = format!("unknown family {name:?}, one of: {}", names.join(", "));
-        Error::new(ErrorKind::NotFound, message)
-    })
+    families::named(name)?.family().processor(model, config)
 }
 
 /// Returns the names of all families, in alphabetic order.
@@ -142,8 +123,4 @@ pub(crate) fn family_named(name: &str) -> Result<&'static Family> {
 /// ```
 pub fn families() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.name)
-}
-
-fn processor(family: Configured, model: &ModelInfo) -> Arc<dyn DataProcessor> {
-    Arc::new(FamilyProcessor::new(family, model))
 }

@@ -1,135 +1,259 @@
-//! What is peculiar to one model family, as data. Knows no model's files beyond what `detect` looks at.
+//! What is peculiar to one model family, as data. Knows no model's files.
 
-use alloquy_core::{ModelInfo, TemplateInput};
-use serde_json::Value;
+use alloquy_core::{Channel, InjectionPolicy, Result};
+use serde::{Deserialize, Serialize};
 
-use crate::calls::Syntax;
+use crate::call_markers::{CallMarkers, invalid};
+use crate::calls::CallSyntax;
 use crate::placeholders::Placeholder;
 
-/// One model family. A family's file states what differs from [`Family::PLAIN`].
-#[derive(Debug)]
-pub(crate) struct Family {
-    /// The name that people use, such as `qwen3`.
-    pub(crate) name: &'static str,
-    /// Says whether `model` is one of this family; at most one family may say so.
-    pub(crate) detect: fn(&ModelInfo) -> bool,
-    /// The marked stretches of a reply.
-    pub(crate) spans: &'static [Span],
-    /// Calls that may begin a reply without a marker, if they call a tool that is offered.
-    pub(crate) unmarked: &'static [&'static Syntax],
-    /// Texts of a reply that say how it goes on and are no part of it, such as the head of a message in a reply of
-    /// several.
-    pub(crate) silent: &'static [&'static str],
-    /// What stands before an answer, where a reply is messages with heads.
-    pub(crate) answer: Option<Announced>,
-    /// Brings a conversation into the form that the family's templates expect, where that is not Hugging Face's. Is
-    /// given the model's own template, whose source tells what it looks for.
-    pub(crate) shape: fn(&str, &mut TemplateInput),
-    /// Makes the id of a call from a number.
-    pub(crate) call_id: fn(usize) -> String,
-    /// Further tags that the model itself writes, and that its history therefore keeps as they are.
-    pub(crate) tags: &'static [&'static str],
+/// A model family as data: how its replies mark thoughts and tool calls, what ends them, and where media go in its prompts.
+///
+/// The families of this crate are [taken by name](Family::named); any other is built here or read from JSON, in which
+/// what is absent is as in a family that says nothing of itself: its replies are text. The chat template is not part of it.
+///
+/// ```
+/// use alloquy_core::{Ending, Message, ModelInfo, Preface, PromptSource, ToolSpec};
+/// use alloquy_processors::{DataProcessorConfig, Family};
+/// use serde_json::json;
+///
+/// let family = Family::from_json(
+///     r#"{
+///         "name": "ada",
+///         "channels": [{"name": "thinking", "start": "<thought>", "end": "</thought>"}],
+///         "calls": [{"start": "<call>", "end": "</call>", "syntax": {"json": {"arguments": "parameters"}}}],
+///         "stops": ["[USER]"],
+///         "placeholders": [{"kind": "image", "text": "<picture>"}]
+///     }"#,
+/// )?;
+/// let processor = family.processor(&ModelInfo::default(), &DataProcessorConfig::default())?;
+///
+/// let preface = Preface::default().tool(ToolSpec::new("add", "Adds", json!({"type": "object"})));
+/// let path = [Message::user("1 + 2?")];
+/// let mut parser = processor.reply_parser("", PromptSource::new(&preface, &path, Ending::Answer));
+/// parser.push("<thought>Hm</thought><call>{\"name\": \"add\", \"parameters\": {\"a\": 1, \"b\": 2}}</call>");
+/// let (_, message) = parser.finish();
+/// assert_eq!(message.thinking().as_deref(), Some("Hm"));
+/// assert_eq!(message.tool_calls().next().map(|call| &call.arguments), Some(&json!({"a": 1, "b": 2})));
+/// # Ok::<(), alloquy_core::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Family {
+    /// What people call it, such as `qwen3`.
+    pub name: String,
+    /// Marked stretches of a reply, such as [thoughts](Channel::THINKING). One channel may have several pairs of markers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<Channel>,
+    /// What is around tool calls, and how they are written; looked for where tools are offered. Of several pairs of markers
+    /// the first is the one that a grammar of calls demands, unless the model's template shows another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<CallMarkers>,
+    /// Calls that may begin a reply without a marker, if they call a tool that is offered: JSON, or lists as in Python.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmarked_calls: Vec<CallSyntax>,
+    /// Texts of a reply that say how it continues and are no part of it, such as the head of a message in a reply of several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<String>,
+    /// The heads of messages, where a reply consists of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerHeads>,
+    /// The family of this crate whose templates take conversations in the same form; Hugging Face's form unless set. Such a
+    /// form is code that looks into the model's template: where calls are written into texts, say, or results renamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template_input: Option<String>,
+    /// What the ids of calls look like.
+    #[serde(default, skip_serializing_if = "CallIdForm::is_counted")]
+    pub call_ids: CallIdForm,
+    /// Further tags that the model itself writes: they stay control tokens in the text of its old replies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// Added tokens that are ordinary text for this family, unless they begin or end a text.
-    pub(crate) ordinary: &'static [&'static str],
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ordinary: Vec<String>,
     /// Texts that end a reply, for models without a token for that.
-    pub(crate) stops: &'static [&'static str],
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<String>,
     /// The texts that templates print where media go. Of several for one kind a template prints one.
-    pub(crate) placeholders: &'static [Placeholder],
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placeholders: Vec<Placeholder>,
+    /// What text may become a control token where a conversation does not say: nothing, unless set. Each token that is let
+    /// through is reported with the reply.
+    #[serde(default, skip_serializing_if = "is_strict")]
+    pub injection: InjectionPolicy,
+}
+
+/// The heads of the messages that a reply consists of, as in OpenAI's harmony format.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct AnswerHeads {
+    /// What begins a message after another.
+    pub message: String,
+    /// What begins the answer then, one of these.
+    pub answers: Vec<String>,
+    /// What begins a text before calls.
+    pub aside: String,
+    /// What ends that text.
+    pub end: String,
+}
+
+/// What the ids of tool calls look like that a family's replies do not name themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CallIdForm {
+    /// `call_0`, `call_1`, and so on.
+    #[default]
+    Counted,
+    /// Nine letters or digits, as Mistral's templates demand: `call00000`.
+    NineCharacters,
+}
+
+impl CallIdForm {
+    /// Makes the id of a call from a number.
+    pub(crate) fn id(self, number: usize) -> String {
+        match self {
+            Self::Counted => format!("call_{number}"),
+            Self::NineCharacters => format!("call{number:05}"),
+        }
+    }
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_counted(&self) -> bool {
+        *self == Self::Counted
+    }
 }
 
 impl Family {
-    /// A family that says nothing of itself: it claims no model, and its replies are text.
-    pub(crate) const PLAIN: Family = Family {
-        name: "",
-        detect: |_| false,
-        spans: &[],
-        unmarked: &[],
-        silent: &[],
-        answer: None,
-        shape: |_, _| {},
-        call_id: |number| format!("call_{number}"),
-        tags: &[],
-        ordinary: &[],
-        stops: &[],
-        placeholders: &[],
-    };
-}
-
-/// The heads of the messages that a reply consists of.
-#[derive(Debug)]
-pub(crate) struct Announced {
-    /// What begins a message behind another.
-    pub(crate) message: &'static str,
-    /// What begins the answer then, one of these.
-    pub(crate) answers: &'static [&'static str],
-    /// What begins a text before calls, and what ends it.
-    pub(crate) aside: &'static str,
-    /// See `aside`.
-    pub(crate) end: &'static str,
-}
-
-/// A stretch of a reply between two markers.
-#[derive(Debug)]
-pub(crate) struct Span {
-    /// The text that begins it.
-    pub(crate) open: &'static str,
-    /// The text that ends it; empty where the calls themselves tell.
-    pub(crate) close: &'static str,
-    /// How many bytes at the end of `open` belong to what stands between.
-    pub(crate) kept: usize,
-    /// What stands between.
-    pub(crate) holds: Holds,
-}
-
-/// What a [`Span`] holds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Holds {
-    /// What the model thinks before it answers.
-    Thinking,
-    /// Tool calls; looked for only where tools are offered.
-    Calls(&'static Syntax),
-}
-
-/// A span of thinking.
-pub(crate) const fn thinking(open: &'static str, close: &'static str) -> Span {
-    Span { open, close, kept: 0, holds: Holds::Thinking }
-}
-
-/// A span of tool calls.
-pub(crate) const fn calls(open: &'static str, close: &'static str, syntax: &'static Syntax) -> Span {
-    Span { open, close, kept: 0, holds: Holds::Calls(syntax) }
-}
-
-/// Says whether a model calls itself one of `architectures` or one of `model_types`.
-pub(crate) fn is_one_of(model: &ModelInfo, architectures: &[&str], model_types: &[&str]) -> bool {
-    let says =
-        |field: &Option<String>, names: &[&str]| field.as_deref().is_some_and(|said| names.contains(&said));
-    says(&model.architecture, architectures) || says(&model.model_type, model_types)
-}
-
-/// Returns the model's chat template, or nothing if it has none.
-pub(crate) fn chat_template(model: &ModelInfo) -> String {
-    if let Some(file) = model.files.get("chat_template.jinja") {
-        return file.clone();
+    /// Creates a family whose replies are text.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
     }
-    // A damaged file says nothing here; whoever needs it reports it.
-    let template = |file: &str| {
-        model.json(file).ok().flatten()?.get("chat_template").filter(|text| !text.is_null()).cloned()
-    };
-    match template("tokenizer_config.json").or_else(|| template("chat_template.json")) {
-        Some(Value::String(text)) => text,
-        // Several by name: what one of them prints, the model reads.
-        Some(Value::Array(named)) => {
-            named.iter().filter_map(|one| one.get("template")?.as_str()).collect::<Vec<_>>().join("\n")
+
+    /// Adds a channel.
+    #[must_use]
+    pub fn channel(mut self, channel: Channel) -> Self {
+        self.channels.push(channel);
+        self
+    }
+
+    /// Adds what is around tool calls.
+    #[must_use]
+    pub fn calls(mut self, markers: CallMarkers) -> Self {
+        self.calls.push(markers);
+        self
+    }
+
+    /// Adds a text that ends a reply.
+    #[must_use]
+    pub fn stop(mut self, text: impl Into<String>) -> Self {
+        self.stops.push(text.into());
+        self
+    }
+
+    /// Adds a text that templates print where media go.
+    #[must_use]
+    pub fn placeholder(mut self, placeholder: Placeholder) -> Self {
+        self.placeholders.push(placeholder);
+        self
+    }
+
+    /// Says what makes no sense.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.name.trim().is_empty() {
+            return Err(invalid("a family needs a name, and \"name\" is empty"));
         }
-        _ => String::new(),
+        self.check_parts().map_err(|error| error.context(format!("family {:?}", self.name)))
+    }
+
+    fn check_parts(&self) -> Result<()> {
+        self.check_channels()?;
+        self.check_calls()?;
+        self.check_starts()?;
+        self.check_texts()
+    }
+
+    fn check_channels(&self) -> Result<()> {
+        for Channel { name, start, end } in &self.channels {
+            if name.is_empty() {
+                return Err(invalid(format!("the channel between {start:?} and {end:?} has an empty name")));
+            }
+            present(start, &format!("the start of channel {name:?}"))?;
+            present(end, &format!("the end of channel {name:?}"))?;
+        }
+        Ok(())
+    }
+
+    fn check_calls(&self) -> Result<()> {
+        for markers in &self.calls {
+            markers.check()?;
+        }
+        for syntax in &self.unmarked_calls {
+            syntax.check().map_err(invalid)?;
+            if !syntax.announces_itself() {
+                let message = "\"unmarked_calls\" are JSON or lists as in Python, {\"python\": {\"list\": true}}: others are not \
+                               recognised without a marker";
+                return Err(invalid(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// What begins one thing begins no other.
+    fn check_starts(&self) -> Result<()> {
+        let mut starts: Vec<(&str, String)> = Vec::new();
+        for channel in &self.channels {
+            starts.push((&channel.start, format!("channel {:?}", channel.name)));
+        }
+        for markers in &self.calls {
+            starts.push((&markers.start, "tool calls".to_owned()));
+        }
+        for (index, (start, what)) in starts.iter().enumerate() {
+            let mut others = starts.iter().take(index);
+            if let Some((_, taken)) = others.find(|(other, _)| other == start) {
+                return Err(invalid(format!("{start:?} begins both {taken} and {what}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_texts(&self) -> Result<()> {
+        let lists = [
+            ("silent", &self.silent),
+            ("tags", &self.tags),
+            ("ordinary", &self.ordinary),
+            ("stops", &self.stops),
+        ];
+        for (field, texts) in lists {
+            for text in texts {
+                if text.is_empty() {
+                    return Err(invalid(format!("{field:?} has an empty text")));
+                }
+            }
+        }
+        for placeholder in &self.placeholders {
+            present(&placeholder.text, &format!("the place of {}", placeholder.kind))?;
+        }
+        let Some(AnswerHeads { message, answers, aside, end }) = &self.answer else { return Ok(()) };
+        if answers.is_empty() {
+            return Err(invalid("\"answer\" needs what begins the answer: \"answers\" is empty"));
+        }
+        for text in answers.iter().chain([message, aside, end]) {
+            present(text, "a head in \"answer\"")?;
+        }
+        Ok(())
     }
 }
 
-/// Says whether the model's chat template contains one of `texts`; of a model without a template, whether one of them is
-/// a control token. Models that were tuned from others keep tokens which they do not write.
-pub(crate) fn prints(model: &ModelInfo, texts: &[&str]) -> bool {
-    let template = chat_template(model);
-    let is_special = |text: &str| model.specials.iter().any(|special| special.text == text);
-    texts.iter().any(|text| if template.is_empty() { is_special(text) } else { template.contains(text) })
+fn present(text: &str, what: &str) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(invalid(format!("{what}, {text:?}, is empty or white space")));
+    }
+    Ok(())
+}
+
+fn is_strict(policy: &InjectionPolicy) -> bool {
+    policy.is_strict()
 }

@@ -2,10 +2,10 @@
 
 use alloquy_core::{ModelInfo, Result, ToolCall};
 
+use crate::built_in::chat_template;
 use crate::calls::Call;
 use crate::configured::Configured;
-use crate::detect::family_named;
-use crate::family::chat_template;
+use crate::families;
 use crate::tool_grammar::{Writer, written};
 
 /// Returns calls as the templates of a family print them for this model, marks included; `None` of families without
@@ -27,7 +27,7 @@ use crate::tool_grammar::{Writer, written};
 pub fn written_calls(family: &str, model: &ModelInfo, calls: &[ToolCall]) -> Result<Option<String>> {
     let template = chat_template(model);
     let (specials, stop_tokens) = (&model.specials, &model.stop_tokens);
-    let family = Configured::of(family_named(family)?);
+    let family = Configured::built_in(families::named(family)?);
     let writer = Writer { family: &family, specials, stop_tokens, template: &template };
     let call = |call: &ToolCall| Call {
         name: call.name.clone(),

@@ -3,7 +3,7 @@
 //! A processor turns messages and tools into what templates read, keeps people's text from becoming control
 //! tokens, and reads replies piece by piece: thoughts, text, tool calls. It does no I/O and does not render,
 //! encode or sample. [`detect`] finds the family of a model, [`named`] takes one by name; [`DataProcessorConfig`] sets what a family has
-//! otherwise.
+//! otherwise. A model that none of them is for has a [`Family`] of its own, as data.
 //!
 //! ```
 //! use alloquy_core::{Ending, Message, ModelInfo, Preface, PromptPart, PromptSource, SpecialToken};
@@ -33,11 +33,14 @@
 //! The modules are listed in the order in which a request meets them: choosing a family, what the template is
 //! given, what the prompt is cut into, what the reply becomes.
 
+mod built_in;
+mod call_markers;
 mod config;
 mod configured;
 mod detect;
 mod families;
 mod family;
+mod family_processor;
 mod processor;
 
 mod history;
@@ -53,5 +56,9 @@ mod tool_grammar;
 #[cfg(feature = "laws")]
 pub mod laws;
 
-pub use config::{DataProcessorConfig, Fences};
+pub use call_markers::CallMarkers;
+pub use calls::{CallSyntax, GemmaCalls, GemmaQuote, JsonCalls, PythonCalls, ValueKind, XmlCalls};
+pub use config::DataProcessorConfig;
 pub use detect::{Detected, detect, detect_with, families, named, named_with};
+pub use family::{AnswerHeads, CallIdForm, Family};
+pub use placeholders::Placeholder;

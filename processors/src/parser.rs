@@ -14,7 +14,7 @@ use alloquy_core::{
     ArgumentsDelta, Delta, Ending, Malformed, Message, PromptSource, ReplyParser, ToolCall, ToolSpec,
 };
 
-use crate::calls::{Call, Guess, Syntax};
+use crate::calls::{Call, CallSyntax, Guess};
 use crate::configured::{Configured, Stretch, StretchContent};
 use call_ids::CallIds;
 use markers::{first_marker, hold_from};
@@ -64,7 +64,7 @@ enum Before {
 struct OpenCall {
     /// What it stands in: both markers are empty for a call without one, the latter for one that ends by itself.
     stretch: Arc<Stretch>,
-    syntax: &'static Syntax,
+    syntax: Arc<CallSyntax>,
     /// The line breaks before it, for the case that it cannot be read.
     separator: String,
     /// How much of the held text has no closing marker.
@@ -76,7 +76,7 @@ struct OpenCall {
 }
 
 impl OpenCall {
-    fn new(stretch: Arc<Stretch>, syntax: &'static Syntax, separator: &str) -> Self {
+    fn new(stretch: Arc<Stretch>, syntax: Arc<CallSyntax>, separator: &str) -> Self {
         let separator = separator.to_owned();
         Self { stretch, syntax, separator, searched: 0, shown: 0, begun: Vec::new() }
     }
@@ -98,7 +98,7 @@ impl FamilyParser {
             held: String::new(),
             ended: false,
             transcript: Transcript::default(),
-            ids: CallIds::after(source, family.data.call_id),
+            ids: CallIds::after(source, family.data.call_ids),
             family,
         }
     }
@@ -122,14 +122,15 @@ impl FamilyParser {
             match self.unmarked_call() {
                 (Guess::Maybe, _) if !self.ended => return false,
                 (Guess::Yes, Some(syntax)) => {
-                    self.state = State::Call(OpenCall::new(Arc::new(Stretch::unmarked(syntax)), syntax, ""));
+                    let stretch = Arc::new(Stretch::unmarked(Arc::clone(&syntax)));
+                    self.state = State::Call(OpenCall::new(stretch, syntax, ""));
                     return true;
                 }
                 _ => {}
             }
         }
         let opens = || self.stretches.iter().map(|stretch| stretch.open.as_str());
-        let markers = || opens().chain(self.family.data.silent.iter().copied());
+        let markers = || opens().chain(self.family.data.silent.iter().map(String::as_str));
         let hold = self.hold_from(markers());
         // A marker that another, longer one may still swallow has to wait for it.
         let found = first_marker(&self.held, markers()).filter(|(at, _)| *at < hold);
@@ -152,10 +153,15 @@ impl FamilyParser {
     }
 
     /// Says whether what is held is a call that no marker announces.
-    fn unmarked_call(&self) -> (Guess, Option<&'static Syntax>) {
-        let guesses =
-            self.family.unmarked.iter().map(|syntax| (syntax.guess(&self.held, &self.tools), Some(*syntax)));
-        guesses.max_by_key(|(guess, _)| *guess).unwrap_or((Guess::No, None))
+    fn unmarked_call(&self) -> (Guess, Option<Arc<CallSyntax>>) {
+        let mut best = (Guess::No, None);
+        for syntax in &self.family.unmarked {
+            let guess = syntax.guess(&self.held, &self.tools);
+            if guess >= best.0 {
+                best = (guess, Some(Arc::clone(syntax)));
+            }
+        }
+        best
     }
 
     /// Line breaks at the beginning of the reply's text, behind a thought or a call, are not text.
@@ -191,7 +197,7 @@ impl FamilyParser {
 
     /// Begins `stretch`, with what stands between the last one and this.
     fn open(&mut self, stretch: Arc<Stretch>, text: &str, before: Before) {
-        self.state = match stretch.holds {
+        self.state = match &stretch.holds {
             StretchContent::Thinking => {
                 self.transcript.text(text);
                 State::Thinking { stretch, begun: false }
@@ -205,6 +211,7 @@ impl FamilyParser {
                 let words = if breaks_only { "" } else { text.strip_suffix('\n').unwrap_or(text) };
                 self.transcript.text(words);
                 let separator = text.get(words.len()..).unwrap_or_default().to_owned();
+                let syntax = Arc::clone(syntax);
                 State::Call(OpenCall::new(stretch, syntax, &separator))
             }
         };
@@ -418,14 +425,15 @@ mod tests {
     use alloquy_core::{Message, Preface};
 
     use super::{Arc, Configured, Ending, FamilyParser, PromptSource, ReplyParser};
-    use crate::family::{Family, thinking};
-
-    static FAMILY: Family = Family { spans: &[thinking("<t", "/"), thinking("<t>x", "/")], ..Family::PLAIN };
+    use crate::family::Family;
+    use alloquy_core::Channel;
 
     fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Message {
         let preface = Preface::default();
         let source = PromptSource::new(&preface, &[], Ending::Answer);
-        let mut parser = Box::new(FamilyParser::new(Arc::new(Configured::of(&FAMILY)), "", source));
+        let thinking = |start: &str| Channel::new(Channel::THINKING, start, "/");
+        let family = Family::new("short").channel(thinking("<t")).channel(thinking("<t>x"));
+        let mut parser = Box::new(FamilyParser::new(Arc::new(Configured::of(family).unwrap()), "", source));
         for piece in pieces {
             let _ = parser.push(piece);
         }

@@ -3,29 +3,61 @@
 use std::collections::VecDeque;
 
 use alloquy_core::{Error, ErrorKind, Media, MediaKind, PromptPart, PromptSource, Result};
+use serde::{Deserialize, Serialize};
 
 /// A text that a template prints where media go.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placeholder {
-    /// The text.
-    pub(crate) text: &'static str,
+///
+/// ```
+/// use alloquy_core::MediaKind;
+/// use alloquy_processors::Placeholder;
+///
+/// let place: Placeholder = serde_json::from_str(r#"{"kind": "image", "text": "<image>"}"#)?;
+/// assert_eq!(place, Placeholder::new(MediaKind::Image, "<image>"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Placeholder {
     /// What goes there.
-    pub(crate) kind: MediaKind,
+    pub kind: MediaKind,
+    /// The text.
+    pub text: String,
 }
 
-/// The place of a picture.
-pub(crate) const fn image(text: &'static str) -> Placeholder {
-    Placeholder { text, kind: MediaKind::Image }
+impl Placeholder {
+    /// Creates the place of media of a kind.
+    pub fn new(kind: MediaKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
 }
 
-/// The place of a sound.
-pub(crate) const fn audio(text: &'static str) -> Placeholder {
-    Placeholder { text, kind: MediaKind::Audio }
+/// A [`Placeholder`] of a family of this crate.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    kind: MediaKind,
+    text: &'static str,
 }
 
-/// The place of a film.
-pub(crate) const fn video(text: &'static str) -> Placeholder {
-    Placeholder { text, kind: MediaKind::Video }
+impl Place {
+    pub(crate) fn placeholder(&self) -> Placeholder {
+        Placeholder::new(self.kind, self.text)
+    }
+}
+
+/// The place of an image.
+pub(crate) const fn image(text: &'static str) -> Place {
+    Place { text, kind: MediaKind::Image }
+}
+
+/// The place of audio.
+pub(crate) const fn audio(text: &'static str) -> Place {
+    Place { text, kind: MediaKind::Audio }
+}
+
+/// The place of a video.
+pub(crate) const fn video(text: &'static str) -> Place {
+    Place { text, kind: MediaKind::Video }
 }
 
 /// Says whether a conversation has media.
@@ -116,7 +148,7 @@ impl Waiting<'_> {
         let wrong = |(_, stock): &&(MediaKind, Stock)| stock.places != stock.given;
         let Some((kind, Stock { places, given, .. })) = self.kinds.iter().find(wrong) else { return Ok(()) };
         let texts = self.placeholders.iter().filter(|placeholder| placeholder.kind == *kind);
-        let texts: Vec<_> = texts.map(|placeholder| placeholder.text).collect();
+        let texts: Vec<_> = texts.map(|placeholder| placeholder.text.as_str()).collect();
         let message = format!(
             "the template printed {places} places of the kind {kind}, and the messages have {given} such media; looked for: {}",
             texts.join(", ")
@@ -141,7 +173,7 @@ fn refused(placeholders: &[Placeholder], kind: MediaKind, family: &str) -> Error
 /// The first placeholder in a text, the longest that begins there.
 fn next_in<'p>(placeholders: &'p [Placeholder], text: &str) -> Option<(usize, &'p Placeholder)> {
     let found =
-        placeholders.iter().filter_map(|placeholder| Some((text.find(placeholder.text)?, placeholder)));
+        placeholders.iter().filter_map(|placeholder| Some((text.find(&placeholder.text)?, placeholder)));
     found.min_by_key(|(place, placeholder)| (*place, std::cmp::Reverse(placeholder.text.len())))
 }
 

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use alloquy_core::{
-    Channel, DataProcessor, Degradation, Error, ErrorKind, Grammar, ModelInfo, ParallelCalls, PromptPart,
-    PromptSource, ReplyParser, Result, SpecialToken, TemplateInput, ThinkingHistory, TokenId, ToolChoice,
+    Channel, DataProcessor, Degradation, Error, ErrorKind, Grammar, InjectionPolicy, ModelInfo,
+    ParallelCalls, PromptPart, PromptSource, ReplyParser, Result, SpecialToken, TemplateInput,
+    ThinkingHistory, TokenId, ToolChoice,
 };
 
-use crate::calls::Syntax;
+use crate::built_in::{BuiltIn, chat_template};
+use crate::call_markers::CallMarkers;
+use crate::calls::{CallSyntax, NAMES};
 use crate::config::DataProcessorConfig;
 use crate::configured::Configured;
-use crate::family::{Family, chat_template};
+use crate::family::Family;
 use crate::history;
 use crate::injection::quotes::Quotes;
 use crate::injection::{Literals, loosened};
@@ -19,21 +22,31 @@ use crate::parser::FamilyParser;
 use crate::placeholders::{self, has_media};
 use crate::tool_grammar;
 
-/// Returns a family as a host has set it: with what `config` says otherwise, for `model`.
-pub(crate) fn configured(
-    data: &'static Family,
+/// Returns the processor of a family that makes sense, as a host has set it.
+pub(crate) fn of(
+    family: &Family,
     config: &DataProcessorConfig,
     model: &ModelInfo,
-) -> Result<Configured> {
-    let fenced = match config.calls {
-        Some(_) => Some(fenced(&Configured::of(data), model)?),
+) -> Result<Arc<dyn DataProcessor>> {
+    let mut configured = Configured::of(family.clone())?;
+    let fenced = match &config.calls {
+        Some(markers) => Some(fenced(&configured, markers, model)?),
         None => None,
     };
-    Ok(Configured::new(data, config, fenced))
+    configured.set(config, fenced);
+    Ok(Arc::new(FamilyProcessor::new(configured, model)))
 }
 
-/// Returns how a family's calls are written between two fences.
-fn fenced(family: &Configured, model: &ModelInfo) -> Result<&'static Syntax> {
+/// Returns the processor of a family of this crate, as it is.
+pub(crate) fn of_built_in(family: &BuiltIn, model: &ModelInfo) -> Arc<dyn DataProcessor> {
+    Arc::new(FamilyProcessor::new(Configured::built_in(family), model))
+}
+
+/// Returns how calls are written between markers that a host sets.
+fn fenced(family: &Configured, markers: &CallMarkers, model: &ModelInfo) -> Result<Arc<CallSyntax>> {
+    if let Some(syntax) = &markers.syntax {
+        return Ok(Arc::new(syntax.clone()));
+    }
     let template = chat_template(model);
     let writer = tool_grammar::Writer {
         family,
@@ -42,8 +55,11 @@ fn fenced(family: &Configured, model: &ModelInfo) -> Result<&'static Syntax> {
         template: &template,
     };
     let syntax = tool_grammar::syntax(writer).filter(|syntax| syntax.can_be_fenced());
-    syntax.ok_or_else(|| {
-        let message = format!("family {:?} has no calls that stand between two fences", family.data.name);
+    syntax.map(|syntax| Arc::new(syntax.clone())).ok_or_else(|| {
+        let message = format!(
+            "family {:?} has no calls that are written between two markers: say how they are written, \"syntax\": one of {NAMES}",
+            family.data.name
+        );
         Error::new(ErrorKind::Unsupported, message)
     })
 }
@@ -83,8 +99,15 @@ impl FamilyProcessor {
     /// The template's input before anything in it is marked.
     fn unmarked_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
         let mut input = input::template_input(source)?;
-        (self.family.data.shape)(&self.template, &mut input);
+        if let Some(shape) = self.family.shape {
+            shape(&self.template, &mut input);
+        }
         Ok(input)
+    }
+
+    /// What text may become a control token: as the conversation says, or else the family.
+    fn policy<'a>(&'a self, source: PromptSource<'a>) -> &'a InjectionPolicy {
+        source.arguments.injection.as_ref().unwrap_or(&self.family.data.injection)
     }
 
     /// What must stay text. Where there are no media, nobody looks for placeholders.
@@ -94,14 +117,14 @@ impl FamilyProcessor {
     }
 
     fn cut(&self, rendered: &str, source: PromptSource<'_>) -> Result<Vec<PromptPart>> {
-        let policy = source.arguments.policy();
+        let policy = self.policy(source);
         let mut input = self.unmarked_input(source)?;
         let quotes = Quotes::of(source, &input);
         loosened::cut(self.literals(source), policy, rendered, &mut input, &quotes)
     }
 
     fn let_through(&self, source: PromptSource<'_>) -> Vec<Degradation> {
-        let policy = source.arguments.policy();
+        let policy = self.policy(source);
         if policy.is_strict() {
             return Vec::new();
         }
@@ -125,7 +148,7 @@ impl FamilyProcessor {
 }
 
 fn placeholder_literals(family: &Configured, model: &ModelInfo) -> Option<Literals> {
-    let texts = family.data.placeholders.iter().map(|placeholder| placeholder.text);
+    let texts = family.data.placeholders.iter().map(|placeholder| placeholder.text.as_str());
     let is_special = |text: &str| model.specials.iter().any(|special| special.text == text);
     let missing: Vec<_> = texts.filter(|text| !is_special(text)).collect();
     (!missing.is_empty()).then(|| Literals::with(family, model, &missing))
@@ -133,13 +156,13 @@ fn placeholder_literals(family: &Configured, model: &ModelInfo) -> Option<Litera
 
 impl DataProcessor for FamilyProcessor {
     fn name(&self) -> &str {
-        self.family.data.name
+        &self.family.data.name
     }
 
     fn template_input(&self, source: PromptSource<'_>) -> Result<TemplateInput> {
         let mut input = self.unmarked_input(source)?;
         let quotes = Quotes::of(source, &input);
-        loosened::protect(self.literals(source), source.arguments.policy(), &mut input, &quotes)?;
+        loosened::protect(self.literals(source), self.policy(source), &mut input, &quotes)?;
         Ok(input)
     }
 
@@ -148,8 +171,8 @@ impl DataProcessor for FamilyProcessor {
         if !has_media(source) {
             return Ok(parts);
         }
-        let family = self.family.data;
-        let filled = placeholders::filled(parts, source, family.placeholders, family.name)?;
+        let family = &self.family.data;
+        let filled = placeholders::filled(parts, source, &family.placeholders, &family.name)?;
         Ok(self.literals.without_needless(filled))
     }
 

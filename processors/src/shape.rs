@@ -4,7 +4,7 @@
 use alloquy_core::TemplateInput;
 use serde_json::{Map, Value, json};
 
-use crate::calls::{Call, GemmaCalls, Syntax, literal, object, spaced};
+use crate::calls::{Call, CallSyntax, GemmaCalls, literal, object, spaced};
 
 /// Gives old calls their arguments as the text of a JSON object.
 pub(crate) fn arguments_as_text(input: &mut TemplateInput) {
@@ -16,13 +16,14 @@ pub(crate) fn arguments_as_text(input: &mut TemplateInput) {
 }
 
 /// Writes old calls into the text of their message, as the model writes them.
-pub(crate) fn calls_in_content(input: &mut TemplateInput, [open, close]: [&str; 2], syntax: &Syntax) {
+pub(crate) fn calls_in_content(input: &mut TemplateInput, [open, close]: [&str; 2], syntax: &CallSyntax) {
     for message in messages_of(input, "assistant") {
         let Some(Value::Array(calls)) = message.shift_remove("tool_calls") else {
             continue;
         };
         let calls: Vec<Call> = calls.iter().filter_map(read).collect();
-        let list = matches!(syntax, Syntax::Json(json) if json.list) || matches!(syntax, Syntax::Python(_));
+        let list =
+            matches!(syntax, CallSyntax::Json(json) if json.list) || matches!(syntax, CallSyntax::Python(_));
         let written: Vec<String> = match list {
             true => vec![syntax.write(&calls)],
             false => calls.chunks(1).map(|call| syntax.write(call)).collect(),

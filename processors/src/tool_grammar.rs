@@ -19,9 +19,9 @@ use alloquy_core::{
 };
 use serde_json::{Map, Value};
 
-use crate::calls::{Call, JsonCalls, Syntax};
+use crate::calls::{Call, CallSyntax, JsonCalls};
 use crate::configured::{Configured, StretchContent};
-use crate::family::Announced;
+use crate::family::AnswerHeads;
 use lark::{Rules, Text};
 #[cfg(feature = "laws")]
 pub(crate) use written::written;
@@ -41,7 +41,7 @@ pub(crate) struct Writer<'a> {
 struct Style<'a> {
     open: &'a str,
     close: &'a str,
-    syntax: &'static Syntax,
+    syntax: &'a CallSyntax,
 }
 
 /// How several calls stand together; the text stands between two of them.
@@ -107,7 +107,7 @@ pub(crate) fn answer(writer: Writer<'_>, grammar: Grammar) -> Grammar {
 
 /// Writes an answer behind what announces it.
 fn announced(family: &Configured, answer: &str, rules: &Rules<'_>) -> String {
-    let Some(Announced { message, answers, .. }) = &family.data.answer else {
+    let Some(AnswerHeads { message, answers, .. }) = &family.data.answer else {
         return answer.to_owned();
     };
     let heads: Vec<_> = answers.iter().map(|head| rules.marker(head)).collect();
@@ -116,9 +116,9 @@ fn announced(family: &Configured, answer: &str, rules: &Rules<'_>) -> String {
 
 /// The way to write calls that the model's template shows, or the first whose marks the model has.
 fn style(writer: Writer<'_>) -> Option<Style<'_>> {
-    let known = |syntax: &Syntax| *syntax != Syntax::Llama;
+    let known = |syntax: &CallSyntax| *syntax != CallSyntax::Llama;
     let marked = writer.family.stretches.iter().filter(|stretch| stretch.kept == 0);
-    let marked = marked.filter_map(|stretch| match stretch.holds {
+    let marked = marked.filter_map(|stretch| match &stretch.holds {
         StretchContent::Calls(syntax) => Some(Style { open: &stretch.open, close: &stretch.close, syntax }),
         StretchContent::Thinking | StretchContent::Channel(_) => None,
     });
@@ -138,7 +138,7 @@ fn style(writer: Writer<'_>) -> Option<Style<'_>> {
 }
 
 /// Returns how calls are written, as far as the model's template tells.
-pub(crate) fn syntax(writer: Writer<'_>) -> Option<&'static Syntax> {
+pub(crate) fn syntax(writer: Writer<'_>) -> Option<&CallSyntax> {
     style(writer).map(|style| style.syntax)
 }
 
@@ -146,19 +146,19 @@ pub(crate) fn syntax(writer: Writer<'_>) -> Option<&'static Syntax> {
 fn call(writer: Writer<'_>, style: Style<'_>, tool: &ToolSpec, rules: &mut Rules<'_>) -> Result<String> {
     can_be_written(style.syntax, tool)?;
     match style.syntax {
-        Syntax::Json(syntax) => Ok(json::call(syntax, tool, "", rules)),
-        Syntax::Python(_) => python::call(tool, rules),
-        Syntax::Gemma(syntax) => gemma::call(syntax, writer.template.contains("dictsort"), tool, rules),
-        Syntax::Xml(syntax) => xml::call(syntax, style.close, tool, rules),
-        Syntax::DeepSeek => Ok(json::deepseek(writer.template.contains("```json"), tool, rules)),
-        Syntax::Mistral if has_names_before_arguments(writer) => Ok(json::mistral(tool, rules)),
-        Syntax::Mistral => {
-            let syntax = JsonCalls { arguments: "arguments", list: true };
+        CallSyntax::Json(syntax) => Ok(json::call(syntax, tool, "", rules)),
+        CallSyntax::Python(_) => python::call(tool, rules),
+        CallSyntax::Gemma(syntax) => gemma::call(syntax, writer.template.contains("dictsort"), tool, rules),
+        CallSyntax::Xml(syntax) => xml::call(syntax, style.close, tool, rules),
+        CallSyntax::DeepSeek => Ok(json::deepseek(writer.template.contains("```json"), tool, rules)),
+        CallSyntax::Mistral if has_names_before_arguments(writer) => Ok(json::mistral(tool, rules)),
+        CallSyntax::Mistral => {
+            let syntax = JsonCalls { list: true, ..JsonCalls::default() };
             let id = "(\", \\\"id\\\": \\\"\" /[a-zA-Z0-9]{9}/ \"\\\"\")?";
             Ok(json::call(&syntax, tool, id, rules))
         }
-        Syntax::Harmony => Ok(json::harmony(tool, rules)),
-        Syntax::Llama => Err(refusal::unsupported("a call")),
+        CallSyntax::Harmony => Ok(json::harmony(tool, rules)),
+        CallSyntax::Llama => Err(refusal::unsupported("a call")),
     }
 }
 
@@ -171,7 +171,7 @@ fn has_names_before_arguments(writer: Writer<'_>) -> bool {
 }
 
 /// Names of tools and parameters must be what the reader takes for one.
-fn can_be_written(syntax: &Syntax, tool: &ToolSpec) -> Result<()> {
+fn can_be_written(syntax: &CallSyntax, tool: &ToolSpec) -> Result<()> {
     let names = tool.parameters.get("properties").and_then(Value::as_object).into_iter().flat_map(Map::keys);
     let arguments: Map<_, _> = names.map(|name| (name.clone(), Value::from("x"))).collect();
     let call = || Call { name: tool.name.clone(), arguments: arguments.clone() };
@@ -214,40 +214,40 @@ fn body(writer: Writer<'_>, style: Style<'_>, parallel: ParallelCalls, rules: &m
 
 fn layout(style: Style<'_>, writer: Writer<'_>) -> Layout {
     match style.syntax {
-        Syntax::Json(syntax) if syntax.list => Layout::List,
+        CallSyntax::Json(syntax) if syntax.list => Layout::List,
         // Without marks of its own, a second call would be text; and a message to a tool ends the reply.
-        Syntax::Json(_) if style.open.is_empty() => Layout::Alone,
-        Syntax::Harmony | Syntax::Llama => Layout::Alone,
-        Syntax::Python(syntax) if syntax.list => Layout::List,
-        Syntax::Python(_) => Layout::Together("\"\\n\""),
-        Syntax::Xml(syntax) if syntax.together => Layout::Together("\"\\n\"?"),
-        Syntax::Mistral if !has_names_before_arguments(writer) => Layout::List,
-        Syntax::DeepSeek => Layout::Together("\"\\n\"?"),
-        Syntax::Mistral | Syntax::Gemma(_) => Layout::Apart(""),
-        Syntax::Json(_) | Syntax::Xml(_) => Layout::Apart("\"\\n\"?"),
+        CallSyntax::Json(_) if style.open.is_empty() => Layout::Alone,
+        CallSyntax::Harmony | CallSyntax::Llama => Layout::Alone,
+        CallSyntax::Python(syntax) if syntax.list => Layout::List,
+        CallSyntax::Python(_) => Layout::Together("\"\\n\""),
+        CallSyntax::Xml(syntax) if syntax.together => Layout::Together("\"\\n\"?"),
+        CallSyntax::Mistral if !has_names_before_arguments(writer) => Layout::List,
+        CallSyntax::DeepSeek => Layout::Together("\"\\n\"?"),
+        CallSyntax::Mistral | CallSyntax::Gemma(_) => Layout::Apart(""),
+        CallSyntax::Json(_) | CallSyntax::Xml(_) => Layout::Apart("\"\\n\"?"),
     }
 }
 
 /// White space between marks and calls.
-fn margin(syntax: &Syntax, writer: Writer<'_>) -> &'static str {
+fn margin(syntax: &CallSyntax, writer: Writer<'_>) -> &'static str {
     match syntax {
-        Syntax::Mistral if !has_names_before_arguments(writer) => "\" \"?",
-        Syntax::Gemma(_) | Syntax::Mistral | Syntax::Harmony => "",
-        Syntax::Xml(syntax) if syntax.function[0].is_empty() => "",
+        CallSyntax::Mistral if !has_names_before_arguments(writer) => "\" \"?",
+        CallSyntax::Gemma(_) | CallSyntax::Mistral | CallSyntax::Harmony => "",
+        CallSyntax::Xml(syntax) if syntax.function()[0].is_empty() => "",
         _ => "\"\\n\"?",
     }
 }
 
 fn calls_alone(family: &Configured, style: Style<'_>, rules: &mut Rules<'_>) {
     let open = if family.data.answer.is_some() { String::new() } else { rules.marker(style.open) };
-    let message = family.data.answer.as_ref().map(|answer| format!("({})?", rules.marker(answer.message)));
+    let message = family.data.answer.as_ref().map(|answer| format!("({})?", rules.marker(&answer.message)));
     rules.add("start", &format!("{} {open} body", message.unwrap_or_default()));
 }
 
 /// Text up to the first call. A mark that is a token cannot be text; one that is spelled is looked for.
 fn auto(family: &Configured, style: Style<'_>, rules: &mut Rules<'_>) {
     let words = text(family, rules);
-    if let Some(Announced { message, aside, end, .. }) = &family.data.answer {
+    if let Some(AnswerHeads { message, aside, end, .. }) = &family.data.answer {
         let [message, aside, end] = [message, aside, end].map(|mark| rules.marker(mark));
         let answer = announced(family, "TEXT?", rules);
         rules.add("start", &format!("({message})? ({aside} TEXT? {end} {message})? body | {answer}"));

@@ -1,22 +1,37 @@
 //! Tool calls as Gemma's own notation: `call:name{key:value,…}`, strings between two marks and without escapes. Each
 //! generation has a mark of its own and reads those of the others.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::call::{Begun, Call};
 use super::value::{self, Escapes, Notation, Reader, Word};
 
-/// What differs between the models that write it.
-#[derive(Debug, PartialEq)]
-pub(crate) struct GemmaCalls {
-    /// How values are written; the first quotation mark is the one that is printed.
-    pub(crate) notation: &'static Notation,
+/// Tool calls in Gemma's own notation: `call:name{key:value}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct GemmaCalls {
+    /// The mark around strings.
+    pub quote: GemmaQuote,
+}
+
+/// The mark that a generation of Gemma writes around strings; it reads those of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum GemmaQuote {
+    /// `<escape>`, of FunctionGemma.
+    #[serde(rename = "<escape>")]
+    Escape,
+    /// `<|"|>`, of Gemma 4.
+    #[serde(rename = "<|\"|>")]
+    Bar,
 }
 
 const WORDS: &[(&str, Word)] = &[("true", Word::True), ("false", Word::False), ("null", Word::Null)];
 
 /// FunctionGemma's values.
-pub(crate) static ESCAPE: Notation = Notation {
+static ESCAPE: Notation = Notation {
     name: "call",
     quotes: &["<escape>", "<|\"|>", "<ctrl46>"],
     escapes: Escapes::None,
@@ -25,7 +40,7 @@ pub(crate) static ESCAPE: Notation = Notation {
 };
 
 /// Gemma 4's values.
-pub(crate) static QUOTE: Notation = Notation {
+static QUOTE: Notation = Notation {
     name: "call",
     quotes: &["<|\"|>", "<escape>", "<ctrl46>"],
     escapes: Escapes::None,
@@ -34,8 +49,16 @@ pub(crate) static QUOTE: Notation = Notation {
 };
 
 impl GemmaCalls {
+    /// How values are written; the first quotation mark is the one that is printed.
+    pub(crate) fn notation(&self) -> &'static Notation {
+        match self.quote {
+            GemmaQuote::Escape => &ESCAPE,
+            GemmaQuote::Bar => &QUOTE,
+        }
+    }
+
     pub(crate) fn read(&self, text: &str) -> Result<Vec<Call>, String> {
-        let mut reader = Reader::new(text, self.notation);
+        let mut reader = Reader::new(text, self.notation());
         let mut calls = Vec::new();
         while !reader.is_done() {
             reader.take("call:")?;
@@ -55,7 +78,7 @@ impl GemmaCalls {
     }
 
     pub(crate) fn begun(&self, text: &str) -> Vec<Begun> {
-        let mut reader = Reader::new(text, self.notation);
+        let mut reader = Reader::new(text, self.notation());
         let mut begun = Vec::new();
         while reader.takes("call:") {
             let name = reader.word(value::is_name).to_owned();
@@ -85,7 +108,7 @@ impl GemmaCalls {
         let join = |values: Vec<String>| values.join(",");
         match value {
             Value::String(text) => {
-                let quote = self.notation.quotes.first().copied().unwrap_or_default();
+                let quote = self.notation().quotes.first().copied().unwrap_or_default();
                 format!("{quote}{text}{quote}")
             }
             Value::Array(values) => {

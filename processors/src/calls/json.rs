@@ -4,18 +4,30 @@
 //! any field for them has none. A call may be wrapped as `{"type": "function", "function": {…}}`, and have an `id`.
 //! A field that is none of these makes a call unreadable, for nothing that a model says is to be lost.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::call::{Begun, Call};
-use super::value::{self, Reader};
+use super::value::{self, Reader, is_false};
 
-/// What a family's templates print between the brackets.
-#[derive(Debug, PartialEq)]
-pub(crate) struct JsonCalls {
-    /// The field of the arguments.
-    pub(crate) arguments: &'static str,
+/// Tool calls as JSON objects: `{"name": …, "arguments": {…}}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct JsonCalls {
+    /// The field of the arguments: `arguments`, `parameters` or `args`, each of which is read whichever is written.
+    pub arguments: Cow<'static, str>,
     /// All calls of a message are one list.
-    pub(crate) list: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub list: bool,
+}
+
+impl Default for JsonCalls {
+    fn default() -> Self {
+        Self { arguments: Cow::Borrowed("arguments"), list: false }
+    }
 }
 
 /// Fields that hold the arguments, and those that may stand beside them.
@@ -23,6 +35,14 @@ const ARGUMENTS: [&str; 3] = ["arguments", "parameters", "args"];
 const ASIDES: [&str; 4] = ["name", "type", "id", "index"];
 
 impl JsonCalls {
+    /// Says what could not be read again.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if ARGUMENTS.contains(&&*self.arguments) {
+            return Ok(());
+        }
+        Err(format!("the field of arguments is one of {}, not {:?}", ARGUMENTS.join(", "), self.arguments))
+    }
+
     /// Reads every call of `text`; between objects may stand commas and semicolons.
     pub(crate) fn read(text: &str) -> Result<Vec<Call>, String> {
         let mut reader = Reader::new(text, &value::JSON);
@@ -55,7 +75,7 @@ impl JsonCalls {
 
     /// Writes calls as [`JsonCalls::read`] reads them.
     pub(crate) fn write(&self, calls: &[Call]) -> String {
-        let one = |call: &Call| spaced(&json!({"name": call.name, self.arguments: call.arguments}));
+        let one = |call: &Call| spaced(&json!({"name": call.name, &*self.arguments: call.arguments}));
         let all: Vec<_> = calls.iter().map(one).collect();
         if self.list { format!("[{}]", all.join(", ")) } else { all.join("\n") }
     }

@@ -1,6 +1,6 @@
 //! How models write tool calls: a file for each way. Knows texts, not where in a reply they stand.
 //!
-//! A [`Syntax`] is data: whoever derives a grammar from a family's calls reads the same values as the reader here.
+//! A [`CallSyntax`] is data: whoever derives a grammar from a family's calls reads the same values as the reader here.
 
 mod call;
 pub(crate) mod deepseek;
@@ -13,20 +13,41 @@ mod python;
 mod value;
 mod xml;
 
+use std::borrow::Cow;
+
 use alloquy_core::ToolSpec;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use crate::parser::markers::hold_from;
 
 pub(crate) use call::{Begun, Call};
-pub(crate) use gemma::{ESCAPE, GemmaCalls, QUOTE};
-pub(crate) use json::{JsonCalls, object, spaced};
-pub(crate) use python::{PythonCalls, literal};
+pub use gemma::{GemmaCalls, GemmaQuote};
+pub use json::JsonCalls;
+pub(crate) use json::{object, spaced};
+pub use python::PythonCalls;
+pub(crate) use python::literal;
 pub(crate) use value::is_name;
-pub(crate) use xml::{CDATA, ValueKind, XmlCalls, read_value};
+pub(crate) use xml::{CDATA, read_value};
+pub use xml::{ValueKind, XmlCalls};
 
-/// A way to write tool calls.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Syntax {
+/// How a model writes tool calls between two markers.
+///
+/// As JSON it is a name, or an object of one name and what differs: `"json"`, `{"json": {"list": true}}`, `{"python": {"list":
+/// true}}`, `{"gemma": {"quote": "<escape>"}}`, `{"xml": {…}}`, `"deepseek"`, `"mistral"`, `"harmony"`, `"llama"`.
+///
+/// ```
+/// use alloquy_processors::CallSyntax;
+///
+/// let syntax: CallSyntax = serde_json::from_str(r#"{"json": {"arguments": "parameters"}}"#)?;
+/// assert_eq!(serde_json::to_string(&syntax)?, r#"{"json":{"arguments":"parameters"}}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum CallSyntax {
     /// JSON objects.
     Json(JsonCalls),
     /// Calls as in Python.
@@ -39,22 +60,102 @@ pub(crate) enum Syntax {
     DeepSeek,
     /// Mistral's marks.
     Mistral,
-    /// Messages to tools.
+    /// Messages to tools, as gpt-oss writes them.
     Harmony,
     /// JSON, or a built-in tool of Llama's as Python writes it: `name.call(…)`.
     Llama,
 }
 
 /// `{"name": …, "arguments": {…}}`.
-pub(crate) static JSON: Syntax = Syntax::Json(JsonCalls { arguments: "arguments", list: false });
+pub(crate) static JSON: CallSyntax =
+    CallSyntax::Json(JsonCalls { arguments: Cow::Borrowed("arguments"), list: false });
 /// `[{"name": …, "arguments": {…}}]`.
-pub(crate) static JSON_LIST: Syntax = Syntax::Json(JsonCalls { arguments: "arguments", list: true });
+pub(crate) static JSON_LIST: CallSyntax =
+    CallSyntax::Json(JsonCalls { arguments: Cow::Borrowed("arguments"), list: true });
 /// `{"name": …, "parameters": {…}}`.
-pub(crate) static JSON_PARAMETERS: Syntax = Syntax::Json(JsonCalls { arguments: "parameters", list: false });
+pub(crate) static JSON_PARAMETERS: CallSyntax =
+    CallSyntax::Json(JsonCalls { arguments: Cow::Borrowed("parameters"), list: false });
 /// `[f(a=1), g()]`.
-pub(crate) static PYTHON_LIST: Syntax = Syntax::Python(PythonCalls { list: true });
+pub(crate) static PYTHON_LIST: CallSyntax = CallSyntax::Python(PythonCalls { list: true });
 /// `f(a=1)`, a line each.
-pub(crate) static PYTHON_LINES: Syntax = Syntax::Python(PythonCalls { list: false });
+pub(crate) static PYTHON_LINES: CallSyntax = CallSyntax::Python(PythonCalls { list: false });
+
+/// The names that a [`CallSyntax`] has in JSON.
+pub(crate) const NAMES: &str = "json, python, gemma, xml, deepseek, mistral, harmony, llama";
+
+impl<'de> Deserialize<'de> for CallSyntax {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        CallSyntax::of_json(Value::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl CallSyntax {
+    fn of_json(value: Value) -> Result<Self, String> {
+        let (name, details) = match value {
+            Value::String(name) => (name, None),
+            Value::Object(fields) if fields.len() == 1 => {
+                let (name, details) = fields.into_iter().next().unwrap_or_default();
+                (name, Some(details))
+            }
+            other => {
+                return Err(format!(
+                    "calls are written as one of: {NAMES}; or as an object of one of these, not {other}"
+                ));
+            }
+        };
+        let details_or_none = details.clone().unwrap_or_else(|| Value::Object(Map::new()));
+        let syntax = match name.as_str() {
+            "json" => Self::Json(details_of(&name, details_or_none)?),
+            "python" => Self::Python(details_of(&name, details_or_none)?),
+            "gemma" => Self::Gemma(details_of(&name, details_or_none)?),
+            "xml" => Self::Xml(details_of(&name, details_or_none)?),
+            "deepseek" => Self::DeepSeek,
+            "mistral" => Self::Mistral,
+            "harmony" => Self::Harmony,
+            "llama" => Self::Llama,
+            _ => return Err(format!("calls are written as one of: {NAMES}; not {name:?}")),
+        };
+        match details.filter(|_| !syntax.has_details()) {
+            Some(details) => Err(format!("calls of {name:?} have no details, and {details} are given")),
+            None => Ok(syntax),
+        }
+    }
+
+    fn has_details(&self) -> bool {
+        matches!(self, Self::Json(_) | Self::Python(_) | Self::Gemma(_) | Self::Xml(_))
+    }
+
+    /// Says what makes no sense.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Json(json) => json.check(),
+            Self::Xml(xml) => xml.check(),
+            Self::Python(_)
+            | Self::Gemma(_)
+            | Self::DeepSeek
+            | Self::Mistral
+            | Self::Harmony
+            | Self::Llama => Ok(()),
+        }
+    }
+
+    /// Says whether calls end by themselves, without a marker.
+    pub(crate) fn ends_by_itself(&self) -> bool {
+        match self {
+            Self::Json(_) | Self::Python(_) | Self::Gemma(_) | Self::Mistral | Self::Llama => true,
+            Self::Xml(_) | Self::DeepSeek | Self::Harmony => false,
+        }
+    }
+
+    /// Says whether calls are recognised by how they begin, without a marker.
+    pub(crate) fn announces_itself(&self) -> bool {
+        matches!(self, Self::Json(_) | Self::Python(PythonCalls { list: true }))
+    }
+}
+
+fn details_of<T: DeserializeOwned>(name: &str, details: Value) -> Result<T, String> {
+    serde_json::from_value(details).map_err(|error| format!("calls of {name:?}: {error}"))
+}
 
 /// Whether a text is a call that no marker announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,30 +168,34 @@ pub(crate) enum Guess {
     Yes,
 }
 
-impl Syntax {
+impl CallSyntax {
     /// Says whether calls may stand between any two markers; some make sense behind their own alone.
     pub(crate) fn can_be_fenced(&self) -> bool {
         match self {
-            Syntax::Harmony | Syntax::Llama => false,
-            Syntax::Xml(xml) => !xml.function[0].is_empty(),
-            Syntax::Json(_) | Syntax::Python(_) | Syntax::Gemma(_) | Syntax::DeepSeek | Syntax::Mistral => {
-                true
-            }
+            CallSyntax::Harmony | CallSyntax::Llama => false,
+            CallSyntax::Xml(xml) => !xml.function()[0].is_empty(),
+            CallSyntax::Json(_)
+            | CallSyntax::Python(_)
+            | CallSyntax::Gemma(_)
+            | CallSyntax::DeepSeek
+            | CallSyntax::Mistral => true,
         }
     }
 
     /// Reads everything between two markers: the calls in order, or why they cannot be read.
     pub(crate) fn read(&self, text: &str, tools: &[ToolSpec]) -> Result<Vec<Call>, String> {
         let calls = match self {
-            Syntax::Json(_) => JsonCalls::read(text),
-            Syntax::Python(_) => PythonCalls::read(text),
-            Syntax::Gemma(gemma) => gemma.read(text),
-            Syntax::Xml(xml) => xml.read(text, tools),
-            Syntax::DeepSeek => deepseek::read(text),
-            Syntax::Mistral => mistral::read(text),
-            Syntax::Harmony => harmony::read(text),
-            Syntax::Llama if is_json(text) => JsonCalls::read(text),
-            Syntax::Llama => PythonCalls::read(text).map(|calls| calls.into_iter().map(built_in).collect()),
+            CallSyntax::Json(_) => JsonCalls::read(text),
+            CallSyntax::Python(_) => PythonCalls::read(text),
+            CallSyntax::Gemma(gemma) => gemma.read(text),
+            CallSyntax::Xml(xml) => xml.read(text, tools),
+            CallSyntax::DeepSeek => deepseek::read(text),
+            CallSyntax::Mistral => mistral::read(text),
+            CallSyntax::Harmony => harmony::read(text),
+            CallSyntax::Llama if is_json(text) => JsonCalls::read(text),
+            CallSyntax::Llama => {
+                PythonCalls::read(text).map(|calls| calls.into_iter().map(built_in).collect())
+            }
         };
         calls.and_then(|calls: Vec<Call>| match calls.is_empty() {
             true => Err("no call between the markers".to_owned()),
@@ -101,8 +206,8 @@ impl Syntax {
     /// What stands between two markers and is no call, but said to whoever reads it.
     pub(crate) fn aside(&self, text: &str) -> String {
         match self {
-            Syntax::Python(_) => PythonCalls::aside(text),
-            Syntax::Llama if !is_json(text) => PythonCalls::aside(text),
+            CallSyntax::Python(_) => PythonCalls::aside(text),
+            CallSyntax::Llama if !is_json(text) => PythonCalls::aside(text),
             _ => String::new(),
         }
     }
@@ -111,44 +216,44 @@ impl Syntax {
     /// beginning it finds the same and more.
     pub(crate) fn begun(&self, text: &str) -> Vec<Begun> {
         match self {
-            Syntax::Json(_) => JsonCalls::begun(text),
-            Syntax::Python(_) => PythonCalls::begun(text),
-            Syntax::Gemma(gemma) => gemma.begun(text),
-            Syntax::Xml(xml) => xml.begun(text),
-            Syntax::DeepSeek => deepseek::begun(text),
-            Syntax::Mistral => mistral::begun(text),
-            Syntax::Harmony => harmony::begun(text),
-            Syntax::Llama if is_json(text) => JsonCalls::begun(text),
-            Syntax::Llama => PythonCalls::begun(text).into_iter().map(built_in_begun).collect(),
+            CallSyntax::Json(_) => JsonCalls::begun(text),
+            CallSyntax::Python(_) => PythonCalls::begun(text),
+            CallSyntax::Gemma(gemma) => gemma.begun(text),
+            CallSyntax::Xml(xml) => xml.begun(text),
+            CallSyntax::DeepSeek => deepseek::begun(text),
+            CallSyntax::Mistral => mistral::begun(text),
+            CallSyntax::Harmony => harmony::begun(text),
+            CallSyntax::Llama if is_json(text) => JsonCalls::begun(text),
+            CallSyntax::Llama => PythonCalls::begun(text).into_iter().map(built_in_begun).collect(),
         }
     }
 
-    /// Writes calls as [`Syntax::read`] reads them.
+    /// Writes calls as [`CallSyntax::read`] reads them.
     pub(crate) fn write(&self, calls: &[Call]) -> String {
         match self {
-            Syntax::Json(json) => json.write(calls),
-            Syntax::Python(python) => python.write(calls),
-            Syntax::Gemma(gemma) => gemma.write(calls),
-            Syntax::Xml(xml) => xml.write(calls),
-            Syntax::DeepSeek => deepseek::write(calls),
-            Syntax::Mistral => mistral::write(calls),
-            Syntax::Harmony => harmony::write(calls),
-            Syntax::Llama => JsonCalls { arguments: "parameters", list: false }.write(calls),
+            CallSyntax::Json(json) => json.write(calls),
+            CallSyntax::Python(python) => python.write(calls),
+            CallSyntax::Gemma(gemma) => gemma.write(calls),
+            CallSyntax::Xml(xml) => xml.write(calls),
+            CallSyntax::DeepSeek => deepseek::write(calls),
+            CallSyntax::Mistral => mistral::write(calls),
+            CallSyntax::Harmony => harmony::write(calls),
+            CallSyntax::Llama => JSON_PARAMETERS.write(calls),
         }
     }
 
     /// Says whether `text` ends inside a quotation, where a closing marker is only quoted.
     pub(crate) fn quotes(&self, text: &str) -> bool {
         match self {
-            Syntax::Xml(_) => XmlCalls::quotes(text),
-            Syntax::Harmony => {
+            CallSyntax::Xml(_) => XmlCalls::quotes(text),
+            CallSyntax::Harmony => {
                 let (_, arguments) = text.split_once("<|message|>").unwrap_or_default();
                 outline::is_inside_string(arguments, &value::JSON)
             }
-            Syntax::Llama if !is_json(text) => outline::is_inside_string(text, &value::PYTHON),
-            Syntax::Python(_) => outline::is_inside_string(text, &value::PYTHON),
-            Syntax::Gemma(gemma) => outline::is_inside_string(text, gemma.notation),
-            Syntax::Json(_) | Syntax::DeepSeek | Syntax::Mistral | Syntax::Llama => {
+            CallSyntax::Llama if !is_json(text) => outline::is_inside_string(text, &value::PYTHON),
+            CallSyntax::Python(_) => outline::is_inside_string(text, &value::PYTHON),
+            CallSyntax::Gemma(gemma) => outline::is_inside_string(text, gemma.notation()),
+            CallSyntax::Json(_) | CallSyntax::DeepSeek | CallSyntax::Mistral | CallSyntax::Llama => {
                 outline::is_inside_string(text, &value::JSON)
             }
         }
@@ -157,10 +262,10 @@ impl Syntax {
     /// Returns where calls end that no marker closes; `None` as long as they may go on.
     pub(crate) fn end(&self, text: &str) -> Option<usize> {
         match self {
-            Syntax::Mistral => mistral::end(text),
-            Syntax::Python(_) => outline::balanced(text, &value::PYTHON),
-            Syntax::Llama if !is_json(text) => outline::balanced(text, &value::PYTHON),
-            Syntax::Gemma(gemma) => outline::balanced(text, gemma.notation),
+            CallSyntax::Mistral => mistral::end(text),
+            CallSyntax::Python(_) => outline::balanced(text, &value::PYTHON),
+            CallSyntax::Llama if !is_json(text) => outline::balanced(text, &value::PYTHON),
+            CallSyntax::Gemma(gemma) => outline::balanced(text, gemma.notation()),
             _ => end_of_objects(text),
         }
     }
@@ -169,9 +274,9 @@ impl Syntax {
     /// have begun.
     pub(crate) fn settled(&self, text: &str, close: &str) -> usize {
         match self {
-            Syntax::Mistral if close.is_empty() => hold_from(text, [mistral::NEXT]),
-            Syntax::Json(_) if close.is_empty() => settled_objects(text),
-            Syntax::Llama if close.is_empty() && is_json(text) => settled_objects(text),
+            CallSyntax::Mistral if close.is_empty() => hold_from(text, [mistral::NEXT]),
+            CallSyntax::Json(_) if close.is_empty() => settled_objects(text),
+            CallSyntax::Llama if close.is_empty() && is_json(text) => settled_objects(text),
             _ => hold_from(text, [close]),
         }
     }
@@ -182,7 +287,7 @@ impl Syntax {
             return Guess::Maybe;
         }
         match self {
-            Syntax::Python(_) => guess_list(text, tools),
+            CallSyntax::Python(_) => guess_list(text, tools),
             _ => guess_object(text, tools),
         }
     }
@@ -269,7 +374,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{
-        Call, ESCAPE, GemmaCalls, JSON, JSON_LIST, JSON_PARAMETERS, PYTHON_LINES, PYTHON_LIST, QUOTE, Syntax,
+        Call, CallSyntax, GemmaCalls, GemmaQuote, JSON, JSON_LIST, JSON_PARAMETERS, PYTHON_LINES, PYTHON_LIST,
     };
 
     fn call(name: &str, arguments: &Value) -> Call {
@@ -279,8 +384,8 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let gemma =
-            [Syntax::Gemma(GemmaCalls { notation: &ESCAPE }), Syntax::Gemma(GemmaCalls { notation: &QUOTE })];
-        let others = [&Syntax::DeepSeek, &Syntax::Llama];
+            [GemmaQuote::Escape, GemmaQuote::Bar].map(|quote| CallSyntax::Gemma(GemmaCalls { quote }));
+        let others = [&CallSyntax::DeepSeek, &CallSyntax::Llama];
         let json = [&JSON, &JSON_LIST, &JSON_PARAMETERS, &PYTHON_LINES, &PYTHON_LIST];
         let calls = || {
             let first = json!({"a": [1, -2.5, null, true], "b": {"c": "é\n\"x\" \\ ] }"}, "d": u64::MAX});
@@ -293,7 +398,7 @@ mod tests {
             assert_eq!(begun, ["weather", "add.all", "say"], "{written}");
             assert!(!syntax.quotes(&written), "{written}");
         }
-        for syntax in [Syntax::Mistral, Syntax::Harmony] {
+        for syntax in [CallSyntax::Mistral, CallSyntax::Harmony] {
             let written = syntax.write(&calls()[..1]);
             assert_eq!(syntax.read(&written, &[]).as_deref(), Ok(&calls()[..1]), "{written}");
         }
@@ -305,8 +410,8 @@ mod tests {
             call("weather", &json!({"city": "Oslo", "days": [1, {"x": "}"}]})),
             call("add", &json!({"a": 1})),
         ];
-        let gemma = Syntax::Gemma(GemmaCalls { notation: &QUOTE });
-        for syntax in [&gemma, &Syntax::DeepSeek, &JSON, &JSON_LIST, &PYTHON_LIST, &PYTHON_LINES] {
+        let gemma = CallSyntax::Gemma(GemmaCalls { quote: GemmaQuote::Bar });
+        for syntax in [&gemma, &CallSyntax::DeepSeek, &JSON, &JSON_LIST, &PYTHON_LIST, &PYTHON_LINES] {
             let written = syntax.write(&calls);
             let shown = |length: usize| -> Vec<String> {
                 let text = &written[..length];

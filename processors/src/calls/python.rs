@@ -4,17 +4,21 @@
 //! may begin with `default_api.`, and is kept with its dots otherwise. Comments and variables are text beside the calls.
 //! Arguments need names.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::call::{Begun, Call};
 use super::outline;
-use super::value::{self, Reader};
+use super::value::{self, Reader, is_false};
 
-/// What a family's templates print around the calls.
-#[derive(Debug, PartialEq)]
-pub(crate) struct PythonCalls {
-    /// The calls stand in a list; otherwise on a line each.
-    pub(crate) list: bool,
+/// Tool calls as in Python: `add(a=1)`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct PythonCalls {
+    /// The calls of a message are one list; otherwise a line each.
+    #[serde(skip_serializing_if = "is_false")]
+    pub list: bool,
 }
 
 /// What Gemma calls the module of the tools, when it writes it.

@@ -65,6 +65,12 @@ pub(crate) static PYTHON: Notation = Notation {
     bare_keys: false,
 };
 
+/// Says whether a field of data is left out.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+pub(super) fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// Nested deeper than this, a value is refused: readers call themselves.
 const DEPTH: usize = 100;
 

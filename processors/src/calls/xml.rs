@@ -1,39 +1,49 @@
 //! Tool calls as tags: a function with its name, its parameters inside. The values are text; what they are otherwise
 //! says the tool's schema.
 
+use std::borrow::Cow;
+
 use alloquy_core::ToolSpec;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::call::{Begun, Call};
 use super::json::spaced;
-use super::value::{self, Reader};
+use super::value::{self, Reader, is_false};
 use crate::parser::markers::hold_from;
 
-/// The tags of one family.
-#[derive(Debug, PartialEq)]
-pub(crate) struct XmlCalls {
-    /// What stands before a function's name, behind it, and at its end. What the span's markers say is left out.
-    pub(crate) function: [&'static str; 3],
-    /// What stands before a parameter's name.
-    pub(crate) parameter: &'static str,
-    /// What may stand behind a parameter's name, and how its value is read then.
-    pub(crate) kinds: &'static [(&'static str, ValueKind)],
-    /// What ends a parameter.
-    pub(crate) end: &'static str,
-    /// All calls of a message stand between one pair of marks.
-    pub(crate) together: bool,
-    /// A value stands on lines of its own.
-    pub(crate) lines: bool,
+/// Tool calls as tags: `<function=add><parameter=a>1</parameter></function>`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct XmlCalls {
+    /// The texts before a function's name, after it, and at the end of the call. What the markers of calls hold already is
+    /// left out.
+    pub function: [Cow<'static, str>; 3],
+    /// The text before a parameter's name.
+    pub parameter: Cow<'static, str>,
+    /// The texts that may follow a parameter's name, and how its value is read after each.
+    pub kinds: Cow<'static, [(Cow<'static, str>, ValueKind)]>,
+    /// The text that ends a parameter.
+    pub end: Cow<'static, str>,
+    /// All calls of a message are between one pair of markers.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub together: bool,
+    /// A value is on lines of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub lines: bool,
 }
 
-/// How the text of a value is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ValueKind {
-    /// It is a string.
+/// How the text of a parameter is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ValueKind {
+    /// As a string.
     Text,
-    /// It is JSON.
+    /// As JSON.
     Json,
-    /// The schema of the parameter tells; without one it is a string.
+    /// As the tool's schema says of the parameter; without one as a string.
     Schema,
 }
 
@@ -41,8 +51,34 @@ pub(crate) enum ValueKind {
 pub(crate) const CDATA: [&str; 2] = ["<![CDATA[", "]]>"];
 
 impl XmlCalls {
+    /// Says what no calls could be read by.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let [_, behind, _] = self.function();
+        if behind.is_empty() {
+            return Err("the text after a function's name is empty".to_owned());
+        }
+        if self.parameter.is_empty() || self.end.is_empty() {
+            return Err(format!(
+                "a parameter between {:?} and {:?} needs both texts",
+                self.parameter, self.end
+            ));
+        }
+        if self.kinds.is_empty() || self.kinds.iter().any(|(behind, _)| behind.is_empty()) {
+            return Err(
+                "\"kinds\" needs a text that follows a parameter's name, such as [[\">\", \"schema\"]]"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// The texts before a function's name, after it, and at the end of the call.
+    pub(crate) fn function(&self) -> [&str; 3] {
+        self.function.each_ref().map(|text| &**text)
+    }
+
     pub(crate) fn read(&self, text: &str, tools: &[ToolSpec]) -> Result<Vec<Call>, String> {
-        let [before, behind, close] = self.function;
+        let [before, behind, close] = self.function();
         let mut rest = text;
         let mut calls = Vec::new();
         while !rest.trim().is_empty() {
@@ -67,9 +103,11 @@ impl XmlCalls {
         schema: Option<&Value>,
     ) -> Result<(Map<String, Value>, &'t str), String> {
         let (mut arguments, mut rest) = (Map::new(), text);
-        while let Some(body) = rest.trim_start().strip_prefix(self.parameter) {
-            let found =
-                self.kinds.iter().filter_map(|(behind, kind)| Some((body.find(behind)?, *behind, *kind)));
+        while let Some(body) = rest.trim_start().strip_prefix(&*self.parameter) {
+            let found = self
+                .kinds
+                .iter()
+                .filter_map(|(behind, kind)| Some((body.find(&**behind)?, &**behind, *kind)));
             let (at, behind, kind) = found.min_by_key(|(at, ..)| *at).ok_or_else(|| missing(">"))?;
             let name = body.get(..at).unwrap_or_default().trim().to_owned();
             let (value, after) = self.value(body.get(at + behind.len()..).unwrap_or_default())?;
@@ -86,16 +124,16 @@ impl XmlCalls {
     /// Returns a parameter's value, and what follows the parameter.
     fn value<'t>(&self, text: &'t str) -> Result<(&'t str, &'t str), String> {
         if let Some((value, after)) = text.strip_prefix(CDATA[0]).and_then(|rest| rest.split_once(CDATA[1])) {
-            let after = after.trim_start().strip_prefix(self.end).ok_or_else(|| missing(self.end))?;
+            let after = after.trim_start().strip_prefix(&*self.end).ok_or_else(|| missing(&self.end))?;
             return Ok((value, after));
         }
-        let (value, after) = text.split_once(self.end).ok_or_else(|| missing(self.end))?;
+        let (value, after) = text.split_once(&*self.end).ok_or_else(|| missing(&self.end))?;
         let value = if self.lines { without_own_lines(value) } else { value };
         Ok((value, after))
     }
 
     pub(crate) fn begun(&self, text: &str) -> Vec<Begun> {
-        let [before, behind, close] = self.function;
+        let [before, behind, close] = self.function();
         let (mut begun, mut at) = (Vec::new(), 0);
         while let Some(body) = text.get(at..).and_then(|rest| rest.trim_start().strip_prefix(before)) {
             let Some((name, arguments)) = body.split_once(behind) else {
@@ -119,7 +157,7 @@ impl XmlCalls {
     }
 
     pub(crate) fn write(&self, calls: &[Call]) -> String {
-        let [before, behind, close] = self.function;
+        let [before, behind, close] = self.function();
         let line = if self.lines { "\n" } else { "" };
         let one = |call: &Call| {
             let parameter = |(name, value): (&String, &Value)| {
@@ -131,7 +169,7 @@ impl XmlCalls {
                     .kinds
                     .iter()
                     .find(|(_, kind)| kinds.contains(kind))
-                    .map_or(">", |(behind, _)| behind);
+                    .map_or(">", |(behind, _)| &**behind);
                 format!("{}{name}{behind}{line}{text}{line}{}{line}", self.parameter, self.end)
             };
             let parameters: String = call.arguments.iter().map(parameter).collect();

@@ -5,11 +5,13 @@
 //!
 //! The templates of R1 put the arguments of old calls between texts, and so take them as text.
 
-use crate::calls::{Syntax, ValueKind, XmlCalls};
-use crate::family::{self, Family, is_one_of, prints, thinking};
+use std::borrow::Cow::{self, Borrowed};
+
+use crate::built_in::{self, BuiltIn, is_one_of, prints, thinking};
+use crate::calls::{CallSyntax, ValueKind, XmlCalls};
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "deepseek",
     detect: |model| {
         let architectures = ["DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM"];
@@ -18,27 +20,29 @@ pub(crate) static FAMILY: Family = Family {
     },
     spans: &[
         thinking("<think>", "</think>"),
-        family::calls("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", &Syntax::DeepSeek),
-        family::calls("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", &DSML),
+        built_in::calls("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>", &CallSyntax::DeepSeek),
+        built_in::calls("<｜DSML｜function_calls>", "</｜DSML｜function_calls>", &DSML),
     ],
-    shape: |template, input| {
+    shape: Some(|template, input| {
         let joined = template.contains("['arguments'] + '");
         if joined && !template.contains("arguments is not string") {
             shape::arguments_as_text(input);
         }
-    },
-    ..Family::PLAIN
+    }),
+    ..BuiltIn::PLAIN
 };
 
-static DSML: Syntax = Syntax::Xml(XmlCalls {
-    function: ["<｜DSML｜invoke name=\"", "\">", "</｜DSML｜invoke>"],
-    parameter: "<｜DSML｜parameter name=\"",
-    kinds: &[
-        ("\" string=\"true\">", ValueKind::Text),
-        ("\" string=\"false\">", ValueKind::Json),
-        ("\">", ValueKind::Schema),
-    ],
-    end: "</｜DSML｜parameter>",
+static DSML: CallSyntax = CallSyntax::Xml(XmlCalls {
+    function: [Borrowed("<｜DSML｜invoke name=\""), Borrowed("\">"), Borrowed("</｜DSML｜invoke>")],
+    parameter: Borrowed("<｜DSML｜parameter name=\""),
+    kinds: Borrowed(&KINDS),
+    end: Borrowed("</｜DSML｜parameter>"),
     together: true,
     lines: false,
 });
+
+static KINDS: [(Cow<'static, str>, ValueKind); 3] = [
+    (Borrowed("\" string=\"true\">"), ValueKind::Text),
+    (Borrowed("\" string=\"false\">"), ValueKind::Json),
+    (Borrowed("\">"), ValueKind::Schema),
+];

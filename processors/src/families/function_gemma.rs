@@ -5,26 +5,26 @@
 //! Hugging Face's template takes results as objects of a name and a response; that of LiteRT takes tools, arguments
 //! and results as text in the model's own notation.
 
-use crate::calls::{ESCAPE, GemmaCalls, Syntax};
-use crate::family::{self, Family, is_one_of, prints};
+use crate::built_in::{self, BuiltIn, is_one_of, prints};
+use crate::calls::{CallSyntax, GemmaCalls, GemmaQuote};
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "function_gemma",
     detect: |model| is_gemma(model) && prints(model, &["<start_function_call>"]),
-    spans: &[family::calls("<start_function_call>", "<end_function_call>", &CALLS)],
-    shape: |template, input| {
+    spans: &[built_in::calls("<start_function_call>", "<end_function_call>", &CALLS)],
+    shape: Some(|template, input| {
         if template.contains("message['content']['response']") {
             shape::results_with_names(input);
         } else if template.contains("tool | trim") {
             shape::gemma_notation(input, &NOTATION);
         }
-    },
-    ..Family::PLAIN
+    }),
+    ..BuiltIn::PLAIN
 };
 
-static CALLS: Syntax = Syntax::Gemma(NOTATION);
-const NOTATION: GemmaCalls = GemmaCalls { notation: &ESCAPE };
+static CALLS: CallSyntax = CallSyntax::Gemma(NOTATION);
+const NOTATION: GemmaCalls = GemmaCalls { quote: GemmaQuote::Escape };
 
 fn is_gemma(model: &alloquy_core::ModelInfo) -> bool {
     is_one_of(model, &["Gemma3ForCausalLM"], &["gemma3_text", "function_gemma"])

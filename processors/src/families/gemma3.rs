@@ -7,12 +7,12 @@
 //! what vLLM's template asks for. The templates that come with the models tell of no tools. LiteRT's, which know the
 //! fence, take tools, arguments and results as Python.
 
+use crate::built_in::{self, BuiltIn, is_one_of, prints};
 use crate::calls;
-use crate::family::{self, Family, is_one_of, prints};
-use crate::placeholders::{Placeholder, audio, image};
+use crate::placeholders::{Place, audio, image};
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "gemma3",
     detect: |model| {
         let architectures = [
@@ -24,21 +24,21 @@ pub(crate) static FAMILY: Family = Family {
         let types = ["gemma3", "gemma3_text", "gemma3n", "gemma3n_text"];
         is_one_of(model, &architectures, &types) && !prints(model, &["<start_function_call>"])
     },
-    spans: &[family::calls("```tool_code\n", "```", &calls::PYTHON_LINES)],
+    spans: &[built_in::calls("```tool_code\n", "```", &calls::PYTHON_LINES)],
     unmarked: &[&calls::PYTHON_LIST],
-    shape: |template, input| {
+    shape: Some(|template, input| {
         if template.contains("```tool_code") {
             shape::python(input);
         }
-    },
+    }),
     ordinary: HTML,
     placeholders: PLACEHOLDERS,
-    ..Family::PLAIN
+    ..BuiltIn::PLAIN
 };
 
 /// A template prints the token that begins media, or the one that stands for them: LiteRT's runtime takes either, and so
 /// both at once.
-const PLACEHOLDERS: &[Placeholder] = &[
+const PLACEHOLDERS: &[Place] = &[
     image("<start_of_image>"),
     image("<image_soft_token>"),
     image("<start_of_image><image_soft_token>"),

@@ -8,12 +8,12 @@
 //! LiteRT's, one takes results as lists of a name and a response, and one that prints tools as they come takes those,
 //! arguments and results as text in the model's own notation.
 
-use crate::calls::{GemmaCalls, QUOTE, Syntax};
-use crate::family::{self, Family, is_one_of, thinking};
+use crate::built_in::{self, BuiltIn, is_one_of, thinking};
+use crate::calls::{CallSyntax, GemmaCalls, GemmaQuote};
 use crate::placeholders::{audio, image, video};
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "gemma4",
     detect: |model| {
         let architectures = ["Gemma4ForCausalLM", "Gemma4ForConditionalGeneration"];
@@ -21,9 +21,9 @@ pub(crate) static FAMILY: Family = Family {
     },
     spans: &[
         thinking("<|channel>thought", "<channel|>"),
-        family::calls("<|tool_call>", "<tool_call|>", &CALLS),
+        built_in::calls("<|tool_call>", "<tool_call|>", &CALLS),
     ],
-    shape: |template, input| {
+    shape: Some(|template, input| {
         if template.contains("tool_responses") {
             shape::results_with_calls(input);
         } else if template.contains("item['response']") {
@@ -31,10 +31,10 @@ pub(crate) static FAMILY: Family = Family {
         } else if template.contains("tool | trim") {
             shape::gemma_notation(input, &NOTATION);
         }
-    },
+    }),
     placeholders: &[image("<|image|>"), audio("<|audio|>"), video("<|video|>")],
-    ..Family::PLAIN
+    ..BuiltIn::PLAIN
 };
 
-static CALLS: Syntax = Syntax::Gemma(NOTATION);
-const NOTATION: GemmaCalls = GemmaCalls { notation: &QUOTE };
+static CALLS: CallSyntax = CallSyntax::Gemma(NOTATION);
+const NOTATION: GemmaCalls = GemmaCalls { quote: GemmaQuote::Bar };

@@ -3,11 +3,11 @@
 //! Replies: text.
 //! Media: the placeholders of all families.
 
-use crate::family::Family;
-use crate::placeholders::{Placeholder, audio, image, video};
+use crate::built_in::BuiltIn;
+use crate::placeholders::{Place, audio, image, video};
 
-pub(crate) static FAMILY: Family =
-    Family { name: "generic", tags: TAGS, placeholders: PLACEHOLDERS, ..Family::PLAIN };
+pub(crate) static FAMILY: BuiltIn =
+    BuiltIn { name: "generic", tags: TAGS, placeholders: PLACEHOLDERS, ..BuiltIn::PLAIN };
 
 /// Tags that models of many families write. Replies are not cut at them, but templates look for them in a
 /// model's old replies, to drop what it thought.
@@ -35,7 +35,7 @@ const TAGS: &[&str] = &[
 ];
 
 /// What the templates of families print, and those of models that are tuned from theirs.
-const PLACEHOLDERS: &[Placeholder] = &[
+const PLACEHOLDERS: &[Place] = &[
     image("<image>"),
     image("<start_of_image>"),
     image("<image_soft_token>"),

@@ -6,19 +6,19 @@
 //! A comment before a call (`<|channel|>commentary<|message|>`) is text. Templates take thoughts under `thinking`, and
 //! the first call of a message; of a message with both text and thoughts before a call, they take neither.
 
-use crate::calls::Syntax;
-use crate::family::{self, Announced, Family, is_one_of, thinking};
+use crate::built_in::{self, Announced, BuiltIn, is_one_of, thinking};
+use crate::calls::CallSyntax;
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "gpt_oss",
     detect: |model| is_one_of(model, &["GptOssForCausalLM"], &["gpt_oss"]),
     spans: &[
         thinking("<|channel|>analysis<|message|>", "<|end|>"),
-        family::calls("<|channel|>commentary to=", "<|call|>", &Syntax::Harmony),
-        family::calls("<|channel|>analysis to=", "<|call|>", &Syntax::Harmony),
-        family::calls("<|start|>assistant to=", "<|call|>", &Syntax::Harmony),
-        family::calls(" to=functions.", "<|call|>", &Syntax::Harmony),
+        built_in::calls("<|channel|>commentary to=", "<|call|>", &CallSyntax::Harmony),
+        built_in::calls("<|channel|>analysis to=", "<|call|>", &CallSyntax::Harmony),
+        built_in::calls("<|start|>assistant to=", "<|call|>", &CallSyntax::Harmony),
+        built_in::calls(" to=functions.", "<|call|>", &CallSyntax::Harmony),
     ],
     silent: &[
         "<|start|>assistant",
@@ -34,7 +34,7 @@ pub(crate) static FAMILY: Family = Family {
         aside: "<|channel|>commentary<|message|>",
         end: "<|end|>",
     }),
-    shape: |template, input| {
+    shape: Some(|template, input| {
         shape::one_call_a_message(input);
         if template.contains("message.thinking") {
             shape::rename_field(input, "reasoning_content", "thinking");
@@ -42,6 +42,6 @@ pub(crate) static FAMILY: Family = Family {
         if template.contains("Cannot pass both content and thinking") {
             shape::text_before_calls_alone(input);
         }
-    },
-    ..Family::PLAIN
+    }),
+    ..BuiltIn::PLAIN
 };

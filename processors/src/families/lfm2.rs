@@ -6,12 +6,12 @@
 //! Most templates know no calls: those of the history are written into the text as the model writes them. They look
 //! for old thoughts in the text, to leave out all but the last; so that is where thoughts go.
 
+use crate::built_in::{self, BuiltIn, is_one_of, thinking};
 use crate::calls;
-use crate::family::{self, Family, is_one_of, thinking};
 use crate::placeholders::image;
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "lfm2",
     detect: |model| {
         let architectures = ["Lfm2ForCausalLM", "Lfm2MoeForCausalLM", "Lfm2VlForConditionalGeneration"];
@@ -19,16 +19,16 @@ pub(crate) static FAMILY: Family = Family {
     },
     spans: &[
         thinking("<think>", "</think>"),
-        family::calls("<|tool_call_start|>", "<|tool_call_end|>", &calls::PYTHON_LIST),
+        built_in::calls("<|tool_call_start|>", "<|tool_call_end|>", &calls::PYTHON_LIST),
     ],
-    shape: |template, input| {
+    shape: Some(|template, input| {
         if template.contains("</think>") && !template.contains("reasoning_content") {
             shape::thoughts_in_content(input, ["<think>", "</think>"]);
         }
         if !template.is_empty() && !template.contains("tool_calls") {
             shape::calls_in_content(input, ["<|tool_call_start|>", "<|tool_call_end|>"], &calls::PYTHON_LIST);
         }
-    },
+    }),
     placeholders: &[image("<image>")],
-    ..Family::PLAIN
+    ..BuiltIn::PLAIN
 };

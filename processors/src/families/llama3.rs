@@ -7,11 +7,11 @@
 //! that was offered. Behind the tag may also stand a built-in tool, `name.call(…)`. Templates of 3.1 take one call a
 //! message and refuse more: an answer with several becomes several, each with its result.
 
+use crate::built_in::{self, BuiltIn, is_one_of, prints};
 use crate::calls;
-use crate::family::{self, Family, is_one_of, prints};
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "llama3",
     detect: |model| {
         let architectures = [
@@ -24,14 +24,14 @@ pub(crate) static FAMILY: Family = Family {
         is_llama && prints(model, &["<|start_header_id|>", "<|header_start|>"])
     },
     spans: &[
-        family::calls("<|python_tag|>", "", &calls::Syntax::Llama),
-        family::calls("<|python_start|>", "<|python_end|>", &calls::PYTHON_LIST),
+        built_in::calls("<|python_tag|>", "", &calls::CallSyntax::Llama),
+        built_in::calls("<|python_start|>", "<|python_end|>", &calls::PYTHON_LIST),
     ],
     unmarked: &[&calls::JSON_PARAMETERS, &calls::PYTHON_LIST],
-    shape: |template, input| {
+    shape: Some(|template, input| {
         if template.contains("single tool-calls at once") {
             shape::one_call_a_message(input);
         }
-    },
-    ..Family::PLAIN
+    }),
+    ..BuiltIn::PLAIN
 };

@@ -6,11 +6,13 @@
 //!
 //! MiniCPM3's template takes thoughts under `thought`.
 
-use crate::calls::{self, Syntax, ValueKind, XmlCalls};
-use crate::family::{self, Family, is_one_of, prints, thinking};
+use std::borrow::Cow::{self, Borrowed};
+
+use crate::built_in::{self, BuiltIn, is_one_of, prints, thinking};
+use crate::calls::{self, CallSyntax, ValueKind, XmlCalls};
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "minicpm",
     detect: |model| {
         let architectures = ["MiniCPMForCausalLM", "MiniCPM3ForCausalLM", "MiniCPM5ForCausalLM"];
@@ -20,22 +22,24 @@ pub(crate) static FAMILY: Family = Family {
     spans: &[
         thinking("<think>", "</think>"),
         thinking("<|thought_start|>", "<|thought_end|>"),
-        family::calls("<|tool_call_start|>", "<|tool_call_end|>", &calls::PYTHON_LINES),
-        family::calls("<function name=\"", "</function>", &TAGS),
+        built_in::calls("<|tool_call_start|>", "<|tool_call_end|>", &calls::PYTHON_LINES),
+        built_in::calls("<function name=\"", "</function>", &TAGS),
     ],
-    shape: |template, input| {
+    shape: Some(|template, input| {
         if template.contains("message.thought") {
             shape::rename_field(input, "reasoning_content", "thought");
         }
-    },
-    ..Family::PLAIN
+    }),
+    ..BuiltIn::PLAIN
 };
 
-static TAGS: Syntax = Syntax::Xml(XmlCalls {
-    function: ["", "\">", ""],
-    parameter: "<param name=\"",
-    kinds: &[("\">", ValueKind::Schema)],
-    end: "</param>",
+static TAGS: CallSyntax = CallSyntax::Xml(XmlCalls {
+    function: [Borrowed(""), Borrowed("\">"), Borrowed("")],
+    parameter: Borrowed("<param name=\""),
+    kinds: Borrowed(&KINDS),
+    end: Borrowed("</param>"),
     together: false,
     lines: false,
 });
+
+static KINDS: [(Cow<'static, str>, ValueKind); 1] = [(Borrowed("\">"), ValueKind::Schema)];

@@ -3,9 +3,10 @@
 //! Replies: as Mistral's; the calls are `[TOOL_CALLS]name[ARGS]{json}`.
 
 use super::mistral;
-use crate::family::{Family, is_one_of};
+use crate::built_in::{BuiltIn, is_one_of};
+use crate::family::CallIdForm;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "ministral",
     detect: |model| {
         let architectures =
@@ -13,7 +14,7 @@ pub(crate) static FAMILY: Family = Family {
         is_one_of(model, &architectures, &["ministral", "ministral3"])
     },
     spans: mistral::SPANS,
-    shape: crate::shape::mistral,
-    call_id: |number| format!("call{number:05}"),
-    ..Family::PLAIN
+    shape: Some(crate::shape::mistral),
+    call_ids: CallIdForm::NineCharacters,
+    ..BuiltIn::PLAIN
 };

@@ -5,11 +5,12 @@
 //!
 //! Templates want ids of nine letters or digits; those of other shape are replaced, in calls and results alike.
 
+use crate::built_in::{self, BuiltIn, Span, is_one_of, prints, thinking};
 use crate::calls;
-use crate::family::{self, Family, Span, is_one_of, prints, thinking};
+use crate::family::CallIdForm;
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "mistral",
     detect: |model| {
         let architectures = ["MistralForCausalLM", "MixtralForCausalLM", "Mistral3ForConditionalGeneration"];
@@ -17,11 +18,11 @@ pub(crate) static FAMILY: Family = Family {
         is_one_of(model, &architectures, &types) && prints(model, &["[INST]", "[TOOL_CALLS]"])
     },
     spans: SPANS,
-    shape: shape::mistral,
-    call_id: |number| format!("call{number:05}"),
-    ..Family::PLAIN
+    shape: Some(shape::mistral),
+    call_ids: CallIdForm::NineCharacters,
+    ..BuiltIn::PLAIN
 };
 
 /// What Ministral's replies are made of, too.
 pub(super) const SPANS: &[Span] =
-    &[thinking("[THINK]", "[/THINK]"), family::calls("[TOOL_CALLS]", "", &calls::Syntax::Mistral)];
+    &[thinking("[THINK]", "[/THINK]"), built_in::calls("[TOOL_CALLS]", "", &calls::CallSyntax::Mistral)];

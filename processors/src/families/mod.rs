@@ -18,10 +18,12 @@ mod qwen3_5;
 mod smollm3;
 mod vicuna;
 
-use crate::family::Family;
+use alloquy_core::{Error, ErrorKind, Result};
+
+use crate::built_in::BuiltIn;
 
 /// Every family.
-pub(crate) static FAMILIES: &[&Family] = &[
+pub(crate) static FAMILIES: &[&BuiltIn] = &[
     // Alphabetic, since the order decides nothing: at most one family claims a model.
     &deepseek::FAMILY,
     &function_gemma::FAMILY,
@@ -44,6 +46,16 @@ pub(crate) static FAMILIES: &[&Family] = &[
 
 /// The family of models that no other claims.
 pub(crate) use generic::FAMILY as FALLBACK;
+
+/// The family of this crate that has a name.
+pub(crate) fn named(name: &str) -> Result<&'static BuiltIn> {
+    let known = FAMILIES.iter().copied().find(|family| family.name == name);
+    known.ok_or_else(|| {
+        let names: Vec<_> = FAMILIES.iter().map(|family| family.name).collect();
+        let message = format!("unknown family {name:?}, one of: {}", names.join(", "));
+        Error::new(ErrorKind::NotFound, message)
+    })
+}
 
 #[cfg(test)]
 mod tests {

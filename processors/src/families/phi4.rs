@@ -7,11 +7,11 @@
 //! the history are written into the text as the model writes them. That results are a turn of `tool_response` is taken
 //! from the names of the added tokens; the template says nothing of them.
 
+use crate::built_in::{self, BuiltIn, Span, is_one_of, prints, thinking};
 use crate::calls;
-use crate::family::{self, Family, Span, is_one_of, prints, thinking};
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "phi4",
     detect: |model| {
         let multimodal = is_one_of(model, &["Phi4MMForCausalLM"], &["phi4mm", "phi4_multimodal"]);
@@ -21,11 +21,11 @@ pub(crate) static FAMILY: Family = Family {
     },
     spans: &[
         thinking("<think>", "</think>"),
-        family::calls("<|tool_call|>", "<|/tool_call|>", &calls::JSON_LIST),
+        built_in::calls("<|tool_call|>", "<|/tool_call|>", &calls::JSON_LIST),
         // The bracket is the list's own, and tells the marker from a word.
-        Span { kept: "[".len(), ..family::calls("functools[", "", &calls::JSON_LIST) },
+        Span { kept: "[".len(), ..built_in::calls("functools[", "", &calls::JSON_LIST) },
     ],
-    shape: |template, input| {
+    shape: Some(|template, input| {
         if template.contains("message['tools']") {
             shape::tools_in_system(input);
         }
@@ -35,6 +35,6 @@ pub(crate) static FAMILY: Family = Family {
             shape::calls_in_content(input, ["<|tool_call|>", "<|/tool_call|>"], &calls::JSON_LIST);
             shape::results_as(input, "tool_response");
         }
-    },
-    ..Family::PLAIN
+    }),
+    ..BuiltIn::PLAIN
 };

@@ -5,19 +5,19 @@
 //! Media: `<|image_pad|>` for pictures and `<|video_pad|>` for films of the VL models, `<|AUDIO|>` for sounds of Qwen2-Audio,
 //!   all three in the manner of the latter for Omni; `<image>` for pictures of FastVLM.
 
+use crate::built_in::{self, BuiltIn, is_one_of, prints};
 use crate::calls;
-use crate::family::{self, Family, is_one_of, prints};
-use crate::placeholders::{Placeholder, audio, image, video};
+use crate::placeholders::{Place, audio, image, video};
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "qwen2_5",
     detect: |model| {
         let is_qwen = is_one_of(model, &ARCHITECTURES, &TYPES);
         is_qwen && !prints(model, &["<think>", "<function=", "<｜Assistant｜>"])
     },
-    spans: &[family::calls("<tool_call>", "</tool_call>", &calls::JSON)],
+    spans: &[built_in::calls("<tool_call>", "</tool_call>", &calls::JSON)],
     placeholders: PLACEHOLDERS,
-    ..Family::PLAIN
+    ..BuiltIn::PLAIN
 };
 
 const ARCHITECTURES: [&str; 9] = [
@@ -37,7 +37,7 @@ const TYPES: [&str; 8] = [
     "qwen2", "qwen2_moe", "qwen2_vl", "qwen2_5_vl", "qwen2_audio", "qwen2_5_omni", "llava_qwen2", "fast_vlm",
 ];
 
-const PLACEHOLDERS: &[Placeholder] = &[
+const PLACEHOLDERS: &[Place] = &[
     image("<|image_pad|>"),
     image("<|IMAGE|>"),
     image("<image>"),

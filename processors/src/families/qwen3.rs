@@ -3,11 +3,11 @@
 //! Replies: `<think>…</think>`, then text, then `<tool_call>{json}</tool_call>`, any number of them.
 //! Media: `<|image_pad|>` for pictures, `<|video_pad|>` for films.
 
+use crate::built_in::{self, BuiltIn, is_one_of, prints, thinking};
 use crate::calls;
-use crate::family::{self, Family, is_one_of, prints, thinking};
 use crate::placeholders::{image, video};
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "qwen3",
     detect: |model| {
         let architectures = [
@@ -22,7 +22,7 @@ pub(crate) static FAMILY: Family = Family {
         let thinks = is_one_of(model, &["Qwen2ForCausalLM"], &["qwen2"]) && prints(model, &["<think>"]);
         (qwen3 || thinks) && !prints(model, &["<function=", "<｜Assistant｜>"])
     },
-    spans: &[thinking("<think>", "</think>"), family::calls("<tool_call>", "</tool_call>", &calls::JSON)],
+    spans: &[thinking("<think>", "</think>"), built_in::calls("<tool_call>", "</tool_call>", &calls::JSON)],
     placeholders: &[image("<|image_pad|>"), video("<|video_pad|>")],
-    ..Family::PLAIN
+    ..BuiltIn::PLAIN
 };

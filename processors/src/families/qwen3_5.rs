@@ -6,11 +6,13 @@
 //! A value is text on lines of its own; what else it may be says the schema of the tool. Qwen3-Coder at times leaves
 //! the outer tag out, which is read too.
 
-use crate::calls::{Syntax, ValueKind, XmlCalls};
-use crate::family::{self, Family, is_one_of, prints, thinking};
+use std::borrow::Cow::{self, Borrowed};
+
+use crate::built_in::{self, BuiltIn, is_one_of, prints, thinking};
+use crate::calls::{CallSyntax, ValueKind, XmlCalls};
 use crate::placeholders::{image, video};
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "qwen3_5",
     detect: |model| {
         let own = ["qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text", "qwen3_next"];
@@ -28,23 +30,25 @@ pub(crate) static FAMILY: Family = Family {
     },
     spans: &[
         thinking("<think>", "</think>"),
-        family::calls("<tool_call>", "</tool_call>", &INSIDE),
-        family::calls("<function=", "</function>", &ALONE),
+        built_in::calls("<tool_call>", "</tool_call>", &INSIDE),
+        built_in::calls("<function=", "</function>", &ALONE),
     ],
     placeholders: &[image("<|image_pad|>"), video("<|video_pad|>")],
-    ..Family::PLAIN
+    ..BuiltIn::PLAIN
 };
 
-static INSIDE: Syntax = tags(["<function=", ">", "</function>"]);
-static ALONE: Syntax = tags(["", ">", ""]);
+static INSIDE: CallSyntax = tags(["<function=", ">", "</function>"]);
+static ALONE: CallSyntax = tags(["", ">", ""]);
 
-const fn tags(function: [&'static str; 3]) -> Syntax {
-    Syntax::Xml(XmlCalls {
-        function,
-        parameter: "<parameter=",
-        kinds: &[(">", ValueKind::Schema)],
-        end: "</parameter>",
+const fn tags([before, behind, end]: [&'static str; 3]) -> CallSyntax {
+    CallSyntax::Xml(XmlCalls {
+        function: [Borrowed(before), Borrowed(behind), Borrowed(end)],
+        parameter: Borrowed("<parameter="),
+        kinds: Borrowed(&KINDS),
+        end: Borrowed("</parameter>"),
         together: false,
         lines: true,
     })
 }
+
+static KINDS: [(Cow<'static, str>, ValueKind); 1] = [(Borrowed(">"), ValueKind::Schema)];

@@ -5,21 +5,21 @@
 //! Most templates take tools under `xml_tools`, and know no calls: those of the history are written into the text as
 //! the model writes them. The other way that it tells of, Python between `<code>` tags, is text to this family.
 
+use crate::built_in::{self, BuiltIn, is_one_of, thinking};
 use crate::calls;
-use crate::family::{self, Family, is_one_of, thinking};
 use crate::shape;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "smollm3",
     detect: |model| is_one_of(model, &["SmolLM3ForCausalLM"], &["smollm3"]),
-    spans: &[thinking("<think>", "</think>"), family::calls("<tool_call>", "</tool_call>", &calls::JSON)],
-    shape: |template, input| {
+    spans: &[thinking("<think>", "</think>"), built_in::calls("<tool_call>", "</tool_call>", &calls::JSON)],
+    shape: Some(|template, input| {
         if template.contains("xml_tools") && !template.contains("xml_tools = tools") {
             shape::tools_as_variable(input, "xml_tools");
         }
         if !template.is_empty() && !template.contains("tool_calls") {
             shape::calls_in_content(input, ["<tool_call>\n", "\n</tool_call>"], &calls::JSON);
         }
-    },
-    ..Family::PLAIN
+    }),
+    ..BuiltIn::PLAIN
 };

@@ -6,10 +6,10 @@
 use alloquy_core::ModelInfo;
 use serde_json::Value;
 
-use crate::family::{Family, chat_template, is_one_of};
+use crate::built_in::{BuiltIn, chat_template, is_one_of};
 use crate::placeholders::image;
 
-pub(crate) static FAMILY: Family = Family {
+pub(crate) static FAMILY: BuiltIn = BuiltIn {
     name: "vicuna",
     detect: |model| {
         is_llama(model) && (named_by_conversation_template(model) || printed_by_chat_template(model))
@@ -17,7 +17,7 @@ pub(crate) static FAMILY: Family = Family {
     // MLC's conversation template `vicuna_v1.1`, `stop_str`.
     stops: &["</s>"],
     placeholders: &[image("<image>")],
-    ..Family::PLAIN
+    ..BuiltIn::PLAIN
 };
 
 fn is_llama(model: &ModelInfo) -> bool {

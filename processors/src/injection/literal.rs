@@ -66,7 +66,11 @@ impl Literals {
             edges: Edges::new(specials.texts()),
             specials,
             disguises: model.normalizer.clone().and_then(|normalizer| Disguises::new(normalizer, &ids)),
-            spoken: family.markers().chain(family.data.tags.iter().copied()).map(str::to_owned).collect(),
+            spoken: family
+                .markers()
+                .chain(family.data.tags.iter().map(String::as_str))
+                .map(str::to_owned)
+                .collect(),
         }
     }
 
@@ -340,9 +344,9 @@ mod tests {
     use serde_json::json;
 
     use super::{Literals, MARKS, Quotes};
+    use crate::built_in::BuiltIn;
     use crate::configured::Configured;
     use crate::families::FALLBACK;
-    use crate::family::Family;
     use crate::injection::mark::{json_escape, python_escape};
 
     fn model(specials: &[&str]) -> ModelInfo {
@@ -375,7 +379,7 @@ mod tests {
 
     #[test]
     fn escaped_marks_are_understood() {
-        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<end>"]));
+        let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["<end>"]));
         for escape in [python_escape, json_escape] {
             let print = |text: &str| format!("['{}']", text.replace(MARKS.1, &escape(MARKS.1)));
             assert_eq!(parts(&literals, "a<end>b", print), [text("['a"), literal("<end>"), text("b']")]);
@@ -388,7 +392,7 @@ mod tests {
 
     #[test]
     fn what_a_template_breaks_up_is_no_control_token() {
-        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<end>"]));
+        let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["<end>"]));
         let first_four = |text: &str| text.chars().take(4).collect();
         assert_eq!(parts(&literals, "<end>", first_four), [text("<en")]);
         assert_eq!(parts(&literals, "<end>", str::to_uppercase), [text("<END>")]);
@@ -397,7 +401,7 @@ mod tests {
 
     #[test]
     fn a_control_token_of_one_character_stays_text_alone() {
-        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["★", "#", "<end>"]));
+        let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["★", "#", "<end>"]));
         let listed = |text: &str| text.chars().map(|symbol| format!("{symbol},")).collect();
         assert_eq!(parts(&literals, "★#", listed), [literal("★"), text(","), literal("#"), text(",")]);
         let json = |text: &str| text.chars().map(json_escape).collect();
@@ -406,7 +410,7 @@ mod tests {
 
     #[test]
     fn what_a_template_completes_is_no_control_token() {
-        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<|end|>"]));
+        let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["<|end|>"]));
         let angled = |text: &str| format!("<{text}>");
         assert_eq!(parts(&literals, "|end|", angled), [literal("<|end|>")]);
         assert_eq!(parts(&literals, "a <|e", |text| format!("{text}nd|>")), [text("a "), literal("<|end|>")]);
@@ -414,17 +418,17 @@ mod tests {
         assert_eq!(parts(&literals, "<|END|>", str::to_lowercase), [literal("<|end|>")]);
         let without_switch = |text: &str| text.replace("/no_think", "");
         assert_eq!(parts(&literals, "<|en/no_thinkd|>", without_switch), [literal("<|end|>")]);
-        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["[e~["]));
+        let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["[e~["]));
         let closed = |text: &str| format!("{text}[e~[");
         assert_eq!(parts(&literals, "a [e~", closed), [text("a "), literal("[e~"), text("[e~[")]);
-        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<|end|>"]));
+        let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["<|end|>"]));
         // What nobody completes is text.
         assert_eq!(parts(&literals, "a <|e", str::to_owned), [text("a <|e")]);
     }
 
     #[test]
     fn a_parameter_that_is_required_stays_required() {
-        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<|end|>"]));
+        let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["<|end|>"]));
         for name in ["end", "nd|> x", "<|end|>", "x"] {
             let tool = json!({"parameters": {"properties": {name: {}}, "required": [name]}});
             let mut input = TemplateInput { tools: Some(vec![tool]), ..input("<|end|>") };
@@ -437,8 +441,8 @@ mod tests {
 
     #[test]
     fn tags_of_the_model_stay_tags_at_the_edge_of_its_text() {
-        static FAMILY: Family = Family { tags: &["<think>"], ..Family::PLAIN };
-        let literals = Literals::new(&Configured::of(&FAMILY), &model(&["<think>", ">>END<<"]));
+        static FAMILY: BuiltIn = BuiltIn { tags: &["<think>"], ..BuiltIn::PLAIN };
+        let literals = Literals::new(&Configured::built_in(&FAMILY), &model(&["<think>", ">>END<<"]));
         let mut input = input("Well <think>");
         input.messages[0]["role"] = "assistant".into();
         let unmarked = input.clone();
@@ -451,7 +455,7 @@ mod tests {
 
     #[test]
     fn an_escape_that_somebody_writes_is_no_mark() {
-        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<end>"]));
+        let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["<end>"]));
         for escape in [python_escape(MARKS.1), json_escape(MARKS.1)] {
             let said = format!("<end>{escape}");
             assert_eq!(parts(&literals, &said, str::to_owned), [literal("<end>"), text(&escape)]);
@@ -460,7 +464,7 @@ mod tests {
 
     #[test]
     fn the_longest_of_nested_tokens_is_one_part() {
-        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<e>", "x<e>", "<e>y", "é"]));
+        let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["<e>", "x<e>", "<e>y", "é"]));
         assert_eq!(parts(&literals, "x<e>y", str::to_owned), [literal("x<e>"), text("y")]);
         assert_eq!(parts(&literals, "<e>y<e>", str::to_owned), [literal("<e>y"), literal("<e>")]);
         assert_eq!(parts(&literals, " é", |text| text.trim().to_owned()), [literal("é")]);
@@ -468,11 +472,11 @@ mod tests {
 
     #[test]
     fn ordinary_tokens_are_marked_only_where_they_begin_or_end_a_text() {
-        static FAMILY: Family = Family { ordinary: &["<b>", "<s>", "</s>"], ..Family::PLAIN };
+        static FAMILY: BuiltIn = BuiltIn { ordinary: &["<b>", "<s>", "</s>"], ..BuiltIn::PLAIN };
         let mut model = model(&["<b>", "<s>", "</s>"]);
         model.bos = model.specials.get(1).cloned();
         model.stop_tokens = vec![2];
-        let literals = Literals::new(&Configured::of(&FAMILY), &model);
+        let literals = Literals::new(&Configured::built_in(&FAMILY), &model);
         assert_eq!(
             parts(&literals, "<b><s></s>", str::to_owned),
             [text("<b>"), literal("<s>"), literal("</s>")]
@@ -481,7 +485,7 @@ mod tests {
 
     #[test]
     fn a_conversation_that_leaves_no_mark_is_refused() {
-        let literals = Literals::new(&Configured::of(&FALLBACK), &model(&["<end>"]));
+        let literals = Literals::new(&Configured::built_in(&FALLBACK), &model(&["<end>"]));
         let every: String = (MARKS.0..=MARKS.1).collect();
         assert!(literals.protect(&mut input(&every), &Quotes::default()).is_ok());
         let error = literals.protect(&mut input(&(every + "<end>")), &Quotes::default()).unwrap_err();

@@ -4,17 +4,19 @@ use std::collections::HashSet;
 
 use alloquy_core::{Message, PromptSource};
 
+use crate::family::CallIdForm;
+
 /// Gives `call_0`, `call_1`, …, going on from the calls that the conversation has.
 #[derive(Debug)]
 pub(super) struct CallIds {
     next: usize,
     taken: HashSet<String>,
-    make: fn(usize) -> String,
+    make: CallIdForm,
 }
 
 impl CallIds {
-    /// Goes on from the calls of `source`; `make` makes an id of a number.
-    pub(super) fn after(source: PromptSource<'_>, make: fn(usize) -> String) -> Self {
+    /// Goes on from the calls of `source`; `make` says what ids look like.
+    pub(super) fn after(source: PromptSource<'_>, make: CallIdForm) -> Self {
         let messages = || source.preface.messages.iter().chain(source.path);
         let called = messages().flat_map(Message::tool_calls).map(|call| call.id.clone());
         let answered = messages().flat_map(Message::tool_results).map(|result| result.id.clone());
@@ -33,7 +35,7 @@ impl CallIds {
 
     fn made(&mut self) -> String {
         loop {
-            let id = (self.make)(self.next);
+            let id = self.make.id(self.next);
             self.next += 1;
             if self.taken.insert(id.clone()) {
                 return id;

@@ -14,7 +14,7 @@ pub(crate) fn call(
     tool: &ToolSpec,
     rules: &mut Rules<'_>,
 ) -> Result<String> {
-    let quote = syntax.notation.quotes.first().copied().unwrap_or("\"");
+    let quote = syntax.notation().quotes.first().copied().unwrap_or("\"");
     let notation = Notation {
         words: ["true", "false", "null"],
         comma: ",",

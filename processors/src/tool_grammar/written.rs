@@ -1,7 +1,7 @@
 //! Calls as a family's templates print them, marks included, for laws that hold a grammar to them.
 
 use super::{Layout, Style, Writer, has_names_before_arguments, layout, style};
-use crate::calls::{Call, JSON_LIST, Syntax, deepseek, spaced};
+use crate::calls::{Call, CallSyntax, JSON_LIST, deepseek, spaced};
 
 /// Returns what the family's templates print for calls, or `None` where it has none. Of several calls only the first is
 /// printed where a reply has one at most.
@@ -11,11 +11,11 @@ pub(crate) fn written(writer: Writer<'_>, calls: &[Call]) -> Option<String> {
     let first = calls.get(..1)?;
     let marked = |calls: &[Call]| format!("{open}{}{close}", syntax.write(calls));
     Some(match (syntax, layout(style, writer)) {
-        (Syntax::Harmony, _) => format!(" to={}{close}", syntax.write(first)),
-        (Syntax::DeepSeek, _) if writer.template.contains("```json") => {
+        (CallSyntax::Harmony, _) => format!(" to={}{close}", syntax.write(first)),
+        (CallSyntax::DeepSeek, _) if writer.template.contains("```json") => {
             format!("{open}{}{close}", calls.iter().map(fenced).collect::<Vec<_>>().join("\n"))
         }
-        (Syntax::Mistral, _) if !has_names_before_arguments(writer) => {
+        (CallSyntax::Mistral, _) if !has_names_before_arguments(writer) => {
             format!("{open} {}", JSON_LIST.write(calls))
         }
         (_, Layout::List | Layout::Together(_)) => marked(calls),

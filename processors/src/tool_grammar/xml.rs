@@ -19,7 +19,7 @@ struct Tags<'s> {
 
 /// A call from its name to the end of its last parameter or its closing tag.
 pub(crate) fn call(syntax: &XmlCalls, close: &str, tool: &ToolSpec, rules: &mut Rules<'_>) -> Result<String> {
-    let [before, behind, end] = syntax.function;
+    let [before, behind, end] = syntax.function();
     let never = [end, close, CDATA[0]].into_iter().filter(|mark| !mark.is_empty()).collect();
     let (gap, line) = if syntax.lines { ("\"\\n\"", "\n") } else { ("\"\\n\"?", "") };
     let tags = Tags { syntax, never, line };
@@ -44,7 +44,7 @@ impl Tags<'_> {
         let all = alternatives(root, schema)?;
         let (texts, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_text);
         let mut written = Vec::new();
-        for (behind, kind) in self.syntax.kinds {
+        for (behind, kind) in self.syntax.kinds.iter() {
             let head = rules.marker(&format!("{}{name}{behind}{}", self.syntax.parameter, self.line));
             let mut add = |value: String| written.push(format!("{head} {value}"));
             // What may be text is read as text, unless the tag says otherwise.
@@ -89,7 +89,7 @@ impl Tags<'_> {
     }
 
     fn marks(&self) -> Vec<&str> {
-        self.never.iter().copied().chain([self.syntax.end]).collect()
+        self.never.iter().copied().chain([&*self.syntax.end]).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use alloquy_core::{
     Preface, ProcessorArguments, PromptPart, PromptSource, Result, Role, SpecialToken, ThinkingHistory,
     ToolChoice,
 };
-use alloquy_processors::{DataProcessorConfig, Fences, detect_with, named_with};
+use alloquy_processors::{CallMarkers, DataProcessorConfig, detect_with, named_with};
 use alloquy_testing::{ReadReply, laws};
 use serde_json::{Value, json};
 
@@ -138,7 +138,7 @@ fn stop_strings_and_ordinary_tokens_are_the_hosts() {
 
 #[test]
 fn the_grammar_of_calls_has_the_fences_of_the_host() {
-    let config = DataProcessorConfig::default().calls(Fences::new("<<call", "call>>"));
+    let config = DataProcessorConfig::default().calls(CallMarkers::new("<<call", "call>>"));
     let processor = named_with("qwen3", &support::model("qwen3"), &config).unwrap();
     let preface = Preface::default().tool(support::tool("add"));
     let source = PromptSource::new(&preface, &[], Ending::Answer);

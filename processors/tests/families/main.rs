@@ -8,6 +8,7 @@ mod fixtures;
 mod laws;
 mod loosened;
 mod media;
+mod own;
 mod properties;
 mod replies;
 mod shapes;

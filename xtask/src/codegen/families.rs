@@ -11,7 +11,8 @@ const SET_OTHERWISE: &str = "
 ## Set otherwise
 
 A model that was tuned to write something of its own keeps its family, and its host says what differs: a
-`DataProcessorConfig`, given to `detect_with` or `named_with`. What it leaves out is as the family has it.
+`DataProcessorConfig`, given to `detect_with` or `named_with`. What it leaves out is as the family has it. A model that is like no
+family has [one of its own](adding-a-family.md#from-outside), as data.
 
 ```json
 {
@@ -25,8 +26,9 @@ A model that was tuned to write something of its own keeps its family, and its h
 | field | sets |
 |---|---|
 | `channels` | named stretches of a reply. `thinking` stands in the place of the family's own, any other is a channel more |
-| `calls` | what stands around tool calls, in the place of every marker that the family has for them; the calls are written as \
-the model's template shows them. Harmony's calls, and those of families without any, have no such fences |
+| `calls` | what is around tool calls, in the place of every marker that the family has for them; the calls are written as \
+the model's template shows them, or as `syntax` says, which is [that of a family](adding-a-family.md#from-outside): \
+`\"syntax\": \"json\"`. It is required of families without calls, as `generic`, and of those whose calls have no other markers |
 | `ordinary` | added tokens that are text, in the place of the family's |
 | `stops` | texts that end a reply, in the place of the family's |
 

@@ -1,0 +1,73 @@
+//! A family at work for a model: one of this crate by its name, one from JSON, and the processor of either.
+
+use std::sync::Arc;
+
+use alloquy_core::{DataProcessor, Error, ErrorKind, ModelInfo, Result};
+
+use crate::built_in::BuiltIn;
+use crate::config::DataProcessorConfig;
+use crate::configured::Configured;
+use crate::families;
+use crate::family::Family;
+use crate::processor;
+
+impl Family {
+    /// Returns a family of this crate as data, to be changed or written down.
+    ///
+    /// ```
+    /// use alloquy_processors::Family;
+    ///
+    /// let mut family = Family::named("qwen3")?;
+    /// family.name = "my_qwen".to_owned();
+    /// family.stops.push("###".to_owned());
+    /// assert_eq!(Family::from_json(&serde_json::to_string(&family).unwrap())?, family);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for an unknown name; the message lists the known ones.
+    pub fn named(name: &str) -> Result<Self> {
+        families::named(name).map(BuiltIn::family)
+    }
+
+    /// Reads a family from JSON.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for text that is no such JSON, with the place and what is valid there; as
+    /// [`Family::processor`] for what makes no sense.
+    ///
+    /// ```
+    /// use alloquy_processors::Family;
+    ///
+    /// let error = Family::from_json(r#"{"name": "ada", "calls": [{"start": "<c>", "end": "</c>", "syntax": "yaml"}]}"#);
+    /// assert!(error.unwrap_err().to_string().contains("one of: json, python, gemma, xml, "));
+    /// ```
+    pub fn from_json(json: &str) -> Result<Self> {
+        let family: Self = serde_json::from_str(json)
+            .map_err(|error| Error::new(ErrorKind::Invalid, format!("a model family in JSON: {error}")))?;
+        family.is_sound()?;
+        Ok(family)
+    }
+
+    /// Returns the processor of a model of this family, with what `config` sets otherwise.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for an empty name or marker, for a text that begins one thing and is a marker of another, and
+    /// for details of calls that could not be read; [`ErrorKind::NotFound`] for a `template_input` that no family has; and
+    /// as [`named_with`](crate::named_with) for the configuration.
+    pub fn processor(
+        &self,
+        model: &ModelInfo,
+        config: &DataProcessorConfig,
+    ) -> Result<Arc<dyn DataProcessor>> {
+        self.is_sound()?;
+        config.check(self)?;
+        processor::of(self, config, model)
+    }
+
+    fn is_sound(&self) -> Result<()> {
+        self.check()?;
+        Configured::shape_of(self).map_err(|error| error.context(format!("family {:?}", self.name)))?;
+        Ok(())
+    }
+}
