@@ -29,6 +29,7 @@ use crate::{Error, ErrorKind, Result};
 
 mod mapped_text;
 mod models;
+mod of_deltas;
 mod origin;
 
 pub use mapped_text::TextMap;

@@ -95,6 +95,25 @@ impl ErrorKind {
             Self::Invalid => "invalid",
         }
     }
+
+    /// Returns the status with which a server answers a request that failed so.
+    ///
+    /// ```
+    /// use alloquy_core::ErrorKind;
+    ///
+    /// assert_eq!([ErrorKind::NotFound, ErrorKind::Invalid, ErrorKind::Busy].map(ErrorKind::http_status), [404, 400, 503]);
+    /// ```
+    pub fn http_status(self) -> u16 {
+        match self {
+            Self::Invalid | Self::ContextOverflow | Self::Template | Self::Tokenize => 400,
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+            Self::Cancelled => 499,
+            Self::Unsupported => 501,
+            Self::Busy => 503,
+            Self::Model | Self::Backend | Self::Store | Self::Corrupt | Self::Tool => 500,
+        }
+    }
 }
 
 impl Error {

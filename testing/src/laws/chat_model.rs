@@ -226,3 +226,51 @@ async fn whole(model: &dyn ChatModel, request: &Request) -> (Vec<Delta>, Reply) 
     }
     (deltas, finish(stream).await)
 }
+
+#[cfg(test)]
+mod tests {
+    use alloquy_core::{
+        CacheReport, ChatModel, Delta, Error, ErrorKind, FinishReason, Message, Preface, ReplyStream,
+        Request, Result,
+    };
+    use async_trait::async_trait;
+
+    /// Passes pieces on, as a client of a server does.
+    #[derive(Debug)]
+    struct Pieces;
+
+    #[async_trait]
+    impl ChatModel for Pieces {
+        fn name(&self) -> &str {
+            "pieces"
+        }
+
+        async fn reply(&self, request: Request) -> Result<ReplyStream> {
+            if request.path.is_empty() || request.guidance.grammar.is_some() {
+                return Err(Error::new(ErrorKind::Unsupported, "messages alone"));
+            }
+            let pieces = ["Hello, ", "", "world"].map(|text| Ok(Delta::Text(text.to_owned())));
+            Ok(ReplyStream::of_deltas(&request, &[], futures::stream::iter(pieces)))
+        }
+
+        async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn a_reply_of_pieces_obeys() {
+        let request = Request::new(Preface::default(), vec![Message::user("Hi")]);
+        pollster::block_on(super::all(&Pieces, &request));
+    }
+
+    #[test]
+    fn a_piece_that_fails_ends_the_reply_and_keeps_what_was_said() {
+        let failure = Error::new(ErrorKind::Backend, "the line is dead");
+        let pieces = [Ok(Delta::Text("Hel".to_owned())), Err(failure), Ok(Delta::Text("lo".to_owned()))];
+        let stream = ReplyStream::of_deltas(&Request::default(), &[], futures::stream::iter(pieces));
+        let reply = pollster::block_on(stream.finish()).unwrap();
+        assert_eq!((reply.text().as_str(), reply.finish), ("Hel", FinishReason::Error));
+        assert_eq!(reply.error.as_deref(), Some("the line is dead"));
+    }
+}

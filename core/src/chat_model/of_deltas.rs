@@ -1,0 +1,78 @@
+//! A reply made from its pieces, for models that only pass them on.
+
+use futures::{Stream, StreamExt};
+
+use super::{Reply, ReplyStream, Request};
+use crate::error::Result;
+use crate::message::{Message, Role};
+use crate::processor::Delta;
+use crate::report::{Degradation, FinishReason};
+use crate::stream::Run;
+
+impl ReplyStream {
+    /// Makes a reply to a request of the pieces that somebody else writes, such as a server: they join to its message, and the
+    /// request's signal ends it early.
+    ///
+    /// `honoured` names the sampling options that whoever writes the pieces was told, as [`SamplingOptions::names`] has them; each
+    /// other one that the request sets is reported as ignored. An error among the pieces ends the reply too: what came before is
+    /// the message, and [`Reply::error`] says what went wrong.
+    ///
+    /// [`SamplingOptions::names`]: crate::SamplingOptions::names
+    ///
+    /// ```
+    /// use alloquy_core::{Delta, FinishReason, ReplyStream, Request};
+    ///
+    /// # pollster::block_on(async {
+    /// let pieces = ["Hello, ", "world"].map(|text| Ok(Delta::Text(text.to_owned())));
+    /// let request = Request::default();
+    /// let reply = ReplyStream::of_deltas(&request, &["temperature"], futures::stream::iter(pieces)).finish().await?;
+    /// assert_eq!((reply.text().as_str(), reply.finish), ("Hello, world", FinishReason::Stop));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn of_deltas(
+        request: &Request,
+        honoured: &[&str],
+        deltas: impl Stream<Item = Result<Delta>> + Send + 'static,
+    ) -> Self {
+        let mut ignored = Vec::new();
+        for name in request.sampling.names() {
+            if !honoured.contains(&name) {
+                ignored.push(Degradation::OptionIgnored { name: name.to_owned() });
+            }
+        }
+        let stop = request.stop.clone();
+        Run::new(move |mut emit| async move {
+            let mut deltas = stop.cut(Box::pin(deltas));
+            let mut parts = Vec::new();
+            let mut error = None;
+            while let Some(delta) = deltas.next().await {
+                match delta {
+                    Ok(delta) => {
+                        delta.join_to(&mut parts);
+                        emit.send(delta).await;
+                    }
+                    Err(failure) => {
+                        error = Some(format!("{failure:#}"));
+                        break;
+                    }
+                }
+            }
+            let mut reply = Reply::new(Message::new(Role::Assistant, parts));
+            let calls_tools = reply.message.tool_calls().next().is_some();
+            reply.finish = if error.is_some() {
+                FinishReason::Error
+            } else if stop.is_stopped() {
+                FinishReason::Cancelled
+            } else if calls_tools {
+                FinishReason::ToolCalls
+            } else {
+                FinishReason::Stop
+            };
+            reply.error = error;
+            reply.degradations = ignored;
+            Ok(reply)
+        })
+    }
+}
