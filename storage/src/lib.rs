@@ -18,6 +18,7 @@
 //! thread of its own, and needs no async runtime of its caller.
 
 mod durability;
+mod journal;
 mod media_folder;
 mod open;
 mod snapshots;
@@ -57,6 +58,7 @@ pub use file::{DiskCall, DiskFault, DiskFaults};
 pub use file::{FileStore, Finding, Flaw, FolderReport};
 #[cfg(feature = "sqlite")]
 pub use import::{DataknobsDatabase, is_sqlite};
+pub use journal::{Journal, JournaledStore};
 pub use media_folder::{MediaFolder, read_media};
 pub use open::{open, open_for_reading};
 #[cfg(feature = "postgres")]
