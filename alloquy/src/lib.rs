@@ -157,6 +157,6 @@ pub use alloquy_templates as templates;
 pub use alloquy_storage::open_for_reading as open_store_for_reading;
 #[cfg(feature = "onnx")]
 pub use model::graph_cache_folder;
-pub use model::{ContextPolicy, FullContext, ModelDescription, ModelWarning};
+pub use model::{ContextPolicy, FamilySource, FullContext, ModelDescription, ModelWarning};
 
 pub use prelude::*;

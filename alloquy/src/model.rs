@@ -31,6 +31,7 @@ pub use context::{ContextPolicy, FullContext};
 pub use description::ModelDescription;
 #[cfg(feature = "onnx")]
 pub use engine::graph_cache_folder;
+pub use family::FamilySource;
 pub use warning::ModelWarning;
 
 use context::Fitting;
@@ -137,8 +138,8 @@ impl Model {
         self.parts.language_model.model()
     }
 
-    /// Returns the language model within, for what only that does: scores, snapshots, statistics of its cache. It makes no
-    /// prompt fit and adds no stops: that is done before it.
+    /// Returns the language model within, for what only that does: scores, snapshots, statistics of its cache. What is set of
+    /// this model's sampling, its tool choice and its context policy it does not know: they are added to a request before.
     pub fn language_model(&self) -> &LanguageModel {
         &self.parts.language_model
     }
@@ -153,9 +154,10 @@ impl Model {
         &self.parts.family
     }
 
-    /// Returns how replies are sampled, and what ends them, where a request does not say otherwise.
+    /// Returns how replies are sampled, and what ends them, where a request does not say otherwise: the stops of the family and
+    /// of the template are among them.
     pub fn sampling(&self) -> SamplingOptions {
-        self.parts.sampling.clone().or(&self.info().sampling)
+        self.parts.sampling.clone().or(&self.parts.language_model.sampling())
     }
 
     /// Returns whether replies call tools where a request does not say so.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alloquy::core::Degradation;
 use alloquy::prelude::*;
+use alloquy::processors::Family;
 use alloquy::{ContextPolicy, ModelWarning};
 use alloquy_testing::ScriptedEngine;
 
@@ -64,6 +65,35 @@ mod pocket {
         let error = Model::pocket_builder().providers(["abacus"]).build().unwrap_err();
         assert!(error.to_string().contains("abacus"), "{error}");
     }
+}
+
+#[test]
+fn a_family_may_be_a_file_or_data() {
+    const ADA: &str =
+        r#"{"name": "ada", "channels": [{"name": "thinking", "start": "((", "end": "))"}], "stops": ["|"]}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ada.json");
+    std::fs::write(&file, ADA).unwrap();
+    let engine = || Arc::new(ScriptedEngine::new([("BOT:", "((Hm))Hello!|and more")]));
+    let template = folder.path().join("conversation.json");
+    std::fs::write(&template, CONV).unwrap();
+    let builder = || Model::of(engine()).template(template.display().to_string());
+    let family = Family::from_json(ADA).unwrap();
+    for builder in [builder().family(file.display().to_string()), builder().family(family)] {
+        let model = builder.build().unwrap();
+        assert_eq!(
+            (model.family(), model.sampling().stop),
+            ("ada", vec!["|".to_owned(), "USER:".to_owned()])
+        );
+        let reply = model.ask("Hi").unwrap();
+        assert_eq!(reply.reply.message.thinking().as_deref(), Some("Hm"));
+        assert_eq!(reply.text(), "Hello!");
+    }
+    let missing = builder().family("nowhere/ada.json").build().unwrap_err();
+    assert!(missing.is_not_found() && missing.to_string().starts_with("\"nowhere/ada.json\" is no file"));
+    std::fs::write(&file, "{}").unwrap();
+    let wrong = builder().family(file.display().to_string()).build().unwrap_err();
+    assert!(wrong.to_string().contains("missing field `name`"), "{wrong}");
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub(crate) fn builder(arguments: &ModelArguments, notes: Notes) -> Result<ModelB
         builder = builder.template_dialect(dialect.into());
     }
     if let Some(family) = &arguments.family {
-        builder = builder.family(family);
+        builder = builder.family(family.as_str());
     }
     if let Some(providers) = &arguments.provider {
         builder = builder.providers(names(providers));

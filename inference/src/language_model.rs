@@ -52,7 +52,7 @@ pub struct LanguageModel {
     decoder: Arc<dyn Decoder>,
     template: Arc<dyn PromptTemplate>,
     processor: Arc<dyn DataProcessor>,
-    constraints: Option<Arc<Prepared>>,
+    grammars: Option<Arc<Prepared>>,
     outlines: Arc<Outlines>,
     markers: Arc<OnceLock<RoleMarkers>>,
 }
@@ -64,7 +64,7 @@ pub struct LanguageModelBuilder {
     decoder: Arc<dyn Decoder>,
     template: Option<Arc<dyn PromptTemplate>>,
     processor: Option<Arc<dyn DataProcessor>>,
-    constraints: Option<Box<dyn Constraints>>,
+    grammars: Option<Box<dyn Constraints>>,
 }
 
 impl LanguageModelBuilder {
@@ -92,7 +92,7 @@ impl LanguageModelBuilder {
             decoder: self.decoder,
             template,
             processor,
-            constraints: self.constraints.map(|constraints| Arc::new(Prepared::new(constraints))),
+            grammars: self.grammars.map(|grammars| Arc::new(Prepared::new(grammars))),
             outlines: Arc::default(),
             markers: Arc::default(),
         })
@@ -102,17 +102,24 @@ impl LanguageModelBuilder {
 impl LanguageModel {
     /// Starts building a language model over a decoder: a [`Generator`](crate::Generator) over an engine, or any other.
     pub fn builder(decoder: impl Decoder + 'static) -> LanguageModelBuilder {
-        LanguageModelBuilder {
-            decoder: Arc::new(decoder),
-            template: None,
-            processor: None,
-            constraints: None,
-        }
+        LanguageModelBuilder { decoder: Arc::new(decoder), template: None, processor: None, grammars: None }
     }
 
     /// Returns what the model says of itself.
     pub fn model(&self) -> &ModelInfo {
         self.decoder.model()
+    }
+
+    /// Returns how replies are sampled and what ends them, where a request does not say otherwise: as the model's authors
+    /// recommend. The stops of the model's family and of the template, and those of a request, add up.
+    pub fn sampling(&self) -> SamplingOptions {
+        let stop = self.processor.stop_strings();
+        let family = SamplingOptions { stop, ..SamplingOptions::default() };
+        let mut format = SamplingOptions { stop: self.template.stop_strings(), ..SamplingOptions::default() };
+        for token in self.template.stop_tokens() {
+            format.stop_tokens.push(vec![token]);
+        }
+        self.model().sampling.clone().or(&family).or(&format)
     }
 
     /// Returns what the decoder keeps for prompts to come, and what became of those so far.
@@ -259,16 +266,9 @@ impl LanguageModel {
         of_model.chain(ignored).chain(of_template).chain(of_processor).chain(forged).collect()
     }
 
-    /// How the reply is sampled: as the request asks, else as the model's authors recommend. Stops of the model's family and of
-    /// the template add to both.
+    /// How the reply is sampled: as the request asks, else by default.
     fn options(&self, request: &Request) -> SamplingOptions {
-        let stop = self.processor.stop_strings();
-        let family = SamplingOptions { stop, ..SamplingOptions::default() };
-        let mut format = SamplingOptions { stop: self.template.stop_strings(), ..SamplingOptions::default() };
-        for token in self.template.stop_tokens() {
-            format.stop_tokens.push(vec![token]);
-        }
-        request.sampling.clone().or(&self.model().sampling).or(&family).or(&format)
+        request.sampling.clone().or(&self.sampling())
     }
 
     /// The tokens of a text that stands behind a prompt.

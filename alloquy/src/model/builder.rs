@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 #[cfg(feature = "constraints")]
 use alloquy_constraints::Llguidance;
-use alloquy_core::{Channel, Engine, LoadPhase, LoadTiming, ModelInfo, Result, SamplingOptions, ToolChoice};
+use alloquy_core::{
+    Channel, Engine, LoadPhase, LoadTiming, ModelInfo, PromptTemplate, Result, SamplingOptions, ToolChoice,
+};
 use alloquy_inference::{CacheBudget, Generator, GeneratorOptions, LanguageModel, PromptLookup};
 #[cfg(all(feature = "media", feature = "onnx"))]
 use alloquy_media::MediaOptions;
@@ -19,7 +21,7 @@ use alloquy_templates::Dialect;
 use super::context::{ContextPolicy, Fitting, FullContext};
 #[cfg(feature = "onnx")]
 use super::engine::EngineOptions;
-use super::family::{Family, GENERIC};
+use super::family::{ChosenFamily, FamilySource, GENERIC};
 use super::recommended::recommended;
 use super::template::{Chosen, Template};
 use super::warning::ModelWarning;
@@ -41,8 +43,9 @@ use super::{Model, Parts};
 pub struct ModelBuilder {
     source: Source,
     template: Option<String>,
+    own_template: Option<Arc<dyn PromptTemplate>>,
     dialect: Option<Dialect>,
-    family: Option<String>,
+    family: Option<FamilySource>,
     config: DataProcessorConfig,
     is_completion: bool,
     context_policy: Option<ContextPolicy>,
@@ -94,6 +97,7 @@ impl ModelBuilder {
         Self {
             source,
             template: None,
+            own_template: None,
             dialect: None,
             family: None,
             config: DataProcessorConfig::default(),
@@ -142,15 +146,22 @@ impl ModelBuilder {
         self
     }
 
+    /// Sets a chat template of one's own in place of the model's, and of one that is named.
+    pub fn prompt_template(mut self, template: impl PromptTemplate + 'static) -> Self {
+        self.own_template = Some(Arc::new(template));
+        self
+    }
+
     /// Sets whose prompts a Jinja template's are to be equal to; Hugging Face's transformers 5 unless set.
     pub fn template_dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = Some(dialect);
         self
     }
 
-    /// Sets the model's [family](crate::processors::families), where it is not recognised.
-    pub fn family(mut self, name: impl Into<String>) -> Self {
-        self.family = Some(name.into());
+    /// Sets the model's family, where it is not recognised: the name of a [known one](crate::processors::families), the path of
+    /// a JSON file, or a [`Family`](crate::processors::Family) of one's own.
+    pub fn family(mut self, family: impl Into<FamilySource>) -> Self {
+        self.family = Some(family.into());
         self
     }
 
@@ -251,12 +262,7 @@ impl ModelBuilder {
         if family.fallback {
             warnings.push(ModelWarning::NoFamily);
         }
-        let format = SamplingOptions {
-            stop: template.stop,
-            stop_tokens: template.stop_tokens.into_iter().map(|token| vec![token]).collect(),
-            ..SamplingOptions::default()
-        };
-        let sampling = self.sampling.clone().or(&format).or(&recommended);
+        let sampling = self.sampling.clone().or(&recommended);
         let name = family.processor.name().to_owned();
         let generator = Generator::new(engine, self.generator_options())?;
         let builder =
@@ -286,23 +292,26 @@ impl ModelBuilder {
     }
 
     /// Chooses the template and the family.
-    fn format(&self, engine: &dyn Engine, loading: &mut LoadTiming) -> Result<(Template, Family)> {
+    fn format(&self, engine: &dyn Engine, loading: &mut LoadTiming) -> Result<(Template, ChosenFamily)> {
         let info = engine.model();
         if self.is_completion {
             let template = Template::completion(info)?;
-            return Ok((template, Family::choose(Some(GENERIC), info, &DataProcessorConfig::default())?));
+            let generic = FamilySource::from(GENERIC);
+            let family = ChosenFamily::choose(Some(&generic), info, &DataProcessorConfig::default())?;
+            return Ok((template, family));
         }
-        let chosen = Chosen { template: self.template.as_deref(), dialect: self.dialect };
+        let own = self.own_template.as_ref();
+        let chosen = Chosen { own, template: self.template.as_deref(), dialect: self.dialect };
         let template = loading.measure(LoadPhase::Template, || Template::choose(chosen, info))?;
         let family = loading.measure(LoadPhase::Processor, || -> Result<_> {
-            let mut family = Family::choose(self.family.as_deref(), info, &self.config)?;
-            if let Some(source) = &template.source {
+            let family = ChosenFamily::choose(self.family.as_ref(), info, &self.config)?;
+            match &template.source {
                 // A family looks for what it reads in the template, and this is not the model's own.
-                let info = super::template::with_source(info, source.clone());
-                family.processor =
-                    alloquy_processors::named_with(family.processor.name(), &info, &self.config)?;
+                Some(source) => {
+                    family.with_model(&super::template::with_source(info, source.clone()), &self.config)
+                }
+                None => Ok(family),
             }
-            Ok(family)
         })?;
         Ok((template, family))
     }

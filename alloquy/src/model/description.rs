@@ -7,7 +7,7 @@ use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::{TemplateOrigin, sources};
 
 use super::context::{ContextPolicy, FullContext};
-use super::family::Family;
+use super::family::ChosenFamily;
 use super::recommended::{chat_config, recommended};
 
 /// What the description files of a model say; its weights are not read, so that it takes milliseconds.
@@ -60,7 +60,7 @@ impl ModelDescription {
 
     fn of(mut info: ModelInfo, layout: &'static str) -> Result<Self> {
         info.sampling = info.sampling.clone().or(&recommended(&info)?);
-        let family = Family::choose(None, &info, &DataProcessorConfig::default())?;
+        let family = ChosenFamily::choose(None, &info, &DataProcessorConfig::default())?;
         let family = family.processor.name().to_owned();
         let template = origin(&info)?.to_string();
         let context_policy = FullContext::choose(None, &info)?.policy();

@@ -1,32 +1,108 @@
-//! Which family reads a model's replies: the one that was named, or the one that claims the model.
+//! Which family reads a model's replies: the one that was given or named, or the one that claims the model.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{DataProcessor, ModelInfo, Result};
-use alloquy_processors::DataProcessorConfig;
+use alloquy_core::{DataProcessor, Error, ErrorKind, ModelInfo, Result};
+use alloquy_model_files::bounded;
+use alloquy_processors::{DataProcessorConfig, Family};
 
 /// The family that takes replies as they are.
 pub(super) const GENERIC: &str = "generic";
 
-/// A processor and how it was chosen.
+/// How long a family's file may be.
+const LONGEST: u64 = 1 << 20;
+
+/// Where a model's family is taken from.
+///
+/// ```
+/// use alloquy::FamilySource;
+/// use alloquy::processors::Family;
+///
+/// let [named, of_file] = ["qwen3", "families/ada.json"].map(FamilySource::from);
+/// assert_ne!(named, of_file);
+/// assert_eq!(FamilySource::from(Family::new("ada")), FamilySource::Data(Box::new(Family::new("ada"))));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FamilySource {
+    /// The name of a [known one](crate::processors::families), or the path of a [`Family`] as JSON.
+    Named(String),
+    /// A family as data.
+    Data(Box<Family>),
+}
+
+impl From<&str> for FamilySource {
+    fn from(name: &str) -> Self {
+        Self::Named(name.to_owned())
+    }
+}
+
+impl From<String> for FamilySource {
+    fn from(name: String) -> Self {
+        Self::Named(name)
+    }
+}
+
+impl From<Family> for FamilySource {
+    fn from(family: Family) -> Self {
+        Self::Data(Box::new(family))
+    }
+}
+
+impl FamilySource {
+    fn family(&self) -> Result<Family> {
+        match self {
+            Self::Data(family) => Ok((**family).clone()),
+            Self::Named(name) => named(name),
+        }
+    }
+}
+
+/// Takes a known family, else one in a file.
+fn named(name: &str) -> Result<Family> {
+    let path = Path::new(name);
+    let is_known = alloquy_processors::families().any(|known| known == name);
+    if is_known || !path.is_file() {
+        return Family::named(name).map_err(|error| {
+            let is_path = path.extension().is_some_and(|end| end == "json");
+            if is_path { error.context(format!("{name:?} is no file")) } else { error }
+        });
+    }
+    let json = bounded::text(path, LONGEST).map_err(|source| {
+        Error::new(ErrorKind::Invalid, format!("family {name:?} cannot be read")).with_source(source)
+    })?;
+    Family::from_json(&json).map_err(|error| error.context(format!("family {name:?}")))
+}
+
+/// A family, its processor for a model, and how it was chosen.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(super) struct ChosenFamily {
+    family: Family,
     pub(super) processor: Arc<dyn DataProcessor>,
     /// No family claims the model and none was named.
     pub(super) fallback: bool,
 }
 
-impl Family {
+impl ChosenFamily {
     pub(super) fn choose(
-        named: Option<&str>,
+        source: Option<&FamilySource>,
         model: &ModelInfo,
         config: &DataProcessorConfig,
     ) -> Result<Self> {
-        if let Some(name) = named {
-            let processor = alloquy_processors::named_with(name, model, config)?;
-            return Ok(Self { processor, fallback: false });
-        }
-        let detected = alloquy_processors::detect_with(model, config)?;
-        Ok(Self { processor: detected.processor, fallback: detected.fallback })
+        let (family, fallback) = match source {
+            Some(source) => (source.family()?, false),
+            None => {
+                let detected = alloquy_processors::detect(model);
+                (Family::named(detected.processor.name())?, detected.fallback)
+            }
+        };
+        Ok(Self { processor: family.processor(model, config)?, family, fallback })
+    }
+
+    /// Takes the processor for a model that has another template.
+    pub(super) fn with_model(mut self, model: &ModelInfo, config: &DataProcessorConfig) -> Result<Self> {
+        self.processor = self.family.processor(model, config)?;
+        Ok(self)
     }
 }

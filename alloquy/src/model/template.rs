@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{Error, ErrorKind, ModelInfo, PromptTemplate, Result, TokenId};
+use alloquy_core::{Error, ErrorKind, ModelInfo, PromptTemplate, Result};
 use alloquy_model_files::bounded;
 use alloquy_templates::mlc::ChatConfig;
 use alloquy_templates::{
@@ -25,6 +25,8 @@ const LONGEST: u64 = 16 << 20;
 /// What is asked for in place of the model's template.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chosen<'a> {
+    /// One that a host made.
+    pub(super) own: Option<&'a Arc<dyn PromptTemplate>>,
     /// A file's path, or the name of a known one.
     pub(super) template: Option<&'a str>,
     pub(super) dialect: Option<Dialect>,
@@ -37,10 +39,6 @@ pub(super) struct Template {
     pub(super) origin: String,
     /// The model brings no template and none was named.
     pub(super) missing: bool,
-    /// Texts that end a reply in this template's format.
-    pub(super) stop: Vec<String>,
-    /// Tokens that do.
-    pub(super) stop_tokens: Vec<TokenId>,
     /// What the template is written as, where that is not the model's own: a family looks for what it reads.
     pub(super) source: Option<String>,
     /// What a person should know of it.
@@ -51,6 +49,11 @@ impl Template {
     /// Takes a template by a file's path or by a name, else the model's own.
     pub(super) fn choose(chosen: Chosen<'_>, model: &ModelInfo) -> Result<Self> {
         let dialect = chosen.dialect;
+        if let Some(template) = chosen.own {
+            // A family finds nothing in it that would want another shape.
+            let own = Self::new(Arc::clone(template), "the program");
+            return Ok(Self { source: Some(String::new()), ..own }.without_dialect(dialect));
+        }
         match chosen.template {
             None => own(model, dialect),
             Some(path) if Path::new(path).exists() => of_file(path, model, dialect),
@@ -67,15 +70,7 @@ impl Template {
     }
 
     fn new(template: Arc<dyn PromptTemplate>, origin: impl Into<String>) -> Self {
-        Self {
-            template,
-            origin: origin.into(),
-            missing: false,
-            stop: Vec::new(),
-            stop_tokens: Vec::new(),
-            source: None,
-            warnings: Vec::new(),
-        }
+        Self { template, origin: origin.into(), missing: false, source: None, warnings: Vec::new() }
     }
 
     /// Warns of a dialect that was asked for: this is no Jinja template.
@@ -108,9 +103,9 @@ fn own(model: &ModelInfo, asked: Option<Dialect>) -> Result<Template> {
     let dialect = asked.unwrap_or_default();
     let detected = alloquy_templates::detect_with(model, |builder| builder.dialect(dialect))?;
     let is_jinja = detected.capabilities.is_some();
-    let Detected { template, origin, stop, stop_tokens, warnings, .. } = detected;
+    let Detected { template, origin, warnings, .. } = detected;
     let missing = origin == TemplateOrigin::Completion;
-    let own = Template { missing, stop, stop_tokens, ..Template::new(template, origin.to_string()) };
+    let own = Template { missing, ..Template::new(template, origin.to_string()) };
     Ok(own.warned(&warnings).without_dialect(asked.filter(|_| !is_jinja)))
 }
 
@@ -155,11 +150,9 @@ fn named(name: &str, model: &ModelInfo) -> Result<Template> {
 
 /// A conversation template of MLC, whichever model it is for.
 fn of_mlc(template: ConversationTemplate, origin: impl Into<String>) -> Template {
-    let stop = template.stop_strings().to_vec();
-    let stop_tokens = template.stop_tokens().to_vec();
     let warnings = template.warnings().to_vec();
     // It is no Jinja, so a family finds nothing in it that would want another shape.
     let source = Some(String::new());
-    let template = Template { stop, stop_tokens, source, ..Template::new(Arc::new(template), origin) };
+    let template = Template { source, ..Template::new(Arc::new(template), origin) };
     template.warned(&warnings)
 }

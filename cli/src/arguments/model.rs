@@ -37,8 +37,8 @@ pub(crate) struct ModelArguments {
     )]
     pub(crate) template_dialect: Option<TemplateDialect>,
 
-    /// The model's family, where it is not recognised
-    #[arg(long, value_name = "NAME", env = "ALLOQUY_FAMILY")]
+    /// The model's family, where it is not recognised: the name of a known one, or a JSON file
+    #[arg(long, value_name = "FILE|NAME", env = "ALLOQUY_FAMILY")]
     pub(crate) family: Option<String>,
 
     /// Tell what stands between START and END in a reply from its answer, under this name; may be repeated. The name

@@ -10,13 +10,13 @@ use alloquy_core::{
 /// A way to enforce grammars, made ready for the model's vocabulary when the first reply needs it.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    constraints: Box<dyn Constraints>,
+    grammars: Box<dyn Constraints>,
     compiler: OnceLock<Arc<dyn ConstraintCompiler>>,
 }
 
 impl Prepared {
-    pub(super) fn new(constraints: Box<dyn Constraints>) -> Self {
-        Self { constraints, compiler: OnceLock::new() }
+    pub(super) fn new(grammars: Box<dyn Constraints>) -> Self {
+        Self { grammars, compiler: OnceLock::new() }
     }
 
     pub(super) fn compiler(&self, decoder: &dyn Decoder) -> Result<&Arc<dyn ConstraintCompiler>> {
@@ -26,7 +26,7 @@ impl Prepared {
         // Two replies at once may both prepare; the first to be ready counts.
         let model = decoder.model();
         let vocabulary = Vocabulary::new(decoder.tokenizer(), model.vocabulary, &model.stop_tokens);
-        let compiler = self.constraints.prepare(&vocabulary)?;
+        let compiler = self.grammars.prepare(&vocabulary)?;
         Ok(self.compiler.get_or_init(|| compiler))
     }
 }

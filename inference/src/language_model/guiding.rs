@@ -12,8 +12,8 @@ use super::{LanguageModel, LanguageModelBuilder, source};
 
 impl LanguageModelBuilder {
     /// Sets what keeps replies in a form; without it a request for one is an error.
-    pub fn grammars(mut self, constraints: impl Constraints + 'static) -> Self {
-        self.constraints = Some(Box::new(constraints));
+    pub fn grammars(mut self, grammars: impl Constraints + 'static) -> Self {
+        self.grammars = Some(Box::new(grammars));
         self
     }
 }
@@ -48,7 +48,7 @@ impl LanguageModel {
                            alloquy-constraints";
             Error::new(ErrorKind::Unsupported, message)
         };
-        self.constraints.as_ref().ok_or_else(missing)?.compiler(&*self.decoder)
+        self.grammars.as_ref().ok_or_else(missing)?.compiler(&*self.decoder)
     }
 
     /// Starts decoding a reply. One that goes on inside a text is decoded behind that text, for SentencePiece prints
