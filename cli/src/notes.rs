@@ -67,7 +67,7 @@ impl Notes {
 
     /// Names conversations that could not be read.
     pub(crate) fn damaged(self, damaged: &[DamagedConversation]) {
-        for DamagedConversation { name, reason } in damaged {
+        for DamagedConversation { name, reason, .. } in damaged {
             self.say(format_args!("conversation {name:?} is left out: {reason}"));
         }
     }

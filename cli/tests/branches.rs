@@ -19,7 +19,7 @@ fn program() -> Program {
         let answer = |text: &str, model: &str| {
             let mut node = Node::new(Some(question.id), Message::assistant(text));
             let mut facts = ReplyFacts::new(model);
-            facts.usage = Some(Usage { prompt: 1000, generated: 100, ..Usage::default() });
+            facts.usage = Some(Usage::new(1000, 100));
             node.reply = Some(facts);
             node
         };

@@ -249,6 +249,16 @@ impl Reply {
     }
 
     /// Creates a reply that ended by itself, with nothing known of its cost.
+    ///
+    /// A reply is `#[non_exhaustive]`, so other crates set the fields that differ:
+    ///
+    /// ```
+    /// use alloquy_core::{FinishReason, Message, Reply, Usage};
+    ///
+    /// let mut reply = Reply::new(Message::assistant("Hello!"));
+    /// reply.finish = FinishReason::Length;
+    /// reply.usage = Usage::new(12, 3);
+    /// ```
     pub fn new(message: Message) -> Self {
         Self {
             message,

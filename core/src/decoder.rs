@@ -61,7 +61,7 @@ pub use statistics::CacheStatistics;
 ///
 ///     fn decode(&self, request: DecodeRequest) -> TokenStream {
 ///         let units = request.prompt.units.len();
-///         let report = CacheReport { prompt: units, forwarded: units, ..CacheReport::default() };
+///         let report = CacheReport::new(units, 0);
 ///         let mut events = vec![DecodeEventKind::Started { seed: None }, DecodeEventKind::Prefilled(report)];
 ///         for id in request.prompt.tokens().flatten().take(request.max_tokens) {
 ///             events.push(DecodeEventKind::Token { id, logprobs: None });

@@ -34,6 +34,7 @@ pub struct Guidance {
 /// arguments that the tool's schema accepts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ToolChoice {
     /// It may: text is free up to the first call.
     Auto,

@@ -12,6 +12,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// Tokens by what they are charged as; none is counted twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct TokenCount {
     /// Tokens of prompts that were computed.
     pub input: usize,

@@ -13,8 +13,10 @@ use crate::tree::Node;
 /// ```
 /// use alloquy_core::{Message, Node, PriceTable, ReplyFacts, Spending, Usage};
 ///
+/// let mut usage = Usage::new(1000, 30);
+/// usage.reused = 400;
 /// let mut facts = ReplyFacts::new("gpt-4o");
-/// facts.usage = Some(Usage { prompt: 1000, reused: 400, generated: 30, ..Usage::default() });
+/// facts.usage = Some(usage);
 /// let mut reply = Node::new(None, Message::assistant("Hello!"));
 /// reply.reply = Some(facts.clone());
 /// let spent = Spending::of([&reply], &PriceTable::example());

@@ -11,7 +11,7 @@ use serde_json::json;
 
 fn facts() -> ReplyFacts {
     let mut facts = ReplyFacts::new("gpt-4o");
-    facts.usage = Some(Usage { prompt: 1000, generated: 100, ..Usage::default() });
+    facts.usage = Some(Usage::new(1000, 100));
     facts.finish = Some(FinishReason::Stop);
     facts.system_prompt = Some("Rhyme.".to_owned());
     facts

@@ -61,7 +61,7 @@ impl ChatModel for Writer {
         let number = asked.len().to_string();
         let text: String = number.chars().chain(std::iter::repeat('s')).take(self.letters).collect();
         let mut reply = Reply::new(Message::assistant(text));
-        reply.usage = Usage { prompt: 50, generated: self.letters, ..Usage::default() };
+        reply.usage = Usage::new(50, self.letters);
         Ok(ReplyStream::new(|_| async { Ok(reply) }))
     }
 
@@ -185,7 +185,7 @@ fn a_branch_uses_the_summary_of_what_it_shares() {
         [Degradation::HistorySummarised { spent, .. }] => *spent,
         other => panic!("{other:?}"),
     };
-    assert_eq!(spent(&one.degradations), Some(Usage { prompt: 50, generated: 10, ..Usage::default() }));
+    assert_eq!(spent(&one.degradations), Some(Usage::new(50, 10)));
     assert_eq!(spent(&other.degradations), None);
 }
 
@@ -210,7 +210,7 @@ fn a_last_turn_without_room_for_a_summary_goes_without_and_says_so() {
     let path = [&ten_turns()[..20], &[Message::user("x".repeat(WINDOW - 10))]].concat();
     let fitted = block_on(policy.fit(Request::new(Preface::default(), path.clone()))).unwrap();
     assert_eq!(fitted.request.path, path[20..]);
-    let spent = Some(Usage { prompt: 50, generated: 30, ..Usage::default() });
+    let spent = Some(Usage::new(50, 30));
     let told = Degradation::HistorySummarised { dropped: 20, tokens: 200, summary: 0, left_out: 20, spent };
     assert_eq!(fitted.degradations, [told]);
 }

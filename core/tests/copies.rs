@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use alloquy_core::{
-    Address, Content, Conversation, ConversationId, ConversationRecord, ConversationStore, ErrorKind,
-    Manager, Media, MemoryStore, Message, Node, NodeId, Preface, Role, Tree, TurnRequest,
+    Address, Content, Conversation, ConversationId, ConversationStore, ErrorKind, Manager, Media,
+    MemoryStore, Message, Node, NodeId, Preface, Role, Tree, TurnRequest,
 };
 use alloquy_testing::EchoModel;
 use pollster::block_on;
@@ -31,7 +31,9 @@ async fn conversation() -> Conversation {
 async fn copied(conversation: &Conversation) -> Conversation {
     let (store, manager) = (Arc::new(MemoryStore::default()), Manager::builder(EchoModel));
     let manager = manager.store(store.clone()).build().unwrap();
-    let record = ConversationRecord { head: None, revision: 0, ..conversation.record().await.unwrap() };
+    let mut record = conversation.record().await.unwrap();
+    record.head = None;
+    record.revision = 0;
     store.create(manager.owner(), &record).await.unwrap();
     let nodes: Vec<_> = conversation.tree().await.unwrap().walk().map(|(_, node)| node.clone()).collect();
     store.append(manager.owner(), &record.id, &nodes).await.unwrap();
@@ -115,8 +117,9 @@ fn what_is_no_copy_is_refused_before_anything_is_changed() {
         assert!(left.merge(&other).await.unwrap_err().is_conflict());
         let right = copied(&left).await;
         let store = MemoryStore::default();
-        let (owner, record) = (alloquy_core::Owner::local(), right.record().await.unwrap());
-        let record = ConversationRecord { head: None, ..record };
+        let owner = alloquy_core::Owner::local();
+        let mut record = right.record().await.unwrap();
+        record.head = None;
         let mut nodes: Vec<Node> = right.tree().await.unwrap().walk().map(|(_, node)| node.clone()).collect();
         nodes.push(Node::new(None, Message::user("new")));
         nodes[0].message = Message::user("never said");

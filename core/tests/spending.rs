@@ -27,15 +27,15 @@ fn table(prices: &serde_json::Value) -> PriceTable {
 fn each_kind_of_token_has_its_price() {
     let prices =
         table(&json!([{"models": ["m"], "input": "1", "cached": "0.1", "output": "3", "reasoning": "5"}]));
-    let usage =
-        Usage { prompt: 1_000_000, reused: 400_000, generated: 200_000, thinking: 50_000, remaining: None };
+    let mut usage = Usage::new(1_000_000, 200_000);
+    usage.reused = 400_000;
+    usage.thinking = 50_000;
     let spent = Spending::of([&reply("m", usage)], &prices);
     // 0.6·1 + 0.4·0.1 + 0.15·3 + 0.05·5
     assert_eq!(spent.total().unwrap().to_string(), "1.34");
-    assert_eq!(
-        spent.tokens,
-        TokenCount { input: 600_000, cached: 400_000, output: 150_000, reasoning: 50_000 }
-    );
+    let mut tokens = TokenCount::default();
+    (tokens.input, tokens.cached, tokens.output, tokens.reasoning) = (600_000, 400_000, 150_000, 50_000);
+    assert_eq!(spent.tokens, tokens);
     let plain = table(&json!([{"models": ["m"], "input": "1", "output": "3"}]));
     assert_eq!(Spending::of([&reply("m", usage)], &plain).total().unwrap().to_string(), "1.6");
 }
@@ -44,7 +44,7 @@ fn each_kind_of_token_has_its_price() {
 fn floats_lose_what_this_keeps() {
     let prices = PriceTable::example();
     // 0.1 + 0.2 in the floats of a peer: 0.00030000000000000003.
-    let usage = Usage { prompt: 1000, generated: 250, ..Usage::default() };
+    let usage = Usage::new(1000, 250);
     assert_eq!(Spending::of([&reply("gpt-4o-mini", usage)], &prices).total().unwrap().to_string(), "0.0003");
     let number = table(&json!([{"models": ["m"], "input": 0.1, "output": 0.2}]));
     assert_eq!(number.price("m", "2025-01-01".parse().unwrap()).unwrap().input.to_string(), "0.1");
@@ -53,8 +53,7 @@ fn floats_lose_what_this_keeps() {
 #[test]
 fn what_nobody_knows_is_not_zero() {
     let prices = table(&json!([{"models": ["m"], "input": "1", "output": "1"}]));
-    let (known, unknown) =
-        (reply("m", Usage { prompt: 10, ..Usage::default() }), reply("n", Usage::default()));
+    let (known, unknown) = (reply("m", Usage::new(10, 0)), reply("n", Usage::default()));
     let mut dropped = reply("m", Usage::default());
     dropped.reply = Some(ReplyFacts::new("m"));
     let typed = Node::new(None, Message::assistant("by hand"));
@@ -126,7 +125,8 @@ proptest! {
         let mut sum = rust_decimal::Decimal::ZERO;
         let mut exact = 0_u128;
         for (input, output) in counts {
-            let tokens = TokenCount { input: input as usize, output: output as usize, ..TokenCount::default() };
+            let mut tokens = TokenCount::default();
+            (tokens.input, tokens.output) = (input as usize, output as usize);
             sum += price.cost(&tokens).unwrap();
             exact += (u128::from(input) + u128::from(output)) * u128::from(cents);
         }

@@ -40,14 +40,10 @@ fn cut(value: Value) -> CutHistory {
 
 /// Each fact of version 0.1, as it was written, and what it is now.
 fn lines_of_0_1() -> Vec<(Value, Node)> {
-    let usage = Usage { prompt: 12, reused: 4, generated: 5, thinking: 1, remaining: Some(40) };
-    let cache = CacheReport {
-        prompt: 12,
-        reused: 4,
-        forwarded: 8,
-        first_difference: Some(4),
-        miss: Some(MissReason::NotHeld),
-    };
+    let mut usage = Usage::new(12, 5);
+    (usage.reused, usage.thinking, usage.remaining) = (4, 1, Some(40));
+    let mut cache = CacheReport::new(12, 4);
+    (cache.first_difference, cache.miss) = (Some(4), Some(MissReason::NotHeld));
     let digest = Digest::of(b"template");
     let policy = json!({"policy": digest, "dropped": 4, "tokens": 200,
         "summary": {"text": "They spoke of water.", "left_out": 1, "cut": true}});
@@ -66,10 +62,7 @@ fn lines_of_0_1() -> Vec<(Value, Node)> {
             json!({"usage": {"prompt": 12, "reused": 4, "generated": 5, "thinking": 1, "remaining": 40}}),
             reply(|facts| facts.usage = Some(usage)),
         ),
-        (
-            json!({"usage": {"prompt": 12, "reply": 5}}),
-            reply(|facts| facts.usage = Some(Usage { prompt: 12, generated: 5, ..Usage::default() })),
-        ),
+        (json!({"usage": {"prompt": 12, "reply": 5}}), reply(|facts| facts.usage = Some(Usage::new(12, 5)))),
         (
             json!({"cache": {"prompt": 12, "reused": 4, "forwarded": 8, "first_difference": 4, "miss": "not_held"}}),
             reply(|facts| facts.cache = Some(cache)),

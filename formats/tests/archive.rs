@@ -220,7 +220,8 @@ fn an_import_lands_whole_or_not_at_all() {
 fn an_import_that_was_killed_is_finished_by_the_next() {
     let (owner, rich) = (Owner::local(), rich());
     let store = MemoryStore::default();
-    let begun = ConversationRecord { head: None, ..rich.record.clone() };
+    let mut begun = rich.record.clone();
+    begun.head = None;
     block_on(store.create(&owner, &begun)).unwrap();
     block_on(store.append(&owner, &begun.id, &rich.nodes[..2])).unwrap();
     block_on(store.import(&owner, &rich)).unwrap();

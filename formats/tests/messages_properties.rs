@@ -216,7 +216,9 @@ fn call(arguments: impl Strategy<Value = Value>) -> impl Strategy<Value = Conten
 
 fn result(content: impl Strategy<Value = Value>) -> impl Strategy<Value = Content> {
     ("[a-c]", "[f-h]?", content, any::<bool>()).prop_map(|(id, name, content, is_error)| {
-        Content::ToolResult(ToolResult { id, name, content, is_error })
+        let mut result = ToolResult::new(id, name, content);
+        result.is_error = is_error;
+        Content::ToolResult(result)
     })
 }
 

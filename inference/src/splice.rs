@@ -36,13 +36,12 @@ impl KnownReplies {
     }
 
     /// Says why not all that was computed for earlier replies is reused, where it is not.
-    pub(crate) fn explain(self, report: CacheReport) -> CacheReport {
-        let miss = match report.miss {
+    pub(crate) fn explain(self, mut report: CacheReport) -> CacheReport {
+        report.miss = match report.miss {
             // A reply that is known to stand otherwise says more than that its words are there.
             respelled @ (Some(MissReason::Respelled) | None) => self.miss(report).or(respelled),
             known => known,
         };
-        let report = CacheReport { miss, ..report };
         tracing::debug!(?report, "prompt");
         report
     }

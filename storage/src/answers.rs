@@ -32,7 +32,7 @@ pub(crate) fn page(
         let name = row.id.clone();
         match row.summary() {
             Ok(summary) => page.conversations.push(summary),
-            Err(failure) => page.damaged.push(DamagedConversation { name, reason: failure.to_string() }),
+            Err(failure) => page.damaged.push(DamagedConversation::new(name, failure.to_string())),
         }
     }
     Ok(page)
@@ -77,7 +77,7 @@ impl Hits {
             Ok(candidate) => self.found.push(candidate),
             Err(failure) => {
                 let reason = failure.to_string();
-                self.damaged.push(DamagedConversation { name: conversation, reason });
+                self.damaged.push(DamagedConversation::new(conversation, reason));
             }
         }
     }

@@ -70,7 +70,7 @@ impl StoredConversation {
         record.head = head.transpose().map_err(|error| Failure::damaged(what(), error))?;
         let updated =
             moment(self.updated).ok_or_else(|| Failure::damaged(what(), "its time is unreadable"))?;
-        Ok(ConversationSummary { record, nodes: unsigned(self.nodes)?, updated })
+        Ok(ConversationSummary::new(record, unsigned(self.nodes)?, updated))
     }
 }
 

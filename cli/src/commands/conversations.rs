@@ -85,7 +85,7 @@ fn text(page: &ConversationPage) -> String {
 }
 
 fn line(summary: &ConversationSummary, now: SystemTime) -> String {
-    let ConversationSummary { record, nodes, updated } = summary;
+    let ConversationSummary { record, nodes, updated, .. } = summary;
     let title = record.metadata.get("title").and_then(Value::as_str).unwrap_or_default();
     format!("{}  {:>8}  {nodes:>4} messages  {}\n", record.id, age(*updated, now), on_one_line(title))
 }

@@ -415,8 +415,7 @@ mod tests {
         let mut reply = Reply::new(Message::assistant("Yes"));
         reply.finish = FinishReason::ContextFull;
         reply.degradations = vec![Degradation::MaxTokensCapped { asked: 900, room: 12 }];
-        let (prompt, reused, forwarded) = (30, 20, 10);
-        reply.cache = Some(CacheReport { prompt, reused, forwarded, first_difference: Some(20), miss: None });
+        reply.cache = Some(CacheReport::new(30, 20));
         reply.seed = Some(7);
         let verbose = Output { verbose: 1, ..Output::default() };
         let (_, err) = printed(&verbose, LineEnd::Always, &[], &reply);

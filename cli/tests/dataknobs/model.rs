@@ -84,11 +84,8 @@ fn part(content: &str) -> Option<alloquy_core::Part> {
 fn usage(given: &Value, said: &[(Role, String)], content: &str) -> Usage {
     let tokens = |text: &str| (text.chars().count() / 4).max(1);
     let of = |name: &str, counted: usize| given[name].as_u64().map_or(counted, |given| given as usize);
-    Usage {
-        prompt: of("prompt_tokens", said.iter().map(|(_, text)| tokens(text)).sum()),
-        generated: of("completion_tokens", tokens(content)),
-        ..Usage::default()
-    }
+    let prompt = of("prompt_tokens", said.iter().map(|(_, text)| tokens(text)).sum());
+    Usage::new(prompt, of("completion_tokens", tokens(content)))
 }
 
 /// The text of a message, or that of its results.

@@ -133,6 +133,7 @@ impl ToolCall {
 /// assert_eq!((result.id.as_str(), result.is_error), ("call_1", false));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolResult {
     /// The id of the call it answers.
     pub id: String,
@@ -146,9 +147,14 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
+    /// Creates an answer to the call with this id; [`ToolResult::ok`] answers a call that is at hand.
+    pub fn new(id: impl Into<String>, name: impl Into<String>, content: impl Into<Value>) -> Self {
+        Self { id: id.into(), name: name.into(), content: content.into(), is_error: false }
+    }
+
     /// Creates the answer to `call`.
     pub fn ok(call: &ToolCall, content: impl Into<Value>) -> Self {
-        Self { id: call.id.clone(), name: call.name.clone(), content: content.into(), is_error: false }
+        Self::new(&call.id, &call.name, content)
     }
 
     /// Creates a failed answer to `call`; the model reads `reason`.

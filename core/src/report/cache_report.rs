@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the KV cache was good for in one reply, in units: a picture is one, however many positions it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CacheReport {
     /// Units of the prompt.
     pub prompt: usize,
@@ -19,6 +20,17 @@ pub struct CacheReport {
     /// engine's thread remembers; `None` when nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub miss: Option<MissReason>,
+}
+
+impl CacheReport {
+    /// Creates the report of a prompt of which a session held the first `reused` units.
+    ///
+    /// ```
+    /// assert_eq!(alloquy_core::CacheReport::new(12, 4).forwarded, 8);
+    /// ```
+    pub fn new(prompt: usize, reused: usize) -> Self {
+        Self { prompt, reused, forwarded: prompt.saturating_sub(reused), ..Self::default() }
+    }
 }
 
 /// Why a prompt's beginning was not all reused: up to the last earlier reply, or as far as it was ever computed.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How many tokens a reply took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Usage {
     /// Positions of the prompt: its tokens, and what its media take.
     pub prompt: usize,
@@ -19,4 +20,19 @@ pub struct Usage {
     /// Positions that are left of the context behind prompt and reply; `None` where a server does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remaining: Option<usize>,
+}
+
+impl Usage {
+    /// Creates the usage of a reply whose prompt was not cached, as far as is known.
+    ///
+    /// ```
+    /// use alloquy_core::Usage;
+    ///
+    /// let mut usage = Usage::new(12, 5);
+    /// usage.reused = 4;
+    /// assert_eq!((usage.prompt, usage.generated, usage.remaining), (12, 5, None));
+    /// ```
+    pub fn new(prompt: usize, generated: usize) -> Self {
+        Self { prompt, generated, ..Self::default() }
+    }
 }

@@ -4,6 +4,7 @@ use crate::tree::NodeId;
 
 /// Where the head of the conversation is after a turn, or after nodes were appended with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum HeadMove {
     /// At the last node.
     Moved,

@@ -18,6 +18,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// A stored conversation without its nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ConversationRecord {
     /// Its name.
     pub id: ConversationId,
@@ -78,6 +79,7 @@ fn is_zero(revision: &u64) -> bool {
 
 /// A line of a list of conversations.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ConversationSummary {
     /// The conversation.
     pub record: ConversationRecord,
@@ -85,6 +87,13 @@ pub struct ConversationSummary {
     pub nodes: usize,
     /// When the last node was made, or the conversation itself. Pruning, the head and metadata do not count.
     pub updated: SystemTime,
+}
+
+impl ConversationSummary {
+    /// Describes a conversation in a line.
+    pub fn new(record: ConversationRecord, nodes: usize, updated: SystemTime) -> Self {
+        Self { record, nodes, updated }
+    }
 }
 
 /// One page of a list of conversations.
@@ -101,11 +110,19 @@ pub struct ConversationPage {
 
 /// A conversation whose data is damaged; it can still be deleted by its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DamagedConversation {
     /// Its name, or where that cannot be read the place where it is stored.
     pub name: String,
     /// What is wrong with it.
     pub reason: String,
+}
+
+impl DamagedConversation {
+    /// Names a conversation whose data is damaged.
+    pub fn new(name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { name: name.into(), reason: reason.into() }
+    }
 }
 
 /// A time is stored as milliseconds since 1970, like those in node ids.

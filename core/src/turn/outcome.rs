@@ -97,6 +97,7 @@ impl TurnReply {
 
 /// What [`Conversation::add`](crate::Conversation::add) came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Added {
     /// The node of the last message, or where nothing was added the one below which it would have stood.
     pub node: Option<NodeId>,

@@ -130,7 +130,7 @@ impl TurnRequest {
     ///
     /// let mut facts = ReplyFacts::new("gpt-4o");
     /// facts.finish = Some(FinishReason::Stop);
-    /// facts.usage = Some(Usage { prompt: 12, generated: 3, ..Usage::default() });
+    /// facts.usage = Some(Usage::new(12, 3));
     /// let reply = TurnRequest::from(Message::assistant("Hello!")).reply_facts(facts);
     /// # async fn add(conversation: &alloquy_core::Conversation, reply: TurnRequest) -> alloquy_core::Result<()> {
     /// conversation.add("Hi!").await?;

@@ -177,7 +177,8 @@ fn read_response(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> R
         Some(response) => open_response(response),
     };
     let (id, _) = reader.calls.answer(id, Some(name));
-    let result = ToolResult { id, name: name.to_owned(), content, is_error };
+    let mut result = ToolResult::new(id, name, content);
+    result.is_error = is_error;
     Ok(further::inside(Content::ToolResult(result), RESPONSE, fields.rest()))
 }
 

@@ -146,8 +146,9 @@ fn read_legacy_answer(mut fields: Fields<'_>, place: &Place<'_>, reader: &mut Re
 fn finish_answer(id: String, name: String, mut fields: Fields<'_>, place: &Place<'_>) -> Result<Message> {
     let (content, further) = content::read_text(fields.need("content")?, &place.field("content"))?;
     let is_error = fields.take_flag("is_error")?;
-    let result = Content::ToolResult(ToolResult { id, name, content: content.into(), is_error });
-    let part = Part { extra: further, ..Part::from(result) };
+    let mut result = ToolResult::new(id, name, content);
+    result.is_error = is_error;
+    let part = Part { extra: further, ..Part::from(Content::ToolResult(result)) };
     Ok(Message { extra: fields.rest(), ..Message::new(Role::Tool, vec![part]) })
 }
 

@@ -182,7 +182,10 @@ impl Slots {
         let prompt = prompt.units.len();
         self.statistics.reused += kept;
         self.statistics.forwarded += prompt - kept;
-        Ok((slot, CacheReport { prompt, reused: kept, forwarded: prompt - kept, first_difference, miss }))
+        let mut report = CacheReport::new(prompt, kept);
+        report.first_difference = first_difference;
+        report.miss = miss;
+        Ok((slot, report))
     }
 
     /// Returns the session that shares the longest prefix with `prompt`, and how long that is; `None` when none shares any.

@@ -231,13 +231,11 @@ impl Reading {
     fn usage(&self) -> Usage {
         let report = self.cache.unwrap_or_default();
         let prompt = PlacedMedia::positions_before(&self.media, report.prompt);
-        Usage {
-            prompt,
-            reused: PlacedMedia::positions_before(&self.media, report.reused),
-            generated: self.sampled,
-            thinking: self.thinking.count,
-            remaining: Some(self.context.saturating_sub(prompt + self.sampled)),
-        }
+        let mut usage = Usage::new(prompt, self.sampled);
+        usage.reused = PlacedMedia::positions_before(&self.media, report.reused);
+        usage.thinking = self.thinking.count;
+        usage.remaining = Some(self.context.saturating_sub(prompt + self.sampled));
+        usage
     }
 }
 

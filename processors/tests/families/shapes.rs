@@ -26,14 +26,8 @@ fn path() -> Vec<Message> {
     let call = |id: &str, city: &str| {
         Content::ToolCall(ToolCall::new(id, "weather", json!({"city": city, "days": 2})))
     };
-    let result = |id: &str, content: serde_json::Value| {
-        Content::ToolResult(ToolResult {
-            id: id.to_owned(),
-            name: "weather".to_owned(),
-            content,
-            is_error: false,
-        })
-    };
+    let result =
+        |id: &str, content: serde_json::Value| Content::ToolResult(ToolResult::new(id, "weather", content));
     vec![
         Message::user("How is it?"),
         Message::new(Role::Assistant, vec![call("call_0", "Zürich 🌧"), call("call_1", "Oslo")]),

@@ -65,7 +65,7 @@ impl State {
 
     pub(super) fn summary(&self) -> Option<ConversationSummary> {
         let updated = UNIX_EPOCH.checked_add(Duration::from_millis(self.updated))?;
-        Some(ConversationSummary { record: self.record.clone()?, nodes: self.nodes, updated })
+        Some(ConversationSummary::new(self.record.clone()?, self.nodes, updated))
     }
 }
 

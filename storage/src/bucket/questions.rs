@@ -105,7 +105,7 @@ impl Bucket {
             match found {
                 Ok(summary) => summaries.extend(summary),
                 Err(failure @ Failure::Damaged { .. }) => {
-                    damaged.push(DamagedConversation { name, reason: failure.to_string() });
+                    damaged.push(DamagedConversation::new(name, failure.to_string()));
                 }
                 Err(failure) => return Err(failure),
             }

@@ -57,7 +57,8 @@ impl Log {
     pub(super) fn compact(&self) -> Result<(), Failure> {
         let since = self.updated.duration_since(UNIX_EPOCH).unwrap_or_default();
         let updated = u64::try_from(since.as_millis()).ok();
-        let record = Box::new(ConversationRecord { head: None, ..self.record.clone() });
+        let mut record = Box::new(self.record.clone());
+        record.head = None;
         let mut entries = vec![Entry::Created { format: FORMAT, record, updated }];
         let nodes: Vec<Node> = self.tree.walk().map(|(_, node)| node.clone()).collect();
         entries.extend(nodes.chunks(BATCH).map(|nodes| Entry::Nodes(nodes.to_vec())));
@@ -202,7 +203,7 @@ impl Log {
 
     /// Describes the conversation in a line.
     pub(super) fn summary(&self) -> ConversationSummary {
-        ConversationSummary { record: self.record.clone(), nodes: self.tree.len(), updated: self.updated }
+        ConversationSummary::new(self.record.clone(), self.tree.len(), self.updated)
     }
 
     fn add(&mut self, nodes: &[Node]) {

@@ -117,7 +117,7 @@ fn reported(
     let bytes = disk.read_from(&path, 0)?.unwrap_or_default();
     let first = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let name = line::name(first).unwrap_or_else(|| path.display().to_string());
-    Ok(DamagedConversation { name, reason: failure.to_string() })
+    Ok(DamagedConversation::new(name, failure.to_string()))
 }
 
 /// The names of the logs.

@@ -225,7 +225,8 @@ fn rubbish() -> Query {
 
 pub(crate) async fn write_rubbish(store: &dyn ConversationStore) {
     for name in ["one", "two", "three"] {
-        let record = ConversationRecord { metadata: metadata(&json!({"rubbish": 1})), ..record(name) };
+        let mut record = record(name);
+        record.metadata = metadata(&json!({"rubbish": 1}));
         store.create(&me(), &record).await.unwrap();
     }
 }

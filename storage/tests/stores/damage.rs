@@ -254,9 +254,10 @@ fn what_would_not_read_back_is_refused() {
     let deep = (0..200).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
     let mut node = say(None, "deep");
     node.metadata.insert("deep".to_owned(), deep);
-    let created_at = |created| ConversationRecord {
-        created,
-        ..ConversationRecord::new("early".parse().unwrap(), Preface::default())
+    let created_at = |created| {
+        let mut record = ConversationRecord::new("early".parse().unwrap(), Preface::default());
+        record.created = created;
+        record
     };
     let early = created_at(UNIX_EPOCH - Duration::from_secs(1));
     let fine = created_at(UNIX_EPOCH + Duration::from_micros(1));

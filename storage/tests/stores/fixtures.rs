@@ -42,7 +42,9 @@ fn said() -> [Node; 5] {
     let mut reply = Node::new(Some(question.id), Message::assistant("Black, from Assam."));
     reply.tokens = vec![7, 8];
     let mut facts = ReplyFacts::new("m");
-    facts.usage = Some(Usage { prompt: 12, reused: 4, generated: 5, thinking: 0, remaining: None });
+    let mut usage = Usage::new(12, 5);
+    usage.reused = 4;
+    facts.usage = Some(usage);
     facts.finish = Some(FinishReason::Stop);
     reply.reply = Some(facts);
     reply.label = Some("first".to_owned());

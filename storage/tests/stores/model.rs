@@ -315,6 +315,7 @@ fn moved(head: HeadMove) -> Value {
     match head {
         HeadMove::Moved => json!("moved"),
         HeadMove::Branched { head } => json!({ "branched": head }),
+        other => panic!("{other:?}"),
     }
 }
 

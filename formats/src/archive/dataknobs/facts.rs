@@ -240,7 +240,7 @@ fn usage(told: &Value) -> Option<Usage> {
         (None, None) => return None,
         (prompt, reply) => (prompt.unwrap_or_default(), reply.unwrap_or_default()),
     };
-    Some(Usage { prompt, generated, ..Usage::default() })
+    Some(Usage::new(prompt, generated))
 }
 
 /// The words of dataknobs are `stop`, `length` and `tool_calls`; what is none of them is said in ours.

@@ -111,12 +111,10 @@ fn result(
         repairs.push(Repair::ResultRepaired(node.to_owned()));
     }
     let (called, known) = call.map_or((None, None), |call| (Some(call.id), Some(call.name)));
-    ToolResult {
-        id: id.map(str::to_owned).or(called).unwrap_or_else(|| format!("call-{seed}")),
-        name: name.map(str::to_owned).or(known).unwrap_or_default(),
-        content: canonical.get("content").cloned().unwrap_or_default(),
-        is_error: false,
-    }
+    let id = id.map(str::to_owned).or(called).unwrap_or_else(|| format!("call-{seed}"));
+    let name = name.map(str::to_owned).or(known).unwrap_or_default();
+    let content = canonical.get("content").cloned().unwrap_or_default();
+    ToolResult::new(id, name, content)
 }
 
 /// The fields of a message as schema 1.1.0 writes them: what is empty is left out, and so is what it does not know.

@@ -178,12 +178,10 @@ impl Reader {
         }
         insert_shadowing(&mut metadata, ORIGIN, origin);
         let milliseconds = created.and_then(|time| time.milliseconds()).unwrap_or_default();
-        let record = ConversationRecord::new(self.id.clone(), Preface::default());
-        Ok(ConversationRecord {
-            created: UNIX_EPOCH + Duration::from_millis(milliseconds),
-            metadata,
-            ..record
-        })
+        let mut record = ConversationRecord::new(self.id.clone(), Preface::default());
+        record.created = UNIX_EPOCH + Duration::from_millis(milliseconds);
+        record.metadata = metadata;
+        Ok(record)
     }
 
     /// Reads what was noted of the conversation.

@@ -70,14 +70,14 @@ fn payload(item: &Value) -> Option<&'static str> {
 
 fn result(id: Option<&str>, name: Option<&str>, content: Value, calls: &mut Calls) -> Content {
     let (id, name) = calls.answer(id, name);
-    Content::ToolResult(ToolResult { id, name: name.unwrap_or_default(), content, is_error: false })
+    Content::ToolResult(ToolResult::new(id, name.unwrap_or_default(), content))
 }
 
-fn with_error(part: Content, is_error: bool) -> Content {
-    match part {
-        Content::ToolResult(result) => Content::ToolResult(ToolResult { is_error, ..result }),
-        other => other,
+fn with_error(mut part: Content, is_error: bool) -> Content {
+    if let Content::ToolResult(result) = &mut part {
+        result.is_error = is_error;
     }
+    part
 }
 
 /// Writes an answer. LiteRT-LM knows no ids and no failures; both are fields that it passes over.

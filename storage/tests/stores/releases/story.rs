@@ -249,12 +249,18 @@ fn reply(parts: Vec<Content>, usage: Usage, cache: CacheReport) -> Reply {
 }
 
 fn usage(prompt: usize, reused: usize, generated: usize, thinking: usize) -> Usage {
-    Usage { prompt, reused, generated, thinking, remaining: Some(4096 - prompt - generated) }
+    let mut usage = Usage::new(prompt, generated);
+    usage.reused = reused;
+    usage.thinking = thinking;
+    usage.remaining = Some(4096 - prompt - generated);
+    usage
 }
 
 fn cache(usage: Usage, first_difference: Option<usize>, miss: Option<MissReason>) -> CacheReport {
-    let Usage { prompt, reused, .. } = usage;
-    CacheReport { prompt, reused, forwarded: prompt - reused, first_difference, miss }
+    let mut report = CacheReport::new(usage.prompt, usage.reused);
+    report.first_difference = first_difference;
+    report.miss = miss;
+    report
 }
 
 fn text(text: &str) -> Content {
@@ -368,7 +374,8 @@ fn at_a_limit() -> Reply {
 
 /// Where the prompt had no room for what was said first.
 fn in_a_full_context() -> Reply {
-    let usage = Usage { remaining: Some(0), ..usage(4000, 3000, 96, 0) };
+    let mut usage = usage(4000, 3000, 96, 0);
+    usage.remaining = Some(0);
     let miss = cache(usage, Some(3000), Some(MissReason::Respelled));
     let mut reply = reply(vec![text("Tomorrow the")], usage, miss);
     reply.finish = FinishReason::ContextFull;
@@ -379,7 +386,8 @@ fn in_a_full_context() -> Reply {
 
 /// Where a summary stood for it.
 fn after_a_summary() -> Reply {
-    let usage = Usage { remaining: None, ..usage(300, 10, 5, 0) };
+    let mut usage = usage(300, 10, 5, 0);
+    usage.remaining = None;
     let miss = cache(usage, Some(10), Some(MissReason::Rewound));
     let mut reply = reply(vec![text("Calm.")], usage, miss);
     reply.cut = Some(cut(json!({

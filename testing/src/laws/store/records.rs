@@ -27,7 +27,9 @@ pub async fn a_new_conversation_has_no_head(store: &dyn ConversationStore) {
     record.head = Some(NodeId::new());
     let error = kind(store.create(&me(), &record).await);
     assert_eq!(error, Some(ErrorKind::Invalid), "a new record with a head is invalid");
-    let revised = ConversationRecord { head: None, revision: 1, ..record.clone() };
+    let mut revised = record.clone();
+    revised.head = None;
+    revised.revision = 1;
     let error = kind(store.create(&me(), &revised).await);
     assert_eq!(error, Some(ErrorKind::Invalid), "a new record with a revision is invalid");
     let exists = must("exists", store.exists(&me(), &record.id).await);
@@ -125,7 +127,9 @@ pub async fn metadata_is_replaced_by_compare_and_set(store: &dyn ConversationSto
     assert_eq!(ahead, Some(ErrorKind::Conflict), "a revision that never was is a conflict");
     let (record, tree) = contents(store, &id).await;
     assert_eq!(text(&record.metadata), text(&metadata), "metadata is replaced whole, fields in order");
-    let rest = ConversationRecord { metadata: before.0.metadata.clone(), revision: 0, ..record };
+    let mut rest = record;
+    rest.metadata = before.0.metadata.clone();
+    rest.revision = 0;
     assert_eq!((rest, tree), before, "replacing metadata changes nothing else");
     let page = must("list", store.list(&me(), &Query::default()).await);
     assert_eq!(page.conversations[0].record.revision, 1, "a list shows the revision");

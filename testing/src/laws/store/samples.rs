@@ -103,8 +103,11 @@ fn rich_facts() -> ReplyFacts {
     let cut = json!({"policy": Digest::of(b"policy"), "dropped": 2, "tokens": 70});
     let mut facts = ReplyFacts::new("model \u{1F980}");
     facts.finish = Some(FinishReason::StopString);
-    facts.usage = Some(Usage { prompt: 12, reused: 4, generated: 3, thinking: 1, remaining: None });
-    facts.cache = Some(CacheReport { prompt: 12, reused: 4, forwarded: 8, ..CacheReport::default() });
+    let mut usage = Usage::new(12, 3);
+    usage.reused = 4;
+    usage.thinking = 1;
+    facts.usage = Some(usage);
+    facts.cache = Some(CacheReport::new(12, 4));
     facts.template = Some(Digest::of(b"template"));
     facts.seed = Some(u64::MAX);
     facts.stop_string = Some("\n".to_owned());
