@@ -1,5 +1,5 @@
-//! One turn: message, node, model call, node, tools, node, …, head. The only place that makes nodes, but for
-//! that of a reply whose turn is dropped (`abandoned.rs`).
+//! One turn: message, node, model call, node, tools, node, …, head. The only place that makes nodes, but for those of the
+//! question (`adding.rs`) and of a reply whose turn is dropped (`abandoned.rs`).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ use crate::tree::{Node, NodeId, NodeStatus};
 use crate::{Error, ErrorKind, Result};
 
 mod abandoned;
+mod adding;
 mod asking;
 mod facts;
 mod media;
@@ -36,6 +37,8 @@ mod trail;
 mod unfinished;
 
 use abandoned::Abandoned;
+pub(crate) use adding::add;
+use adding::nodes_of;
 use facts::facts;
 pub use outcome::{Added, TurnEnd, TurnEvent, TurnReply};
 pub(crate) use parts::{Parts, TOOL_ROUNDS};
@@ -177,40 +180,6 @@ pub(crate) async fn drafted(
     let request = parts.request(&parts.tools(draft)?, &record, messages, draft);
     parts.trails.keep(&record, path);
     Ok(request.origin(origin))
-}
-
-/// Makes the nodes of the messages of a request, the first below `tip`. They answer the `open` calls, or leave others open.
-fn nodes_of(ask: &TurnRequest, open: &mut OpenCalls, tip: Option<NodeId>) -> Result<Vec<Node>> {
-    let mut nodes: Vec<Node> = Vec::new();
-    for message in open.followed_by(&ask.messages)? {
-        let parent = nodes.last().map_or(tip, |node| Some(node.id));
-        let mut node = Node::new(parent, message);
-        ask.mark_prompt(&mut node);
-        nodes.push(node);
-    }
-    ask.mark_reply(nodes.last_mut())?;
-    Ok(nodes)
-}
-
-/// Adds messages, one below the other, and moves the head to the last one.
-pub(crate) async fn add(
-    parts: &Arc<Parts>,
-    conversation: &ConversationId,
-    ask: &TurnRequest,
-) -> Result<Added> {
-    let place = Place::Head;
-    let (record, path) = open_path(parts, conversation, &place, ask).await?;
-    let from = path.last().map(|node| node.id);
-    let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
-    let mut nodes = nodes_of(ask, &mut open, from)?;
-    if let Some(last) = nodes.last_mut() {
-        ask.mark(last);
-    }
-    let to = nodes.last().map_or(from, |node| Some(node.id));
-    parts.store_media(&nodes).await?;
-    let (store, owner) = (&parts.store, &parts.owner);
-    let head = store.append_and_move(owner, conversation, &nodes, record.head, to).await?;
-    Ok(Added { node: to, head })
 }
 
 /// The line of nodes that a turn makes longer.

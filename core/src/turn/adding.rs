@@ -1,0 +1,46 @@
+//! The nodes of the messages of a request, and adding them without a turn.
+
+use std::sync::Arc;
+
+use super::outcome::Added;
+use super::parts::Parts;
+use super::request::TurnRequest;
+use super::start::{Place, open_path};
+use crate::Result;
+use crate::calls::OpenCalls;
+use crate::store::ConversationId;
+use crate::tree::{Node, NodeId};
+
+/// Makes the nodes of the messages of a request, the first below `tip`. They answer the `open` calls, or leave others open.
+pub(super) fn nodes_of(ask: &TurnRequest, open: &mut OpenCalls, tip: Option<NodeId>) -> Result<Vec<Node>> {
+    let mut nodes: Vec<Node> = Vec::new();
+    for message in open.followed_by(&ask.messages)? {
+        let parent = nodes.last().map_or(tip, |node| Some(node.id));
+        let mut node = Node::new(parent, message);
+        ask.mark_prompt(&mut node);
+        nodes.push(node);
+    }
+    ask.mark_reply(nodes.last_mut())?;
+    Ok(nodes)
+}
+
+/// Adds messages, one below the other, and moves the head to the last one.
+pub(crate) async fn add(
+    parts: &Arc<Parts>,
+    conversation: &ConversationId,
+    ask: &TurnRequest,
+) -> Result<Added> {
+    let place = Place::Head;
+    let (record, path) = open_path(parts, conversation, &place, ask).await?;
+    let from = path.last().map(|node| node.id);
+    let mut open = OpenCalls::after(path.iter().map(|node| &node.message));
+    let mut nodes = nodes_of(ask, &mut open, from)?;
+    if let Some(last) = nodes.last_mut() {
+        ask.mark(last);
+    }
+    let to = nodes.last().map_or(from, |node| Some(node.id));
+    parts.store_media(&nodes).await?;
+    let (store, owner) = (&parts.store, &parts.owner);
+    let head = store.append_and_move(owner, conversation, &nodes, record.head, to).await?;
+    Ok(Added { node: to, head })
+}
