@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use alloquy::core::{Approval, ToolCall, ToolContext, Toolbox, TurnData, TypedTool, Verdict};
+use alloquy::core::message::ToolCall;
+use alloquy::core::tool::{Approval, ToolContext, Toolbox, TypedTool, Verdict};
+use alloquy::core::turn::TurnData;
 use alloquy::prelude::*;
 use alloquy_testing::ScriptedModel;
 use schemars::JsonSchema;

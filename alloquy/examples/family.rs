@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy::core::{Digest, PromptTemplate, TemplateInput};
+use alloquy::core::media::Digest;
+use alloquy::core::template::{PromptTemplate, TemplateInput};
 use alloquy::prelude::*;
 use alloquy::processors::{DataProcessorConfig, Family};
 use alloquy_testing::{ScriptedEngine, laws};

@@ -1,7 +1,9 @@
 //! What a host does with conversations: edits, branches, labels, metadata, search, cost, copies. In memory, or in the store that is
 //! named: `host sqlite:chats.db`.
 
-use alloquy::core::{Filter, NewConversation, PriceTable};
+use alloquy::core::cost::PriceTable;
+use alloquy::core::manager::NewConversation;
+use alloquy::core::query::Filter;
 use alloquy::prelude::*;
 
 fn main() -> Result<()> {

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use alloquy::core::{Middleware, Next, ReplyStream, Request, TextMap};
+use alloquy::core::chat_model::TextMap;
+use alloquy::core::middleware::{Middleware, Next};
+use alloquy::core::{ReplyStream, Request};
 use alloquy::prelude::*;
 
 #[derive(Debug)]

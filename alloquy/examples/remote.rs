@@ -1,6 +1,8 @@
 //! A chat model of one's own: a client of a server, which is a small one in this program, with tools and a conversation.
 
-use alloquy::core::{CacheReport, Delta, ReplyStream, ToolCall};
+use alloquy::core::message::ToolCall;
+use alloquy::core::report::CacheReport;
+use alloquy::core::{Delta, ReplyStream};
 use alloquy::formats::messages::{self, Dialect, Transcript};
 use alloquy::prelude::*;
 use serde_json::{Value, json};

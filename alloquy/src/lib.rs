@@ -82,7 +82,7 @@
 //! Model Context Protocol bring theirs by the feature `mcp`. Whether a call runs a host may [decide](core::Approval).
 //!
 //! ```
-//! use alloquy::core::TypedTool;
+//! use alloquy::core::tool::TypedTool;
 //! use alloquy::prelude::*;
 //!
 //! let clock = TypedTool::new("clock", "Returns the time of day", |(): ()| async { Ok("10:30") });

@@ -18,9 +18,13 @@ mod warning;
 
 use std::sync::Arc;
 
+use alloquy_core::engine::{LoadTiming, ModelInfo};
+use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::output::ToolChoice;
+use alloquy_core::prompt::PreparedPrompt;
+use alloquy_core::report::{CacheReport, Degradation, Score};
 use alloquy_core::{
-    CacheReport, ChatModel, Conversation, Degradation, LoadTiming, Manager, ManagerBuilder, ModelInfo,
-    Preface, PreparedPrompt, ReplyStream, Request, Result, SamplingOptions, Score, ToolChoice, TurnReply,
+    ChatModel, Conversation, Manager, Preface, ReplyStream, Request, Result, SamplingOptions, TurnReply,
     TurnRequest,
 };
 use alloquy_inference::LanguageModel;

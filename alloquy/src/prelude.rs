@@ -1,9 +1,12 @@
 //! What most programs use: `use alloquy::prelude::*;`.
 
+pub use alloquy_core::grammar::Grammar;
+pub use alloquy_core::output::Guidance;
+pub use alloquy_core::report::FinishReason;
 pub use alloquy_core::{
-    ChatModel, Content, Conversation, ConversationManager, Error, ErrorKind, FinishReason, Grammar, Guidance,
-    Manager, Media, Message, Node, Owner, Part, Preface, Query, Reply, Request, Result, Role,
-    SamplingOptions, Tool, ToolSpec, TurnEvent, TurnReply, TurnRequest,
+    ChatModel, Content, Conversation, ConversationManager, Error, ErrorKind, Manager, Media, Message, Node,
+    Owner, Part, Preface, Query, Reply, Request, Result, Role, SamplingOptions, Tool, ToolSpec, TurnEvent,
+    TurnReply, TurnRequest,
 };
 pub use alloquy_storage::open as open_store;
 /// The next piece of an answer, by `turn.next().await`.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use alloquy::core::Degradation;
+use alloquy::core::report::Degradation;
 use alloquy::prelude::*;
 use alloquy::processors::Family;
 use alloquy::{ContextPolicy, ModelWarning};

@@ -21,11 +21,17 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::middleware::{
+    DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ShiftPolicy, SummaryPolicy,
+};
+use alloquy_core::prompt::Unit;
+use alloquy_core::store::{ConversationRecord, ConversationStore, MemoryStore};
+use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
 use alloquy_core::{
-    Cancel, ConversationManager, ConversationRecord, ConversationStore, DropPolicy, Engine, Error,
-    HistoryDrop, HistoryShift, HistorySummary, Manager, ManagerBuilder, MemoryStore, Message, ModelInfo,
-    Node, NodeId, Owner, Piece, Preface, Query, Result, SamplingOptions, Session, ShiftPolicy, SummaryPolicy,
-    TokenId, Tokenizer, Unit,
+    ConversationManager, Error, Manager, Message, Node, NodeId, Owner, Preface, Query, Result,
+    SamplingOptions,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;

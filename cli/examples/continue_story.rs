@@ -2,7 +2,10 @@
 
 use std::io::{Write, stdout};
 
-use alloquy_core::{Cancel, Engine, Piece, Result, SamplingOptions, TokenId, Unit};
+use alloquy_core::engine::{Cancel, Engine};
+use alloquy_core::prompt::Unit;
+use alloquy_core::tokenizer::{Piece, TokenId};
+use alloquy_core::{Result, SamplingOptions};
 use alloquy_inference::Sampler;
 use alloquy_onnx::OnnxEngine;
 

@@ -2,7 +2,8 @@
 
 use std::ops::Bound;
 
-use alloquy::core::{Cursor, Error, ErrorKind, Filter, Query, Result, Scalar};
+use alloquy::core::query::{Cursor, Filter, Scalar};
+use alloquy::core::{Error, ErrorKind, Query, Result};
 use clap::Args;
 use serde_json::Value;
 

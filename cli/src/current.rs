@@ -1,9 +1,10 @@
 //! The conversation that is meant: found by the arguments, and made when the first thing is said, so that
 //! looking leaves no trace.
 
+use alloquy::core::arguments::ProcessorArguments;
+use alloquy::core::manager::NewConversation;
 use alloquy::core::{
-    Conversation, ConversationId, ConversationManager as _, Error, ErrorKind, Manager, NewConversation,
-    Preface, ProcessorArguments, Query, Result,
+    Conversation, ConversationId, ConversationManager as _, Error, ErrorKind, Manager, Preface, Query, Result,
 };
 
 use crate::arguments::WhichConversation;

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write as _};
 
-use alloquy::core::{Error, ErrorKind, FinishReason, Reply};
+use alloquy::core::report::FinishReason;
+use alloquy::core::{Error, ErrorKind, Reply};
 
 use crate::screen;
 use crate::visible::bounded;

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use alloquy::ModelBuilder;
-use alloquy::core::{Error, ErrorKind, Grammar, Guidance, ParallelCalls, Result, ToolChoice};
+use alloquy::core::grammar::Grammar;
+use alloquy::core::output::{Guidance, ParallelCalls, ToolChoice};
+use alloquy::core::{Error, ErrorKind, Result};
 use clap::{Args, ValueEnum};
 
 use crate::limits::count;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloquy::core::{Error, ErrorKind, Result, StopSignal};
+use alloquy::core::stop::StopSignal;
+use alloquy::core::{Error, ErrorKind, Result};
 
 use crate::failure::INTERRUPTED;
 use crate::keyboard::{Unread, restore};

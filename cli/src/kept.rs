@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy::core::{ConversationStore, Error, ErrorKind, MemoryStore, Owner, Query, Result};
+use alloquy::core::store::{ConversationStore, MemoryStore};
+use alloquy::core::{Error, ErrorKind, Owner, Query, Result};
 
 use crate::arguments::StoreArguments;
 use crate::settings::data_folder;

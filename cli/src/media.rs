@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use alloquy::Model;
-use alloquy::core::{
-    Content, Error, ErrorKind, Media, MediaKind, Message, Part, Preface, Request, Result, Role,
-};
+use alloquy::core::media::MediaKind;
+use alloquy::core::{Content, Error, ErrorKind, Media, Message, Part, Preface, Request, Result, Role};
 use alloquy::formats::messages::{MediaReference, MediaRules, MediaSource};
 use alloquy::storage::{MediaFolder, read_media};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};

@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::io::Write as _;
 
-use alloquy::core::{Cursor, DamagedConversation};
+use alloquy::core::query::Cursor;
+use alloquy::core::store::DamagedConversation;
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 

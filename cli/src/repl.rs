@@ -6,10 +6,10 @@ mod lines;
 use std::path::Path;
 
 use alloquy::Model;
-use alloquy::core::{
-    Conversation, Error, ErrorKind, FinishReason, Guidance, MediaKind, NodeId, Part, Role, SamplingOptions,
-    Turn, TurnRequest,
-};
+use alloquy::core::media::MediaKind;
+use alloquy::core::output::Guidance;
+use alloquy::core::report::FinishReason;
+use alloquy::core::{Conversation, Error, ErrorKind, NodeId, Part, Role, SamplingOptions, Turn, TurnRequest};
 use serde_json::json;
 
 use crate::commands::goto::place;

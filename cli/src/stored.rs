@@ -1,8 +1,9 @@
 //! A stored conversation for commands that ask no model.
 
+use alloquy::core::report::CacheReport;
 use alloquy::core::{
-    CacheReport, ChatModel, Conversation, ConversationId, ConversationManager as _, Error, ErrorKind,
-    Manager, ReplyStream, Request, Result,
+    ChatModel, Conversation, ConversationId, ConversationManager as _, Error, ErrorKind, Manager,
+    ReplyStream, Request, Result,
 };
 use async_trait::async_trait;
 use clap::Args;

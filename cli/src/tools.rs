@@ -5,7 +5,9 @@ use std::io::{IsTerminal as _, Write as _, stdin};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use alloquy::core::{Approval, Error, ErrorKind, Result, ToolCall, ToolContext, ToolSpec, Toolbox, Verdict};
+use alloquy::core::message::ToolCall;
+use alloquy::core::tool::{Approval, ToolContext, Toolbox, Verdict};
+use alloquy::core::{Error, ErrorKind, Result, ToolSpec};
 use async_trait::async_trait;
 use serde::Serialize;
 
@@ -149,7 +151,7 @@ mod servers {
 
     use std::pin::pin;
 
-    use alloquy::core::ToolSource as _;
+    use alloquy::core::tool::ToolSource as _;
     use alloquy::mcp::{McpServer, RefusedTool};
     use futures::future::{Either, select};
     use futures_timer::Delay;

@@ -4,7 +4,9 @@
 mod program;
 mod shared;
 
-use alloquy_core::{ConversationRecord, Message, Node, NodeId, Owner, Preface, ReplyFacts, Usage};
+use alloquy_core::report::{ReplyFacts, Usage};
+use alloquy_core::store::ConversationRecord;
+use alloquy_core::{Message, Node, NodeId, Owner, Preface};
 use pollster::block_on;
 use program::Program;
 use serde_json::Value;

@@ -6,10 +6,11 @@ mod shared;
 
 use std::fs;
 
-use alloquy_core::{
-    Content, Ending, Message, ModelInfo, Preface, PromptSource, PromptTemplate, Role, ToolCall, ToolResult,
-    ToolSpec,
-};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::processor::PromptSource;
+use alloquy_core::template::{Ending, PromptTemplate};
+use alloquy_core::{Content, Message, Preface, Role, ToolSpec};
 use alloquy_templates::{Clock, JinjaTemplate};
 use serde_json::{Map, Value, json};
 

@@ -7,9 +7,16 @@ mod shared;
 use std::path::Path;
 use std::sync::Arc;
 
+use alloquy_core::decoder::SnapshotRefusal;
+use alloquy_core::engine::{Engine, ModelInfo};
+use alloquy_core::media::MediaKind;
+use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::prompt::Unit;
+use alloquy_core::report::Degradation;
+use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{
-    ChatModel, Content, Degradation, Engine, Manager, Media, MediaKind, MediaProcessor, Message, ModelInfo,
-    Preface, Reply, Request, Result, Role, SamplingOptions, SnapshotRefusal, TokenId, TurnRequest, Unit,
+    ChatModel, Content, Manager, Media, Message, Preface, Reply, Request, Result, Role, SamplingOptions,
+    TurnRequest,
 };
 use alloquy_formats::messages::{self, Dialect, MediaRules};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};

@@ -9,9 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
+use alloquy_core::decoder::{Snapshot, SnapshotRefusal};
+use alloquy_core::engine::Engine;
+use alloquy_core::grammar::Grammar;
+use alloquy_core::output::Guidance;
+use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{
-    ConversationId, ConversationManager as _, Engine, Grammar, Guidance, Manager, Owner, Preface, Reply,
-    SamplingOptions, Snapshot, SnapshotRefusal, TokenId, TurnRequest,
+    ConversationId, ConversationManager as _, Manager, Owner, Preface, Reply, SamplingOptions, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;

@@ -4,7 +4,8 @@
 mod program;
 mod shared;
 
-use alloquy_core::{ConversationRecord, Message, Node, Owner, Preface};
+use alloquy_core::store::ConversationRecord;
+use alloquy_core::{Message, Node, Owner, Preface};
 use pollster::block_on;
 use program::Program;
 use serde_json::{Value, json};

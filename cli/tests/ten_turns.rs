@@ -9,9 +9,11 @@ mod shared;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
+use alloquy_core::engine::Engine;
+use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::{
-    ChatModel, Conversation, Engine, Manager, Middleware, Next, Preface, ReplyStream, Request, Result,
-    SamplingOptions, TurnReply, TurnRequest,
+    ChatModel, Conversation, Manager, Preface, ReplyStream, Request, Result, SamplingOptions, TurnReply,
+    TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;

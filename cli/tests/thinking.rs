@@ -5,10 +5,12 @@ mod shared;
 
 use std::path::Path;
 
-use alloquy_core::{
-    Content, DataProcessor as _, Degradation, Ending, Message, ModelInfo, Preface, ProcessorArguments,
-    PromptSource, PromptTemplate as _, Role, ThinkingHistory,
-};
+use alloquy_core::arguments::{ProcessorArguments, ThinkingHistory};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::{DataProcessor as _, PromptSource};
+use alloquy_core::report::Degradation;
+use alloquy_core::template::{Ending, PromptTemplate as _};
+use alloquy_core::{Content, Message, Preface, Role};
 use alloquy_templates::{JinjaTemplate, Polyfill};
 use serde_json::{Map, Value};
 

@@ -6,11 +6,13 @@ mod shared;
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    Approval, Cancel, Engine, Error, ErrorKind, Manager, Message, ModelInfo, Node, Piece, Preface, Result,
-    SamplingOptions, Session, TokenId, Tokenizer, ToolCall, ToolContext, ToolSpec, Toolbox, TurnEnd,
-    TypedTool, Unit, Verdict, decode,
-};
+use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::message::ToolCall;
+use alloquy_core::prompt::Unit;
+use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer, decode};
+use alloquy_core::tool::{Approval, ToolContext, Toolbox, TypedTool, Verdict};
+use alloquy_core::turn::TurnEnd;
+use alloquy_core::{Error, ErrorKind, Manager, Message, Node, Preface, Result, SamplingOptions, ToolSpec};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use pollster::block_on;

@@ -6,10 +6,9 @@
 use std::hint::black_box;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::{
-    Constraint, Constraints, Detokenizer, Grammar, Piece, Result, SpecialToken, TokenId, Tokenizer,
-    Vocabulary,
-};
+use alloquy_core::Result;
+use alloquy_core::grammar::{Constraint, Constraints, Grammar};
+use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer, Vocabulary};
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::json;
 

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use alloquy_core::{
-    Constraint, ConstraintCompiler, Error, ErrorKind, Grammar, Result, Vocabulary, VocabularyToken,
-};
+use alloquy_core::grammar::{Constraint, ConstraintCompiler, Grammar};
+use alloquy_core::tokenizer::{Vocabulary, VocabularyToken};
+use alloquy_core::{Error, ErrorKind, Result};
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
 

@@ -6,7 +6,8 @@
 //!
 //! ```
 //! use alloquy_constraints::Llguidance;
-//! use alloquy_core::{Constraints, Grammar, Progress, Vocabulary};
+//! use alloquy_core::grammar::{Constraints, Grammar, Progress};
+//! use alloquy_core::tokenizer::Vocabulary;
 //! use alloquy_testing::NoiseEngine;
 //!
 //! let vocabulary = Vocabulary::of(&NoiseEngine::new([]));

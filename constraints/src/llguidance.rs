@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{ConstraintCompiler, Constraints, Result, Vocabulary};
+use alloquy_core::Result;
+use alloquy_core::grammar::{ConstraintCompiler, Constraints};
+use alloquy_core::tokenizer::Vocabulary;
 
 use crate::compiler::Compiler;
 use crate::json_form::{JsonForm, JsonNumbers, JsonSpacing};

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use alloquy_core::{Constraint, Error, ErrorKind, Progress, Result, TokenId};
+use alloquy_core::grammar::{Constraint, Progress};
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Error, ErrorKind, Result};
 use llguidance::Matcher;
 use llguidance::toktrie::SimpleVob;
 

@@ -1,6 +1,7 @@
 //! Grammars as `llguidance` reads them. Knows notations, not vocabularies.
 
-use alloquy_core::{Error, ErrorKind, Grammar, Result};
+use alloquy_core::grammar::Grammar;
+use alloquy_core::{Error, ErrorKind, Result};
 use llguidance::api::{GrammarWithLexer, TopLevelGrammar};
 use serde_json::{Value, json};
 

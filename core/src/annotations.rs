@@ -18,7 +18,9 @@ pub const ANNOTATIONS: &str = "alloquy";
 /// and found by queries: `Filter::exists("alloquy.bookmarks.draft")`.
 ///
 /// ```
-/// use alloquy_core::{Annotations, ConversationRecord, Message, Node, Preface};
+/// use alloquy_core::{Message, Node, Preface};
+/// use alloquy_core::annotations::Annotations;
+/// use alloquy_core::store::ConversationRecord;
 /// use serde_json::json;
 ///
 /// let node = Node::new(None, Message::user("Tea?"));

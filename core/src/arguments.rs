@@ -14,7 +14,7 @@ use crate::message::{Role, Source};
 /// and template**, in this order ([`or`](Self::or) joins two of them). Template variables are decided one by one.
 ///
 /// ```
-/// use alloquy_core::{InjectionPolicy, ProcessorArguments, ThinkingHistory, ThinkingSwitch};
+/// use alloquy_core::arguments::{InjectionPolicy, ProcessorArguments, ThinkingHistory, ThinkingSwitch};
 ///
 /// let call = ProcessorArguments::default().thinking(ThinkingSwitch::Off);
 /// let preface = ProcessorArguments::default()
@@ -160,10 +160,10 @@ static STRICT: InjectionPolicy = InjectionPolicy { tokens: BTreeSet::new(), sour
 /// write stays text.
 ///
 /// Whoever can write a text that is let through can end a turn and begin another in anybody's name. Each control
-/// token that was let through is told as a [`Degradation`](crate::Degradation) of the reply.
+/// token that was let through is told as a [`Degradation`](crate::report::Degradation) of the reply.
 ///
 /// ```
-/// use alloquy_core::{InjectionPolicy, TextSource};
+/// use alloquy_core::arguments::{InjectionPolicy, TextSource};
 ///
 /// let policy = InjectionPolicy::allow(["<think>", "</think>"]).and_trust([TextSource::System]);
 /// assert!(policy.lets(TextSource::User, "<think>"));

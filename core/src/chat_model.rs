@@ -8,11 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::arguments::ProcessorArguments;
-use crate::excerpt::excerpt;
-use crate::guidance::Guidance;
+use crate::error::excerpt;
 use crate::media::Digest;
-use crate::message::{Message, Role};
-use crate::path::MessagePath;
+use crate::message::{Message, MessagePath, Role};
+use crate::output::Guidance;
 use crate::preface::Preface;
 use crate::processor::Delta;
 use crate::prompt::PreparedPrompt;
@@ -24,7 +23,7 @@ use crate::stop::StopSignal;
 use crate::stream::Run;
 use crate::template::Ending;
 use crate::tokenizer::TokenId;
-use crate::turn_data::TurnData;
+use crate::turn::TurnData;
 use crate::{Error, ErrorKind, Result};
 
 mod mapped_text;
@@ -195,7 +194,7 @@ pub struct Reply {
     pub degradations: Vec<Degradation>,
     /// Where the history of its prompt began, where a policy for a full context left some of it out.
     pub cut: Option<CutHistory>,
-    /// What middleware notes of it, such as `alloquy.redaction`. The node keeps it in [`ReplyFacts::facts`](crate::ReplyFacts::facts).
+    /// What middleware notes of it, such as `alloquy.redaction`. The node keeps it in [`ReplyFacts::facts`](crate::report::ReplyFacts::facts).
     pub facts: Map<String, Value>,
 }
 
@@ -253,7 +252,8 @@ impl Reply {
     /// A reply is `#[non_exhaustive]`, so other crates set the fields that differ:
     ///
     /// ```
-    /// use alloquy_core::{FinishReason, Message, Reply, Usage};
+    /// use alloquy_core::{Message, Reply};
+    /// use alloquy_core::report::{FinishReason, Usage};
     ///
     /// let mut reply = Reply::new(Message::assistant("Hello!"));
     /// reply.finish = FinishReason::Length;

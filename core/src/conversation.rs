@@ -2,8 +2,10 @@
 
 mod annotating;
 mod blocking;
+mod branches;
 mod checkpoints;
 mod copying;
+mod drawing;
 mod prompt;
 #[cfg(feature = "schemars")]
 mod typed;
@@ -12,14 +14,15 @@ mod walking;
 use std::sync::Arc;
 
 use crate::Result;
-use crate::address::Address;
 use crate::arguments::ProcessorArguments;
 use crate::store::{ConversationId, ConversationRecord, ConversationSummary};
-use crate::tree::NodeId;
+use crate::tree::{Address, NodeId};
 use crate::turn::{self, Added, Parts, Place, Start, Turn, TurnRequest};
 
 pub(crate) use annotating::must_be_free;
+pub use branches::{Branch, BranchDiff};
 pub use copying::MergeReport;
+pub use drawing::Drawing;
 
 /// One conversation: a tree of messages, in memory or in the store of a [`Manager`](crate::Manager). A handle: clones, and
 /// other processes, may use the same conversation at once; [`Conversation::fork`] makes a copy that goes its own way.

@@ -10,9 +10,8 @@ use std::time::Instant;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 
-use crate::constraint::Constraint;
 use crate::engine::ModelInfo;
-use crate::grammar::Grammar;
+use crate::grammar::{Constraint, Grammar};
 use crate::media::Digest;
 use crate::media_processor::MediaProcessor;
 use crate::prompt::{Prompt, Unit};
@@ -21,13 +20,13 @@ use crate::sampling::{Logprob, SampledLogprobs, SamplingOptions};
 use crate::tokenizer::{TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
 
-use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource};
+pub use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
 
 pub use statistics::CacheStatistics;
 
 /// Continues prompts: the seam between a language model and whatever computes it.
 ///
-/// The local member is `Generator` of alloquy-inference, over an [`Engine`](crate::Engine); a server that takes ids of tokens can
+/// The local member is `Generator` of alloquy-inference, over an [`Engine`](crate::engine::Engine); a server that takes ids of tokens can
 /// be another. `LanguageModel` of that crate makes a [`ChatModel`](crate::ChatModel) of one.
 ///
 /// # Contract
@@ -36,9 +35,11 @@ pub use statistics::CacheStatistics;
 /// `laws::decoder` check it.
 ///
 /// ```
-/// use alloquy_core::{
-///     CacheReport, DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, ModelInfo, TokenStream, Tokenizer, Unit,
-/// };
+/// use alloquy_core::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, TokenStream};
+/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::prompt::Unit;
+/// use alloquy_core::report::CacheReport;
+/// use alloquy_core::tokenizer::Tokenizer;
 /// use alloquy_testing::ByteTokenizer;
 /// use futures::{StreamExt, stream};
 ///
@@ -73,7 +74,7 @@ pub use statistics::CacheStatistics;
 ///
 /// # pollster::block_on(async {
 /// let decoder = Repeat { model: ModelInfo::default(), tokenizer: ByteTokenizer::new(["<end>"]) };
-/// let prompt = alloquy_core::Prompt { units: vec![Unit::Token(72), Unit::Token(105)] };
+/// let prompt = alloquy_core::prompt::Prompt { units: vec![Unit::Token(72), Unit::Token(105)] };
 /// let events: Vec<_> = decoder.decode(DecodeRequest::new(prompt, 1)).collect().await;
 /// assert_eq!(events.len(), 4);
 /// # });

@@ -1,14 +1,15 @@
 //! A model that runs here: an engine makes sessions, a session is one KV cache.
 
+mod cancel;
+mod load_timing;
+
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::cancel::Cancel;
 use crate::decoder::snapshot::StateReader;
-use crate::loading::LoadTiming;
 use crate::media::Digest;
 use crate::media_processor::MediaProcessor;
 use crate::prompt::Unit;
@@ -16,6 +17,9 @@ use crate::report::Degradation;
 use crate::sampling::SamplingOptions;
 use crate::tokenizer::{Normalizer, SpecialToken, TokenId, Tokenizer};
 use crate::{Error, ErrorKind, Result};
+
+pub use cancel::Cancel;
+pub use load_timing::{LoadPhase, LoadTiming};
 
 /// What a model says of itself.
 ///

@@ -1,9 +1,11 @@
 //! The one error of every crate: what it means to the caller, a sentence, and its cause.
 
+mod excerpt;
+
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use crate::excerpt::excerpt;
+pub use excerpt::excerpt;
 
 /// A result whose error is [`Error`] unless said otherwise.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -15,7 +17,7 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 /// There is one error type for all crates because errors cross their traits: a store's failure travels
 /// through a turn to whoever polls it. The sentence quotes the offending value and names what would have
 /// been valid. `{}` prints the sentence, `{:#}` adds the chain of causes. What quotes a value may be as long as the value: of
-/// what is printed, [`excerpt`](crate::excerpt) leaves the middle out, and [`Error::whole`] has it all.
+/// what is printed, [`excerpt`](crate::error::excerpt) leaves the middle out, and [`Error::whole`] has it all.
 ///
 /// ```
 /// use alloquy_core::{Error, ErrorKind};

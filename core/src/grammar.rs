@@ -1,14 +1,18 @@
-//! The form that a reply must have, as data. Knows neither a vocabulary nor what enforces a grammar.
+//! The form that a reply must have: grammars as data, and what follows one token by token.
+
+mod matcher;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use matcher::{Constraint, ConstraintCompiler, Constraints, Progress};
+
 /// The form that a reply must have, whole.
 ///
 /// ```
-/// use alloquy_core::Grammar;
+/// use alloquy_core::grammar::Grammar;
 /// use serde_json::json;
 ///
 /// let answer = Grammar::choice(["yes", "no"]);
@@ -44,7 +48,7 @@ impl Grammar {
     /// Allows JSON that a Rust type is read from: the documentation of its fields is in the schema, its Rust names are not.
     ///
     /// ```
-    /// use alloquy_core::Grammar;
+    /// use alloquy_core::grammar::Grammar;
     /// use schemars::JsonSchema;
     /// use serde_json::json;
     ///

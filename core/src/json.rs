@@ -7,7 +7,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::Error;
-use crate::address::{Address, Position};
 use crate::chat_model::Reply;
 use crate::message::{Malformed, Message, ToolCall, ToolResult};
 use crate::processor::{ArgumentsDelta, Delta};
@@ -15,7 +14,7 @@ use crate::query::Cursor;
 use crate::report::{CacheReport, Degradation, FinishReason, Usage};
 use crate::sampling::SampledLogprobs;
 use crate::store::{ConversationSummary, HeadMove, milliseconds};
-use crate::tree::{Node, NodeId};
+use crate::tree::{Address, Node, NodeId, Position};
 use crate::turn::{Added, TurnEnd, TurnEvent, TurnReply};
 
 /// The version of the JSON that events, replies and lists are serialised to. Within a version fields are added, and none is

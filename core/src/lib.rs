@@ -9,118 +9,77 @@
 //!            └─────────────────────── language model: one model call ─────────────────────────┘
 //! ```
 //!
-//! The modules are listed in the order in which a message meets them.
+//! What most programs name is at the root; the rest is in modules by topic, here in the order in which a message meets them:
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`message`], [`media`], [`preface`] | what is said: messages and their parts; images, audio and video; instructions and tools |
+//! | [`conversation`], [`manager`], [`turn`], [`stop`] | a conversation and its branches, who opens them, one turn, and how it is ended early |
+//! | [`tree`], [`annotations`], [`store`], [`query`], [`search`] | nodes and their places, what is noted on them, where they are kept, and how they are found |
+//! | [`chat_model`], [`middleware`], [`tool`] | anything that answers, what is between a turn and a model, and what a model may ask for |
+//! | [`arguments`], [`sampling`], [`grammar`], [`output`] | what a caller may ask of a reply |
+//! | [`processor`], [`template`], [`tokenizer`], [`prompt`], [`media_processor`] | from messages to a prompt of tokens, and from text back to messages |
+//! | [`decoder`], [`engine`] | what generates tokens, and what computes |
+//! | [`report`], [`cost`], [`json`] | what a reply took and what was not done as asked, what it cost, and the JSON of all this |
+//! | [`error`], [`stream`] | the one error, and work that emits events |
+//!
+//! ```
+//! use alloquy_core::Conversation;
+//! use alloquy_testing::EchoModel;
+//!
+//! let conversation = Conversation::new(EchoModel);
+//! assert_eq!(conversation.ask("Hello")?.text(), "Hello");
+//! # Ok::<(), alloquy_core::Error>(())
+//! ```
 
-mod address;
-mod annotations;
-mod arguments;
-mod branch;
-mod calls;
-mod cancel;
-mod chat_model;
+pub mod annotations;
+pub mod arguments;
+pub mod chat_model;
 mod clock;
-mod constraint;
-mod conversation;
+pub mod conversation;
+pub mod cost;
 pub mod decoder;
-mod drawing;
-mod engine;
-mod error;
-mod excerpt;
-mod grammar;
-mod guidance;
+pub mod engine;
+pub mod error;
+pub mod grammar;
 mod invisible;
-mod json;
-mod loading;
-mod manager;
-mod media;
-mod media_processor;
-mod message;
-mod middleware;
+pub mod json;
+pub mod manager;
+pub mod media;
+pub mod media_processor;
+pub mod message;
+pub mod middleware;
+pub mod output;
 mod panics;
-mod path;
-mod preface;
-mod prices;
-mod processor;
-mod prompt;
-mod query;
-mod report;
-mod role_markers;
-mod sampling;
+pub mod preface;
+pub mod processor;
+pub mod prompt;
+pub mod query;
+pub mod report;
+pub mod sampling;
 #[cfg(feature = "schemars")]
 mod schema;
-mod search;
-mod spending;
-mod stop;
-mod store;
-mod stream;
-mod task_group;
-mod template;
-mod tokenizer;
-mod tool;
-mod tree;
-mod turn;
-mod turn_data;
-mod vocabulary;
+pub mod search;
+pub mod stop;
+pub mod store;
+pub mod stream;
+pub mod template;
+pub mod tokenizer;
+pub mod tool;
+pub mod tree;
+pub mod turn;
 
-pub use address::{Address, Position};
-pub use annotations::{ANNOTATIONS, Annotations};
-pub use arguments::{InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch};
-pub use branch::{Branch, BranchDiff};
-pub use cancel::Cancel;
-pub use chat_model::{ChatModel, Models, Origin, Reply, ReplyStream, Request, TextMap};
-pub use constraint::{Constraint, ConstraintCompiler, Constraints, Progress};
-pub use conversation::{Conversation, MergeReport};
-pub use decoder::snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
-pub use decoder::{
-    CacheStatistics, DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, GrammarSupport,
-    GuidedDecoding, ThinkingRule, TokenStream,
-};
-pub use drawing::Drawing;
-pub use engine::{Engine, ModelInfo, Session, Step};
+pub use chat_model::{ChatModel, Reply, ReplyStream, Request};
+pub use conversation::Conversation;
 pub use error::{Error, ErrorKind, Result};
-pub use excerpt::excerpt;
-pub use grammar::Grammar;
-pub use guidance::{Guidance, ParallelCalls, ToolChoice};
-pub use json::JSON_VERSION;
-pub use loading::{LoadPhase, LoadTiming};
-pub use manager::{ConversationManager, Manager, ManagerBuilder, NewConversation};
-pub use media::{Digest, Media, MediaKind};
-pub use media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
-pub use message::{ChannelText, Content, Malformed, Message, Part, Role, Source, ToolCall, ToolResult};
-pub use middleware::{
-    DropPolicy, FittedRequest, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, PromptLength,
-    ShiftPolicy, SummarisedRequest, SummaryPolicy,
-};
-pub use path::{MessagePath, MessagesMut};
+pub use manager::{ConversationManager, Manager};
+pub use media::Media;
+pub use message::{Content, Message, Part, Role, Source};
 pub use preface::{Preface, ToolSpec};
-pub use prices::{Day, Price, PriceTable, TokenCount};
-pub use processor::{ArgumentsDelta, Channel, DataProcessor, Delta, PromptPart, PromptSource, ReplyParser};
-pub use prompt::{PlacedMedia, PreparedPrompt, Prompt, Unit, common_prefix};
-pub use query::{
-    Cursor, Direction, Filter, MetadataKey, Period, Query, RANKED, Scalar, SearchScope, Sort, SortKey, Test,
-};
-pub use report::{
-    CacheReport, CutHistory, CutSummary, Degradation, FinishReason, MissReason, ReplyFacts, ReplyTiming,
-    Score, Speculation, Usage,
-};
-pub use role_markers::RoleMarkers;
-pub use sampling::{Logprob, PenaltyScope, SampledLogprobs, SamplingOptions};
-pub use search::{Candidate, Ranked, SearchHit, SearchPage, SearchTerm, SearchText, Snippet};
-pub use spending::Spending;
-pub use stop::{StopSignal, UntilStopped};
-pub use store::{
-    Archive, BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore,
-    ConversationStoreExt, ConversationSummary, DamagedConversation, HeadMove, MemoryStore, Owner,
-    PartialDeletion, import_each,
-};
-pub use stream::{Emit, Run};
-pub use task_group::{Task, TaskGroup};
-pub use template::{Ending, PromptTemplate, TemplateInput};
-pub use tokenizer::{Detokenizer, Normalized, Normalizer, Piece, SpecialToken, TokenId, Tokenizer, decode};
-#[cfg(feature = "schemars")]
-pub use tool::TypedTool;
-pub use tool::{Approval, RESULT_DEPTH, Timer, Tool, ToolContext, ToolSource, Toolbox, Tools, Verdict};
-pub use tree::{Node, NodeId, NodeStatus, Tree};
-pub use turn::{Added, PartialReplies, Turn, TurnEnd, TurnEvent, TurnReply, TurnRequest};
-pub use turn_data::TurnData;
-pub use vocabulary::{Vocabulary, VocabularyToken};
+pub use processor::Delta;
+pub use query::Query;
+pub use sampling::SamplingOptions;
+pub use store::{ConversationId, Owner};
+pub use tool::Tool;
+pub use tree::{Node, NodeId};
+pub use turn::{Turn, TurnEvent, TurnReply, TurnRequest};

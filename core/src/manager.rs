@@ -87,7 +87,7 @@ pub trait ConversationManager: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`](crate::ErrorKind) when its id is taken, [`ErrorKind::Invalid`](crate::ErrorKind) for bad
-    /// sampling options and for metadata of the name [`ANNOTATIONS`](crate::ANNOTATIONS).
+    /// sampling options and for metadata of the name [`ANNOTATIONS`](crate::annotations::ANNOTATIONS).
     async fn create(&self, new: NewConversation) -> Result<Conversation>;
 
     /// Opens a conversation; others call this to resume one.
@@ -289,7 +289,7 @@ impl ManagerBuilder {
 
     /// Lets the model ask for tools this often in one turn, which then ends as [`TurnEnd::ToolRounds`]; 8 unless set.
     ///
-    /// [`TurnEnd::ToolRounds`]: crate::TurnEnd::ToolRounds
+    /// [`TurnEnd::ToolRounds`]: crate::turn::TurnEnd::ToolRounds
     pub fn tool_rounds(mut self, rounds: usize) -> Self {
         self.tool_rounds = rounds;
         self

@@ -17,7 +17,7 @@ pub use kind::MediaKind;
 /// A SHA-256 digest, printed as 64 hexadecimal digits.
 ///
 /// ```
-/// use alloquy_core::Digest;
+/// use alloquy_core::media::Digest;
 ///
 /// let digest = Digest::of(b"abc");
 /// assert!(digest.to_string().starts_with("ba7816bf"));

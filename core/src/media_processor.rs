@@ -3,13 +3,12 @@
 use std::fmt::Debug;
 
 use crate::Result;
-use crate::media::MediaKind;
-use crate::media::{Digest, Media};
+use crate::media::{Digest, Media, MediaKind};
 use crate::report::Degradation;
 
 /// Makes of media what the encoders of one model are fed.
 ///
-/// An engine that has one takes [`Unit::Media`](crate::Unit::Media). The prompt is told what stands around the media, and
+/// An engine that has one takes [`Unit::Media`](crate::prompt::Unit::Media). The prompt is told what stands around the media, and
 /// the session what stands for them; neither knows a picture from a sound.
 ///
 /// # Contract
@@ -18,9 +17,9 @@ use crate::report::Degradation;
 /// limits are kept before anything is decoded. [`Media::frames`] of a film are one piece of media.
 ///
 /// ```
-/// use alloquy_core::{
-///     Digest, Media, MediaKind, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result, TensorData,
-/// };
+/// use alloquy_core::{Media, Result};
+/// use alloquy_core::media::{Digest, MediaKind};
+/// use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 ///
 /// /// Feeds the first byte of a picture.
 /// #[derive(Debug)]

@@ -1,5 +1,11 @@
 //! A message: who says it, the parts it is made of, and whatever else came with it.
 
+mod content;
+mod part;
+mod path;
+mod preview;
+mod source;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,13 +15,10 @@ use serde_json::{Map, Value};
 use crate::media::Media;
 use crate::{Error, ErrorKind, Result};
 
-mod content;
-mod part;
-mod preview;
-mod source;
-
 pub use content::{ChannelText, Content, Malformed, ToolCall, ToolResult};
 pub use part::Part;
+pub(crate) use path::written;
+pub use path::{MessagePath, MessagesMut};
 pub use source::Source;
 
 /// Who says a message.
@@ -193,7 +196,8 @@ impl Message {
     /// [`ErrorKind::Invalid`] with the reason and the text of the first part that could not be read.
     ///
     /// ```
-    /// use alloquy_core::{Content, Malformed, Message, Role};
+    /// use alloquy_core::{Content, Message, Role};
+    /// use alloquy_core::message::Malformed;
     ///
     /// let part = Malformed { raw: "<tool_call>{".to_owned(), reason: "the reply ended inside a call".to_owned() };
     /// let message = Message::new(Role::Assistant, vec![Content::Malformed(part)]);

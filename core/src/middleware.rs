@@ -32,7 +32,8 @@ pub use history_summary::{HistorySummary, SummarisedRequest, SummaryPolicy};
 /// answer without the model, try again, or return a stream that changes the deltas.
 ///
 /// ```
-/// use alloquy_core::{Message, Middleware, Next, ReplyStream, Request, Result};
+/// use alloquy_core::{Message, ReplyStream, Request, Result};
+/// use alloquy_core::middleware::{Middleware, Next};
 ///
 /// /// Asks every question politely.
 /// #[derive(Debug)]

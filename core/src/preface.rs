@@ -45,7 +45,7 @@ impl Preface {
         self
     }
 
-    /// Offers a tool. Tools in a [`Toolbox`](crate::Toolbox) offer themselves.
+    /// Offers a tool. Tools in a [`Toolbox`](crate::tool::Toolbox) offer themselves.
     #[must_use]
     pub fn tool(mut self, tool: ToolSpec) -> Self {
         self.tools.push(tool);

@@ -1,5 +1,7 @@
 //! A model family: what goes into its template, and how its replies are read.
 
+mod role_markers;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -8,13 +10,15 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::arguments::ProcessorArguments;
 use crate::grammar::Grammar;
-use crate::guidance::{ParallelCalls, ToolChoice};
 use crate::media::Media;
 use crate::message::{ChannelText, Content, Malformed, Message, ToolCall};
+use crate::output::{ParallelCalls, ToolChoice};
 use crate::preface::Preface;
 use crate::report::Degradation;
 use crate::template::{Ending, TemplateInput};
 use crate::tokenizer::TokenId;
+
+pub use role_markers::RoleMarkers;
 
 /// A piece of a prompt, before tokens.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +60,7 @@ impl<'a> PromptSource<'a> {
 /// A processor is pure: no clock, no I/O, no state between calls. `prompt_parts` undoes whatever marks
 /// `template_input` put into texts, so that joining the parts' texts gives the unmarked prompt. Text of users,
 /// systems, tools and documents that spells a control token comes out as [`PromptPart::Literal`], unless the source's
-/// [injection policy](crate::InjectionPolicy) lets it through, which `degradations` then tells.
+/// [injection policy](crate::arguments::InjectionPolicy) lets it through, which `degradations` then tells.
 /// `laws::processor` checks all of it. An `Arc` of a processor is a processor.
 pub trait DataProcessor: Send + Sync + Debug {
     /// Returns the family's name, such as `qwen3`.
@@ -158,7 +162,7 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 /// then a reply begins inside the channel.
 ///
 /// ```
-/// use alloquy_core::Channel;
+/// use alloquy_core::processor::Channel;
 ///
 /// let channel = Channel::new(Channel::THINKING, "<think>\n", "\n</think>");
 /// assert_eq!(channel.name, "thinking");

@@ -34,7 +34,8 @@ impl Prompt {
     /// [`ErrorKind::Tokenize`](crate::ErrorKind::Tokenize).
     ///
     /// ```
-    /// use alloquy_core::{Prompt, PromptPart};
+    /// use alloquy_core::processor::PromptPart;
+    /// use alloquy_core::prompt::Prompt;
     /// use alloquy_testing::ByteTokenizer;
     ///
     /// let tokenizer = ByteTokenizer::new(["<end>"]);
@@ -127,7 +128,8 @@ impl Stretch<'_> {
 /// Returns how many leading units `left` and `right` share.
 ///
 /// ```
-/// use alloquy_core::{common_prefix, Unit::Token};
+/// use alloquy_core::prompt::Unit::Token;
+/// use alloquy_core::prompt::common_prefix;
 ///
 /// assert_eq!(common_prefix(&[Token(1), Token(2)], &[Token(1), Token(3)]), 1);
 /// ```

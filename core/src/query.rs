@@ -26,7 +26,8 @@ use crate::{Error, ErrorKind, Result};
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
-/// use alloquy_core::{Filter, Query, Sort, SortKey};
+/// use alloquy_core::Query;
+/// use alloquy_core::query::{Filter, Sort, SortKey};
 ///
 /// let week = Duration::from_secs(7 * 86_400);
 /// let query = Query::default()
@@ -301,7 +302,7 @@ impl Query {
 pub const RANKED: usize = 500;
 
 /// What a store is to find for one page of a search: nodes whose text matches, in conversations that match, the newest
-/// first, from `until` on, at most `at_most` of them. [`SearchScope::page`](crate::SearchScope::page) makes the answer
+/// first, from `until` on, at most `at_most` of them. [`SearchScope::page`](crate::query::SearchScope::page) makes the answer
 /// of them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

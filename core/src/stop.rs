@@ -1,5 +1,7 @@
 //! Ending early, on purpose: a signal that ends a reply and keeps it.
 
+mod task_group;
+
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,12 +10,14 @@ use std::task::{Context, Poll};
 use futures::task::AtomicWaker;
 use futures::{Stream, StreamExt};
 
+pub use task_group::{Task, TaskGroup};
+
 /// Ends a reply gracefully: what was said so far is kept. Clones share the signal.
 ///
 /// Dropping a stream throws the reply away; this keeps it.
 ///
 /// ```
-/// use alloquy_core::StopSignal;
+/// use alloquy_core::stop::StopSignal;
 /// use futures::StreamExt;
 ///
 /// # pollster::block_on(async {
@@ -49,7 +53,7 @@ impl StopSignal {
     /// One signal wakes one task. What several tasks listen to is a parent, and each has a child.
     ///
     /// ```
-    /// use alloquy_core::StopSignal;
+    /// use alloquy_core::stop::StopSignal;
     ///
     /// let parent = StopSignal::default();
     /// let (one, other) = (parent.child(), parent.child());

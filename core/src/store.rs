@@ -57,7 +57,7 @@ pub const BLOB_GRACE: Duration = Duration::from_secs(3600);
 ///   [`ErrorKind::Conflict`].
 /// * **Bytes written** for a turn do not grow with the tree.
 /// * **One query, one meaning**: list, count, search and delete find the same conversations. Pages are stable: what is
-///   added meanwhile moves nothing from one page to another; see [`Sort`](crate::Sort) for what changes meanwhile.
+///   added meanwhile moves nothing from one page to another; see [`Sort`](crate::query::Sort) for what changes meanwhile.
 /// * **Blobs**: media bytes are stored once for each owner, by digest, apart from messages. Put the blobs before the
 ///   node that needs them. A blob that no node and no preface refers to goes, when [`BLOB_GRACE`] has passed since it
 ///   was put last: with the next [`delete`](Self::delete), [`delete_matching`](Self::delete_matching) or

@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Result};
 /// the end.
 ///
 /// ```
-/// use alloquy_core::Run;
+/// use alloquy_core::stream::Run;
 /// use futures::StreamExt;
 ///
 /// # pollster::block_on(async {

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::Result;
+use crate::media::Digest;
 use crate::report::Degradation;
 use crate::tokenizer::TokenId;
-use crate::{Digest, Result};
 
 /// How a rendered prompt ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub enum Ending {
 /// Everything a chat template may look at, in Hugging Face's shape.
 ///
 /// ```
-/// use alloquy_core::TemplateInput;
+/// use alloquy_core::template::TemplateInput;
 /// use serde_json::json;
 ///
 /// let mut input = TemplateInput::default();

@@ -1,8 +1,12 @@
 //! From text to token ids and back.
 
+mod vocabulary;
+
 use std::fmt::Debug;
 
 use crate::Result;
+
+pub use vocabulary::{Vocabulary, VocabularyToken};
 
 /// The number of a token in a model's vocabulary.
 pub type TokenId = u32;
@@ -10,7 +14,7 @@ pub type TokenId = u32;
 /// A piece of text to encode.
 ///
 /// ```
-/// use alloquy_core::{Piece, Tokenizer};
+/// use alloquy_core::tokenizer::{Piece, Tokenizer};
 /// use alloquy_testing::ByteTokenizer;
 ///
 /// let tokenizer = ByteTokenizer::new(["<end>"]);
@@ -116,7 +120,7 @@ pub trait Detokenizer: Send {
 /// As [`Detokenizer::push`].
 ///
 /// ```
-/// use alloquy_core::decode;
+/// use alloquy_core::tokenizer::decode;
 /// use alloquy_testing::ByteTokenizer;
 ///
 /// let tokenizer = ByteTokenizer::new(["<end>"]);

@@ -1,13 +1,13 @@
 //! The tree of a conversation: nodes that never change, each knowing its parent.
 
-use std::collections::{BTreeSet, HashMap};
-
-use crate::address::{Address, Position};
-use crate::{Error, ErrorKind, Result};
-
+mod address;
 mod node;
 
-pub use crate::address::NodeId;
+use std::collections::{BTreeSet, HashMap};
+
+use crate::{Error, ErrorKind, Result};
+
+pub use address::{Address, NodeId, Position};
 pub(crate) use node::same_node;
 pub use node::{Node, NodeStatus};
 

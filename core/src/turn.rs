@@ -1,31 +1,11 @@
 //! One turn: message, node, model call, node, tools, node, …, head. The only place that makes nodes, but for those of the
 //! question (`adding.rs`) and of a reply whose turn is dropped (`abandoned.rs`).
 
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-
-use futures::future::BoxFuture;
-use futures::{Stream, StreamExt};
-use tracing::Instrument;
-
-use crate::calls::OpenCalls;
-use crate::chat_model::{Origin, Reply, Request};
-use crate::media::Digest;
-use crate::message::{Message, ToolCall, ToolResult};
-use crate::middleware::{Middleware, Next};
-use crate::report::{Degradation, FinishReason};
-use crate::stop::StopSignal;
-use crate::store::{ConversationId, ConversationRecord, HeadMove};
-use crate::stream::{Emit, Run};
-use crate::task_group::{Task, TaskGroup};
-use crate::tool::Tools;
-use crate::tree::{Node, NodeId, NodeStatus};
-use crate::{Error, ErrorKind, Result};
-
 mod abandoned;
 mod adding;
 mod asking;
+mod calls;
+mod data;
 mod facts;
 mod media;
 mod outcome;
@@ -36,9 +16,31 @@ mod start;
 mod trail;
 mod unfinished;
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures::future::BoxFuture;
+use futures::{Stream, StreamExt};
+use tracing::Instrument;
+
+use crate::chat_model::{Origin, Reply, Request};
+use crate::media::Digest;
+use crate::message::{Message, ToolCall, ToolResult};
+use crate::middleware::{Middleware, Next};
+use crate::report::{Degradation, FinishReason};
+use crate::stop::{StopSignal, Task, TaskGroup};
+use crate::store::{ConversationId, ConversationRecord, HeadMove};
+use crate::stream::{Emit, Run};
+use crate::tool::Tools;
+use crate::tree::{Node, NodeId, NodeStatus};
+use crate::{Error, ErrorKind, Result};
+
 use abandoned::Abandoned;
 pub(crate) use adding::add;
 use adding::nodes_of;
+pub(crate) use calls::OpenCalls;
+pub use data::TurnData;
 use facts::facts;
 pub use outcome::{Added, TurnEnd, TurnEvent, TurnReply};
 pub(crate) use parts::{Parts, TOOL_ROUNDS};

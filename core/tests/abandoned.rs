@@ -3,9 +3,15 @@
 
 use std::sync::Arc;
 
+use alloquy_core::cost::PriceTable;
+use alloquy_core::report::CacheReport;
+use alloquy_core::store::{ConversationStore, MemoryStore};
+use alloquy_core::stream::Run;
+use alloquy_core::tree::NodeStatus;
+use alloquy_core::turn::PartialReplies;
 use alloquy_core::{
-    CacheReport, ChatModel, Conversation, ConversationStore, Delta, Error, ErrorKind, Manager, MemoryStore,
-    NodeStatus, PartialReplies, Preface, PriceTable, ReplyStream, Request, Result, Run, TurnEvent,
+    ChatModel, Conversation, Delta, Error, ErrorKind, Manager, Preface, ReplyStream, Request, Result,
+    TurnEvent,
 };
 use alloquy_testing::{EchoModel, FaultStore, StoreCall};
 use futures::StreamExt;
@@ -175,8 +181,9 @@ fn whichever_save_fails_what_is_shown_is_what_is_stored() {
                 outcomes.push(conversation.add("Two").await.map(drop));
                 both(&conversation, store.inner()).await;
                 outcomes.push(conversation.goto(None).await);
-                outcomes
-                    .push(conversation.bookmark("here", "0".parse::<alloquy_core::Address>().unwrap()).await);
+                outcomes.push(
+                    conversation.bookmark("here", "0".parse::<alloquy_core::tree::Address>().unwrap()).await,
+                );
                 outcomes.push(conversation.send("Three").finish().await.map(drop));
                 both(&conversation, store.inner()).await;
                 drop_after(&conversation, 1).await;

@@ -1,10 +1,11 @@
 //! Replies that were generated elsewhere and are added with their facts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{
-    Conversation, ErrorKind, FinishReason, Message, NodeStatus, PriceTable, ReplyFacts, Role, ToolCall,
-    TurnRequest, Usage,
-};
+use alloquy_core::cost::PriceTable;
+use alloquy_core::message::ToolCall;
+use alloquy_core::report::{FinishReason, ReplyFacts, Usage};
+use alloquy_core::tree::NodeStatus;
+use alloquy_core::{Conversation, ErrorKind, Message, Role, TurnRequest};
 use alloquy_testing::EchoModel;
 use pollster::block_on;
 use serde_json::json;

@@ -1,8 +1,9 @@
 //! Who decides what a processor is told: the call, the conversation, the preface, in this order.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{
-    InjectionPolicy, Preface, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch,
+use alloquy_core::Preface;
+use alloquy_core::arguments::{
+    InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

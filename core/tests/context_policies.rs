@@ -3,10 +3,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::middleware::{
+    DropPolicy, HistoryDrop, HistoryShift, HistorySummary, Middleware, ShiftPolicy, SummaryPolicy,
+};
+use alloquy_core::report::{CacheReport, Degradation, Usage};
 use alloquy_core::{
-    CacheReport, ChatModel, Content, Degradation, DropPolicy, ErrorKind, HistoryDrop, HistoryShift,
-    HistorySummary, Manager, Message, Middleware, Preface, Reply, ReplyStream, Request, Result, Role,
-    ShiftPolicy, SummaryPolicy, ToolCall, ToolResult, Usage,
+    ChatModel, Content, ErrorKind, Manager, Message, Preface, Reply, ReplyStream, Request, Result, Role,
 };
 use alloquy_testing::{ScriptedModel, laws::context_policy};
 use pollster::block_on;

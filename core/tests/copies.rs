@@ -4,9 +4,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use alloquy_core::store::{ConversationStore, MemoryStore};
+use alloquy_core::tree::{Address, Tree};
 use alloquy_core::{
-    Address, Content, Conversation, ConversationId, ConversationStore, ErrorKind, Manager, Media,
-    MemoryStore, Message, Node, NodeId, Preface, Role, Tree, TurnRequest,
+    Content, Conversation, ConversationId, ErrorKind, Manager, Media, Message, Node, NodeId, Preface, Role,
+    TurnRequest,
 };
 use alloquy_testing::EchoModel;
 use pollster::block_on;

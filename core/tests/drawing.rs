@@ -1,7 +1,11 @@
 //! Trees as text: branches, notes, templates, any depth.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{Digest, Drawing, Manager, Message, Node, NodeId, NodeStatus, Preface, ReplyFacts, Tree};
+use alloquy_core::conversation::Drawing;
+use alloquy_core::media::Digest;
+use alloquy_core::report::ReplyFacts;
+use alloquy_core::tree::{NodeStatus, Tree};
+use alloquy_core::{Manager, Message, Node, NodeId, Preface};
 use alloquy_testing::EchoModel;
 use pollster::block_on;
 

@@ -9,11 +9,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Context;
 
+use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::middleware::{DropPolicy, HistoryDrop};
+use alloquy_core::report::{CacheReport, FinishReason};
+use alloquy_core::store::{ConversationStore, MemoryStore};
+use alloquy_core::stream::Run;
+use alloquy_core::tool::RESULT_DEPTH;
+use alloquy_core::turn::{PartialReplies, TurnEnd};
 use alloquy_core::{
-    CacheReport, ChatModel, Content, Conversation, ConversationStore, Delta, DropPolicy, Error, ErrorKind,
-    FinishReason, HistoryDrop, Manager, ManagerBuilder, MemoryStore, Message, Node, NodeId, PartialReplies,
-    Preface, RESULT_DEPTH, Reply, ReplyStream, Request, Result, Role, Run, Tool, ToolCall, ToolResult,
-    ToolSpec, TurnEnd, TurnEvent,
+    ChatModel, Content, Conversation, Delta, Error, ErrorKind, Manager, Message, Node, NodeId, Preface,
+    Reply, ReplyStream, Request, Result, Role, Tool, ToolSpec, TurnEvent,
 };
 use alloquy_testing::{FaultStore, StoreCall};
 use futures::{Stream, StreamExt};

@@ -3,10 +3,14 @@
 
 use std::time::{Duration, SystemTime};
 
+use alloquy_core::manager::NewConversation;
+use alloquy_core::message::{ChannelText, Malformed, ToolCall, ToolResult};
+use alloquy_core::processor::ArgumentsDelta;
+use alloquy_core::store::HeadMove;
+use alloquy_core::tree::{Address, Position};
 use alloquy_core::{
-    Address, ArgumentsDelta, ChannelText, Content, Conversation, ConversationManager, Delta, HeadMove,
-    Malformed, Manager, Message, NewConversation, Position, Query, Reply, Role, ToolCall, ToolResult,
-    TurnEvent, TurnRequest,
+    Content, Conversation, ConversationManager, Delta, Manager, Message, Query, Reply, Role, TurnEvent,
+    TurnRequest,
 };
 use alloquy_testing::EchoModel;
 use futures::StreamExt;
@@ -121,7 +125,7 @@ fn lists_are_what_the_page_says() {
         assert_eq!(form["ranked"], "all");
         assert_eq!(form["hits"][0]["snippet"]["highlights"], json!([[9, 14]]));
         // A page's cursor is a text that the next query takes.
-        let next: alloquy_core::Cursor = serde_json::from_value(form["next"].clone()).unwrap();
+        let next: alloquy_core::query::Cursor = serde_json::from_value(form["next"].clone()).unwrap();
         assert_eq!(Some(next), found.next);
 
         let branches = written(conversation.branches().await.unwrap());

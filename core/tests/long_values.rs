@@ -3,10 +3,15 @@
 
 use std::fmt::Debug;
 
+use alloquy_core::cost::{Day, PriceTable};
+use alloquy_core::media::Digest;
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::query::Cursor;
+use alloquy_core::tool::{Toolbox, TypedTool};
+use alloquy_core::tree::{Address, Position};
 use alloquy_core::{
-    Address, ConversationId, Cursor, Day, Digest, Error, ErrorKind, Manager, Message, NodeId, Owner,
-    Position, Preface, PriceTable, Query, Result, Role, Tool, ToolCall, ToolResult, ToolSpec, Toolbox,
-    TypedTool,
+    ConversationId, Error, ErrorKind, Manager, Message, NodeId, Owner, Preface, Query, Result, Role, Tool,
+    ToolSpec,
 };
 use alloquy_testing::EchoModel;
 use pollster::block_on;

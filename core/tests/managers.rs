@@ -3,9 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
+use alloquy_core::manager::NewConversation;
+use alloquy_core::store::ConversationPage;
 use alloquy_core::{
-    Conversation, ConversationId, ConversationManager, ConversationPage, Error, ErrorKind, Manager,
-    NewConversation, Preface, Query, Result,
+    Conversation, ConversationId, ConversationManager, Error, ErrorKind, Manager, Preface, Query, Result,
 };
 use alloquy_testing::EchoModel;
 use pollster::block_on;

@@ -1,9 +1,13 @@
 //! Replies whose text a middleware changes while it is written.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+use alloquy_core::chat_model::TextMap;
+use alloquy_core::message::ToolCall;
+use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::stream::Run;
 use alloquy_core::{
-    ChatModel, Content, Delta, ErrorKind, Manager, Message, Middleware, Next, Preface, Reply, ReplyStream,
-    Request, Result, Role, Run, TextMap, ToolCall,
+    ChatModel, Content, Delta, ErrorKind, Manager, Message, Preface, Reply, ReplyStream, Request, Result,
+    Role,
 };
 use alloquy_testing::{ScriptedModel, ScriptedReply};
 use futures::StreamExt;

@@ -6,9 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::store::{HeadMove, MemoryStore};
+use alloquy_core::tree::Address;
 use alloquy_core::{
-    Address, Content, Conversation, ConversationManager, Error, ErrorKind, HeadMove, Manager, MemoryStore,
-    Message, Node, NodeId, Preface, Role, Tool, ToolCall, ToolResult, ToolSpec, TurnEvent, TurnRequest,
+    Content, Conversation, ConversationManager, Error, ErrorKind, Manager, Message, Node, NodeId, Preface,
+    Role, Tool, ToolSpec, TurnEvent, TurnRequest,
 };
 use alloquy_testing::EchoModel;
 use futures::StreamExt;

@@ -8,11 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::message::ToolCall;
+use alloquy_core::middleware::{DropPolicy, HistoryDrop, HistoryShift, Middleware, Next, ShiftPolicy};
+use alloquy_core::report::CacheReport;
+use alloquy_core::store::MemoryStore;
+use alloquy_core::stream::Run;
+use alloquy_core::tool::{Approval, Timer, ToolContext, ToolSource, Toolbox, Verdict};
 use alloquy_core::{
-    Approval, CacheReport, ChatModel, Conversation, Delta, DropPolicy, ErrorKind, HistoryDrop, HistoryShift,
-    Manager, ManagerBuilder, MemoryStore, Middleware, Next, Preface, Reply, ReplyStream, Request, Result,
-    Role, Run, ShiftPolicy, Timer, Tool, ToolCall, ToolContext, ToolSource, ToolSpec, Toolbox, TurnEvent,
-    TurnRequest, Verdict,
+    ChatModel, Conversation, Delta, ErrorKind, Manager, Preface, Reply, ReplyStream, Request, Result, Role,
+    Tool, ToolSpec, TurnEvent, TurnRequest,
 };
 use alloquy_testing::{EchoModel, FaultStore, ScriptedModel, StoreCall};
 use futures::StreamExt;
@@ -281,7 +286,7 @@ fn a_tool_that_panics_gives_its_sentence_and_the_others_their_results() {
             assert_eq!(reply.text(), "It is noon.");
             let history = conversation.history().await.unwrap();
             let results: Vec<_> =
-                history[2].message.tool_results().map(alloquy_core::ToolResult::text).collect();
+                history[2].message.tool_results().map(alloquy_core::message::ToolResult::text).collect();
             assert_eq!(results, ["the tool panicked: boom 42", "noon"]);
             assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
         });

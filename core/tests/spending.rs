@@ -3,10 +3,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::{
-    Day, ErrorKind, Manager, Message, Node, Preface, Price, PriceTable, ReplyFacts, Spending, TokenCount,
-    Usage,
-};
+use alloquy_core::cost::{Day, Price, PriceTable, Spending, TokenCount};
+use alloquy_core::report::{ReplyFacts, Usage};
+use alloquy_core::{ErrorKind, Manager, Message, Node, Preface};
 use alloquy_testing::EchoModel;
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! The memory store and the fault store keep the laws of a store.
 
-use alloquy_core::MemoryStore;
+use alloquy_core::store::MemoryStore;
 use alloquy_testing::{FaultStore, laws};
 
 #[test]

@@ -1,10 +1,13 @@
 //! The JSON of nodes: today's form, and that of version 0.1, which had every fact in `metadata`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{
-    CacheReport, CutHistory, Degradation, Digest, FinishReason, Manager, Message, Middleware, MissReason,
-    Next, Node, NodeStatus, Preface, ReplyFacts, ReplyStream, Request, Result, Role, TurnRequest, Usage,
+use alloquy_core::media::Digest;
+use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::report::{
+    CacheReport, CutHistory, Degradation, FinishReason, MissReason, ReplyFacts, Usage,
 };
+use alloquy_core::tree::NodeStatus;
+use alloquy_core::{Manager, Message, Node, Preface, ReplyStream, Request, Result, Role, TurnRequest};
 use alloquy_testing::EchoModel;
 use futures::StreamExt;
 use proptest::prelude::*;
@@ -120,7 +123,7 @@ fn facts_stay_in_the_metadata_of_what_no_model_said() {
 #[test]
 fn a_node_of_version_0_1_is_the_node_that_it_is_written_as_now() {
     let (line, node) = lines_of_0_1().remove(1);
-    let mut tree = alloquy_core::Tree::from_nodes([read(&line)]).unwrap();
+    let mut tree = alloquy_core::tree::Tree::from_nodes([read(&line)]).unwrap();
     tree.insert(node).unwrap();
     assert_eq!(tree.len(), 1);
 }

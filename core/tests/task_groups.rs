@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use alloquy_core::report::{CacheReport, FinishReason};
+use alloquy_core::stop::TaskGroup;
+use alloquy_core::turn::TurnEnd;
 use alloquy_core::{
-    CacheReport, ChatModel, Conversation, Delta, FinishReason, Manager, Message, Preface, Reply, ReplyStream,
-    Request, Result, TaskGroup, TurnEnd, TurnRequest,
+    ChatModel, Conversation, Delta, Manager, Message, Preface, Reply, ReplyStream, Request, Result,
+    TurnRequest,
 };
 use alloquy_testing::{EchoModel, ScriptedModel};
 use futures::StreamExt;

@@ -7,10 +7,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::report::FinishReason;
+use alloquy_core::tool::{Approval, ToolContext, Toolbox, Verdict};
+use alloquy_core::turn::TurnEnd;
 use alloquy_core::{
-    Approval, Content, Conversation, Error, ErrorKind, FinishReason, Manager, ManagerBuilder, Message, Node,
-    Preface, Result, Role, Tool, ToolCall, ToolContext, ToolResult, ToolSpec, Toolbox, TurnEnd, TurnEvent,
-    TurnRequest, Verdict,
+    Content, Conversation, Error, ErrorKind, Manager, Message, Node, Preface, Result, Role, Tool, ToolSpec,
+    TurnEvent, TurnRequest,
 };
 use alloquy_testing::ScriptedModel;
 use futures::{FutureExt, StreamExt};

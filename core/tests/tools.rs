@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use alloquy_core::{
-    Approval, Error, ErrorKind, Result, Tool, ToolCall, ToolContext, ToolResult, ToolSource, ToolSpec,
-    Toolbox, TypedTool, Verdict,
-};
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::tool::{Approval, ToolContext, ToolSource, Toolbox, TypedTool, Verdict};
+use alloquy_core::{Error, ErrorKind, Result, Tool, ToolSpec};
 use alloquy_testing::laws;
 use futures::StreamExt;
 use pollster::block_on;

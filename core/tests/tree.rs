@@ -1,7 +1,8 @@
 //! Trees: any order of insertion, any shape, any depth.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{Address, ErrorKind, Message, Node, NodeId, Tree};
+use alloquy_core::tree::{Address, Tree};
+use alloquy_core::{ErrorKind, Message, Node, NodeId};
 use proptest::prelude::*;
 
 /// Nodes in the order of making; each names its parent among those before it, or none.

@@ -5,10 +5,15 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
+use alloquy_core::chat_model::{Models, Origin};
+use alloquy_core::message::ToolCall;
+use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::store::MemoryStore;
+use alloquy_core::tool::{Approval, ToolContext, Toolbox, TypedTool, Verdict};
+use alloquy_core::turn::TurnData;
 use alloquy_core::{
-    Approval, ChatModel, Conversation, ErrorKind, Manager, MemoryStore, Middleware, Models, Next, Origin,
-    Owner, Preface, ReplyStream, Request, Result, Tool, ToolCall, ToolContext, ToolSpec, Toolbox, TurnData,
-    TurnEvent, TurnRequest, TypedTool, Verdict,
+    ChatModel, Conversation, ErrorKind, Manager, Owner, Preface, ReplyStream, Request, Result, Tool,
+    ToolSpec, TurnEvent, TurnRequest,
 };
 use alloquy_testing::{ScriptedModel, ScriptedReply};
 use futures::StreamExt;

@@ -5,11 +5,14 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
+use alloquy_core::manager::{ManagerBuilder, NewConversation};
+use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::report::FinishReason;
+use alloquy_core::store::{ConversationStore, ConversationStoreExt, HeadMove, MemoryStore};
+use alloquy_core::tree::NodeStatus;
 use alloquy_core::{
-    Content, Conversation, ConversationManager, ConversationStore, ConversationStoreExt, ErrorKind,
-    FinishReason, HeadMove, Manager, ManagerBuilder, Media, MemoryStore, Message, Middleware,
-    NewConversation, Next, NodeStatus, Owner, Preface, Query, ReplyStream, Request, Result, Role, TurnEvent,
-    TurnRequest,
+    Content, Conversation, ConversationManager, ErrorKind, Manager, Media, Message, Owner, Preface, Query,
+    ReplyStream, Request, Result, Role, TurnEvent, TurnRequest,
 };
 use alloquy_testing::{EchoModel, ScriptedModel};
 use futures::StreamExt;
@@ -44,7 +47,7 @@ async fn drawn(conversation: &Conversation) -> String {
         let what = match node.message.tool_calls().next() {
             Some(call) => format!("{}({})", call.name, call.arguments),
             None => {
-                node.message.tool_results().map(alloquy_core::ToolResult::text).collect::<String>()
+                node.message.tool_results().map(alloquy_core::message::ToolResult::text).collect::<String>()
                     + &node.message.text()
             }
         };

@@ -3,10 +3,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::{
-    ErrorKind, FinishReason, Grammar, Guidance, Manager, Message, Middleware, Next, Preface, Reply,
-    ReplyStream, Request, Result, ToolChoice, TurnRequest,
-};
+use alloquy_core::grammar::Grammar;
+use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::output::{Guidance, ToolChoice};
+use alloquy_core::report::FinishReason;
+use alloquy_core::{ErrorKind, Manager, Message, Preface, Reply, ReplyStream, Request, Result, TurnRequest};
 use alloquy_testing::{ScriptedModel, ScriptedReply};
 use pollster::block_on;
 use schemars::JsonSchema;

@@ -3,9 +3,15 @@
 
 use std::sync::{Arc, Mutex};
 
+use alloquy_core::manager::NewConversation;
+use alloquy_core::message::ToolCall;
+use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::store::HeadMove;
+use alloquy_core::tool::{ToolContext, Toolbox};
+use alloquy_core::tree::Address;
+use alloquy_core::turn::TurnData;
 use alloquy_core::{
-    Address, Conversation, ErrorKind, HeadMove, Manager, Message, Middleware, NewConversation, Next, Preface,
-    ReplyStream, Request, Result, Role, Tool, ToolCall, ToolContext, ToolSpec, Toolbox, TurnData,
+    Conversation, ErrorKind, Manager, Message, Preface, ReplyStream, Request, Result, Role, Tool, ToolSpec,
     TurnRequest,
 };
 use alloquy_testing::EchoModel;
@@ -82,8 +88,10 @@ fn adding_beside_a_moved_head_keeps_the_message_and_says_so() {
         let heads: Vec<_> = results.into_iter().map(|added| added.unwrap().head).collect();
         assert_eq!(heads[0], HeadMove::Moved);
         assert_eq!(conversation.tree().await.unwrap().len(), 2);
-        let tool =
-            Message::tool(vec![alloquy_core::ToolResult::ok(&ToolCall::new("1", "t", json!({})), "x")]);
+        let tool = Message::tool(vec![alloquy_core::message::ToolResult::ok(
+            &ToolCall::new("1", "t", json!({})),
+            "x",
+        )]);
         assert_eq!(conversation.add(tool).await.unwrap_err().kind(), ErrorKind::Invalid);
         assert_eq!(conversation.tree().await.unwrap().len(), 2);
     });

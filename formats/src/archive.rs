@@ -36,7 +36,8 @@ mod markdown;
 mod native;
 mod transcripts;
 
-use alloquy_core::{Archive, Result};
+use alloquy_core::Result;
+use alloquy_core::store::Archive;
 
 use crate::messages::MediaRules;
 

@@ -5,10 +5,13 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::report::{FinishReason, ReplyFacts};
+use alloquy_core::store::{
+    Archive, ConversationRecord, ConversationStore, ConversationStoreExt, MemoryStore,
+};
 use alloquy_core::{
-    Archive, Content, ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind,
-    FinishReason, Media, MemoryStore, Message, Node, Owner, Preface, ReplyFacts, Role, ToolCall, ToolResult,
-    ToolSpec,
+    Content, ConversationId, ErrorKind, Media, Message, Node, Owner, Preface, Role, ToolSpec,
 };
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
 use alloquy_testing::{FaultStore, StoreCall};

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    Archive, Conversation, ConversationManager, ConversationRecord, ConversationStoreExt, Manager,
-    MemoryStore, Message, Node, Owner, Preface, PriceTable, ReplyFacts, Spending,
-};
+use alloquy_core::cost::{PriceTable, Spending};
+use alloquy_core::report::ReplyFacts;
+use alloquy_core::store::{Archive, ConversationRecord, ConversationStoreExt, MemoryStore};
+use alloquy_core::{Conversation, ConversationManager, Manager, Message, Node, Owner, Preface};
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
 use alloquy_testing::EchoModel;
 use pollster::block_on;

@@ -1,7 +1,8 @@
 //! Documents that mean harm: nested a million deep, or trees that are none. Each is an error or a tree that says what was mended.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{Archive, ConversationRecord, Error, ErrorKind, Message, Node, Preface, Result};
+use alloquy_core::store::{Archive, ConversationRecord};
+use alloquy_core::{Error, ErrorKind, Message, Node, Preface, Result};
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
 use serde_json::{Value, json};
 

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::{Content, Error, ErrorKind, Media, MediaKind, Message, Result, Role};
+use alloquy_core::media::MediaKind;
+use alloquy_core::{Content, Error, ErrorKind, Media, Message, Result, Role};
 use alloquy_formats::messages::{
     self, Dialect, MediaReference, MediaRules, MediaSource, NoMediaSource, Transcript,
 };

@@ -6,7 +6,8 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{MediaKind, Result};
+use alloquy_core::Result;
+use alloquy_core::media::MediaKind;
 use alloquy_formats::messages::{self, Dialect, MediaRules, Transcript};
 use serde_json::{Value, json};
 

@@ -5,7 +5,8 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{Media, MediaKind, Result};
+use alloquy_core::media::MediaKind;
+use alloquy_core::{Media, Result};
 use alloquy_formats::messages::{self, Dialect, MediaReference, MediaRules, Transcript};
 use serde_json::{Value, json};
 
@@ -146,7 +147,8 @@ fn assert_texts(conversation: &Value, transcript: &Transcript) {
     let theirs = conversation["messages"].as_array().unwrap().iter();
     let theirs: String = theirs.map(|message| message["content"].as_str().unwrap()).collect();
     let text = |message: &alloquy_core::Message| {
-        message.text() + &message.tool_results().map(alloquy_core::ToolResult::text).collect::<String>()
+        message.text()
+            + &message.tool_results().map(alloquy_core::message::ToolResult::text).collect::<String>()
     };
     assert_eq!(transcript.messages.iter().map(text).collect::<String>(), theirs);
 }

@@ -1,9 +1,8 @@
 //! Properties of the dialects: what was written reads as it was, and no document makes a reader panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{
-    ChannelText, Content, Malformed, Media, Message, Part, Role, ToolCall, ToolResult, ToolSpec,
-};
+use alloquy_core::message::{ChannelText, Malformed, ToolCall, ToolResult};
+use alloquy_core::{Content, Media, Message, Part, Role, ToolSpec};
 use alloquy_formats::messages::{self, Dialect, MediaRules, Transcript};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;

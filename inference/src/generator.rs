@@ -5,11 +5,17 @@ use std::sync::{Arc, mpsc as queue};
 use std::task::{Context, Poll};
 
 use alloquy_core::decoder::snapshot::Reading;
-use alloquy_core::{
-    CacheStatistics, Cancel, DecodeEvent, DecodeRequest, Decoder, Digest, Engine, Error, ErrorKind,
-    GrammarSupport, Logprob, MediaProcessor, ModelInfo, Prompt, Result, Snapshot, SnapshotOrigin,
-    SnapshotRefusal, SnapshotSource, TokenId, TokenStream, Tokenizer, Unit,
+use alloquy_core::decoder::{
+    CacheStatistics, DecodeEvent, DecodeRequest, Decoder, GrammarSupport, Snapshot, SnapshotOrigin,
+    SnapshotRefusal, SnapshotSource, TokenStream,
 };
+use alloquy_core::engine::{Cancel, Engine, ModelInfo};
+use alloquy_core::media::Digest;
+use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::prompt::{Prompt, Unit};
+use alloquy_core::sampling::Logprob;
+use alloquy_core::tokenizer::{TokenId, Tokenizer};
+use alloquy_core::{Error, ErrorKind, Result};
 use async_trait::async_trait;
 use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
@@ -42,7 +48,9 @@ pub use slots::CacheBudget;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::{DecodeEventKind, DecodeRequest, Decoder, Prompt, PromptPart};
+/// use alloquy_core::decoder::{DecodeEventKind, DecodeRequest, Decoder};
+/// use alloquy_core::processor::PromptPart;
+/// use alloquy_core::prompt::Prompt;
 /// use alloquy_inference::Generator;
 /// use alloquy_testing::ScriptedEngine;
 /// use futures::StreamExt;

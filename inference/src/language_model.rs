@@ -3,13 +3,22 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use alloquy_core::{
-    CacheReport, CacheStatistics, ChatModel, Constraints, DataProcessor, DecodeEventKind, DecodeRequest,
-    Decoder, Degradation, Digest, Error, ErrorKind, FinishReason, ModelInfo, PreparedPrompt,
-    ProcessorArguments, Prompt, PromptLength, PromptPart, PromptSource, PromptTemplate, ReplyStream, Request,
-    Result, RoleMarkers, Run, SamplingOptions, Score, Snapshot, SnapshotOrigin, SnapshotRefusal,
-    SnapshotSource, TemplateInput, ThinkingSwitch, TokenId,
+use alloquy_core::arguments::{ProcessorArguments, ThinkingSwitch};
+use alloquy_core::decoder::{
+    CacheStatistics, DecodeEventKind, DecodeRequest, Decoder, Snapshot, SnapshotOrigin, SnapshotRefusal,
+    SnapshotSource,
 };
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::grammar::Constraints;
+use alloquy_core::media::Digest;
+use alloquy_core::middleware::PromptLength;
+use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource, RoleMarkers};
+use alloquy_core::prompt::{PreparedPrompt, Prompt};
+use alloquy_core::report::{CacheReport, Degradation, FinishReason, Score};
+use alloquy_core::stream::Run;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{ChatModel, Error, ErrorKind, ReplyStream, Request, Result, SamplingOptions};
 use async_trait::async_trait;
 use futures::StreamExt;
 

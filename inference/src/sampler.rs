@@ -9,7 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Error, ErrorKind, Result, SamplingOptions, TokenId};
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 
 mod candidates;
 mod draw;

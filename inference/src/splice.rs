@@ -6,7 +6,10 @@
 //! tokens that are blanks alone, as vocabularies like Gemma's have them for line breaks, are text like any other: what stands
 //! before a reply joins with the blanks that it begins with.
 
-use alloquy_core::{CacheReport, MissReason, Piece, Prompt, Result, SpecialToken, TokenId, Tokenizer, Unit};
+use alloquy_core::Result;
+use alloquy_core::prompt::{Prompt, Unit};
+use alloquy_core::report::{CacheReport, MissReason};
+use alloquy_core::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer};
 
 mod places;
 

@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use alloquy_core::{
-    Cancel, ChatModel, Conversation, Ending, Engine, Manager, ModelInfo, Preface, Request, Result,
-    SamplingOptions, Session, StopSignal, TokenId, Tokenizer, Turn, Unit,
-};
+use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::prompt::Unit;
+use alloquy_core::stop::StopSignal;
+use alloquy_core::template::Ending;
+use alloquy_core::tokenizer::{TokenId, Tokenizer};
+use alloquy_core::{ChatModel, Conversation, Manager, Preface, Request, Result, SamplingOptions, Turn};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{Draws, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;

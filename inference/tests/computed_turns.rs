@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Conversation, HeadMove, Manager, Preface, TurnRequest};
+use alloquy_core::store::HeadMove;
+use alloquy_core::{Conversation, Manager, Preface, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::report::{Degradation, FinishReason};
+use alloquy_core::tree::NodeStatus;
 use alloquy_core::{
-    Conversation, Degradation, ErrorKind, FinishReason, Message, NodeStatus, Preface, Role, SamplingOptions,
-    ToolCall, ToolResult, TurnEvent, TurnRequest,
+    Conversation, ErrorKind, Message, Preface, Role, SamplingOptions, TurnEvent, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -266,7 +268,7 @@ fn a_fork_has_checkpoints_of_its_own() {
         let other = conversation.fork().await.unwrap();
         other.checkpoint("elsewhere").await.unwrap();
         other.rewind("greeted").await.unwrap();
-        let names = |notes: alloquy_core::Annotations| {
+        let names = |notes: alloquy_core::annotations::Annotations| {
             notes.bookmarks().map(|(name, _)| name.to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(names(conversation.annotations().await.unwrap()), ["greeted"]);

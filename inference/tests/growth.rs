@@ -4,12 +4,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alloquy_core::{
-    ConversationManager, ConversationRecord, ConversationStore, Detokenizer, Digest, DropPolicy, Engine,
-    HistoryDrop, HistoryShift, HistorySummary, Manager, ManagerBuilder, MemoryStore, Message, Middleware,
-    ModelInfo, Node, Owner, Piece, Preface, PromptTemplate, Request, Result, Session, ShiftPolicy,
-    SpecialToken, SummaryPolicy, TemplateInput, TokenId, Tokenizer,
+use alloquy_core::engine::{Engine, ModelInfo, Session};
+use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::media::Digest;
+use alloquy_core::middleware::{
+    DropPolicy, HistoryDrop, HistoryShift, HistorySummary, Middleware, ShiftPolicy, SummaryPolicy,
 };
+use alloquy_core::store::{ConversationRecord, ConversationStore, MemoryStore};
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::{ConversationManager, Manager, Message, Node, Owner, Preface, Request, Result};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{
     ByteTokenizer, FaultStore, NoiseEngine, ScriptedEngine, StoreCall, TaggedProcessor, TaggedTemplate,
@@ -308,7 +312,7 @@ fn a_conversation_in_memory_shares_its_messages_with_its_requests() {
         async fn handle(
             &self,
             request: Request,
-            next: alloquy_core::Next<'_>,
+            next: alloquy_core::middleware::Next<'_>,
         ) -> Result<alloquy_core::ReplyStream> {
             self.0.store(request.path.as_ptr() as usize, Ordering::Relaxed);
             next.call(request).await

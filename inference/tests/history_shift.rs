@@ -5,10 +5,13 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::middleware::{HistoryShift, ShiftPolicy};
+use alloquy_core::processor::ArgumentsDelta;
+use alloquy_core::report::{CacheReport, Degradation};
 use alloquy_core::{
-    ArgumentsDelta, CacheReport, ChatModel, Content, Degradation, Delta, ErrorKind, HistoryShift, Manager,
-    Message, Preface, Reply, ReplyStream, Request, Result, Role, ShiftPolicy, ToolCall, ToolResult, ToolSpec,
-    TurnEvent, TurnRequest,
+    ChatModel, Content, Delta, ErrorKind, Manager, Message, Preface, Reply, ReplyStream, Request, Result,
+    Role, ToolSpec, TurnEvent, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -87,7 +90,8 @@ fn a_conversation_goes_on_past_its_window_and_says_so() {
         let conversation = manager.create(Preface::system("Be kind.")).await.unwrap();
         for question in ["one", "two", "three", "four", "five", "six", "seven", "eight"] {
             let turn = conversation.send(question).finish().await.unwrap();
-            let mut request = conversation.request().await.unwrap().ending(alloquy_core::Ending::Answer);
+            let mut request =
+                conversation.request().await.unwrap().ending(alloquy_core::template::Ending::Answer);
             let answer = request.path.pop().unwrap();
             let shifted = seen.shift(request).unwrap();
             let prompt = round.prepare(&shifted.request).unwrap();

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Decoder, Message, Preface, Prompt, PromptPart, Request, SamplingOptions};
+use alloquy_core::decoder::Decoder;
+use alloquy_core::processor::PromptPart;
+use alloquy_core::prompt::Prompt;
+use alloquy_core::{Message, Preface, Request, SamplingOptions};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel, PromptLookup};
 use alloquy_testing::{
     ByteTokenizer, EchoModel, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate, laws,

@@ -3,10 +3,15 @@
 
 use std::sync::Arc;
 
+use alloquy_core::media::{Digest, MediaKind};
+use alloquy_core::middleware::{DropPolicy, HistoryDrop};
+use alloquy_core::processor::PromptPart;
+use alloquy_core::prompt::{PreparedPrompt, Unit};
+use alloquy_core::report::{CacheReport, Degradation};
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
 use alloquy_core::{
-    CacheReport, ChatModel, Content, Conversation, Degradation, Digest, DropPolicy, Ending, ErrorKind,
-    HistoryDrop, Manager, Media, MediaKind, Message, Preface, PreparedPrompt, PromptPart, PromptTemplate,
-    Reply, Request, Result, Role, SamplingOptions, TemplateInput, TurnRequest, Unit,
+    ChatModel, Content, Conversation, ErrorKind, Manager, Media, Message, Preface, Reply, Request, Result,
+    Role, SamplingOptions, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, ScriptedMedia, TaggedProcessor, TaggedTemplate};

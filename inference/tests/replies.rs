@@ -3,10 +3,18 @@
 
 use std::sync::Arc;
 
+use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::manager::NewConversation;
+use alloquy_core::media::Digest;
+use alloquy_core::prompt::Unit;
+use alloquy_core::report::{FinishReason, Usage};
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::tokenizer::{TokenId, Tokenizer};
+use alloquy_core::tree::NodeStatus;
+use alloquy_core::turn::PartialReplies;
 use alloquy_core::{
-    Cancel, ChatModel, Conversation, ConversationManager, Digest, Engine, Error, ErrorKind, FinishReason,
-    Manager, Message, ModelInfo, NewConversation, NodeStatus, PartialReplies, Preface, PromptTemplate, Reply,
-    Request, Result, SamplingOptions, Session, TemplateInput, TokenId, Tokenizer, TurnRequest, Unit, Usage,
+    ChatModel, Conversation, ConversationManager, Error, ErrorKind, Manager, Message, Preface, Reply,
+    Request, Result, SamplingOptions, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};

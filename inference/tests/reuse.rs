@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{CacheReport, ChatModel, Message, MissReason, Preface, Request};
+use alloquy_core::report::{CacheReport, MissReason};
+use alloquy_core::{ChatModel, Message, Preface, Request};
 use alloquy_inference::{Generator, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 

@@ -1,7 +1,8 @@
 //! The sampler: greedy, the chain, and what it does with broken logits.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{ErrorKind, PenaltyScope, SamplingOptions};
+use alloquy_core::sampling::PenaltyScope;
+use alloquy_core::{ErrorKind, SamplingOptions};
 use alloquy_inference::Sampler;
 use proptest::prelude::*;
 

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use alloquy_core::{SamplingOptions, TokenId};
+use alloquy_core::SamplingOptions;
+use alloquy_core::tokenizer::TokenId;
 use alloquy_inference::{Sampler, StopTokens};
 use serde_json::Value;
 

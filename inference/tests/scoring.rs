@@ -32,7 +32,7 @@ fn targets() -> Vec<String> {
 
 /// The script's next token is 10 above all others: its probability, and that of any other.
 fn logprobs(engine: &ScriptedEngine) -> (f64, f64) {
-    use alloquy_core::Engine;
+    use alloquy_core::engine::Engine;
     let others = (engine.model().vocabulary - 1) as f64;
     let total = (10_f64.exp() + others).ln();
     (10.0 - total, -total)
@@ -53,7 +53,7 @@ fn each_token_has_its_log_probability_behind_all_before_it() {
 }
 
 /// Two turns, with or without targets scored between them: what the second one says and reuses.
-async fn second_turn(targets: &[String]) -> (String, Option<alloquy_core::CacheReport>) {
+async fn second_turn(targets: &[String]) -> (String, Option<alloquy_core::report::CacheReport>) {
     let manager = Manager::new(round(&ScriptedEngine::new(SCRIPT)));
     let conversation = manager.create(Preface::system("Be kind.")).await.unwrap();
     conversation.send("Hi").finish().await.unwrap();

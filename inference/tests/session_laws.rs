@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use alloquy_core::{Engine, Piece};
+use alloquy_core::engine::Engine;
+use alloquy_core::tokenizer::Piece;
 use alloquy_testing::{ScriptedEngine, laws};
 
 #[test]

@@ -1,7 +1,7 @@
 //! Stop texts: whatever the chunking, the reply ends where the text first occurs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::TokenId;
+use alloquy_core::tokenizer::TokenId;
 use alloquy_inference::{StopStrings, StopTokens};
 use proptest::prelude::*;
 

@@ -3,9 +3,12 @@
 
 use std::sync::Arc;
 
+use alloquy_core::media::Digest;
+use alloquy_core::report::Degradation;
+use alloquy_core::store::{ConversationStore, MemoryStore};
+use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::{
-    ChatModel, Conversation, ConversationManager, ConversationStore, Degradation, Digest, Manager,
-    MemoryStore, Node, Preface, PromptTemplate, Result, TemplateInput, Tool, ToolSpec, TurnRequest,
+    ChatModel, Conversation, ConversationManager, Manager, Node, Preface, Result, Tool, ToolSpec, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};

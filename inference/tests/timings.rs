@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::report::ReplyTiming;
 use alloquy_core::{
-    Conversation, Manager, Preface, Reply, ReplyTiming, SamplingOptions, Tool, ToolSpec, TurnReply,
-    TurnRequest,
+    Conversation, Manager, Preface, Reply, SamplingOptions, Tool, ToolSpec, TurnReply, TurnRequest,
 };
 use alloquy_inference::{Benchmark, Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{EchoModel, ScriptedEngine, TaggedProcessor, TaggedTemplate};

@@ -3,10 +3,14 @@
 
 use std::sync::Arc;
 
+use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::media::Digest;
+use alloquy_core::prompt::Unit;
+use alloquy_core::report::{CacheReport, MissReason};
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
 use alloquy_core::{
-    CacheReport, Cancel, ChatModel, Conversation, Delta, Detokenizer, Digest, Engine, Manager, Message,
-    MissReason, ModelInfo, Piece, Preface, PromptTemplate, Request, Result, Session, SpecialToken,
-    TemplateInput, TokenId, Tokenizer, TurnEvent, TurnRequest, Unit,
+    ChatModel, Conversation, Delta, Manager, Message, Preface, Request, Result, TurnEvent, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ByteTokenizer, ScriptedEngine, TaggedProcessor, TaggedTemplate};
@@ -349,7 +353,7 @@ proptest! {
         let replies: Vec<_> = texts.iter().enumerate().filter(|(index, _)| index % 2 == 1).map(spelled).collect();
         let plain = round.prepare(&Request::new(Preface::default(), path.clone())).unwrap();
         let exact = round.prepare(&Request::new(Preface::default(), path).replies(replies.clone())).unwrap();
-        let tokens = |prepared: &alloquy_core::PreparedPrompt| {
+        let tokens = |prepared: &alloquy_core::prompt::PreparedPrompt| {
             prepared.prompt.tokens().map(Option::unwrap).collect::<Vec<_>>()
         };
         prop_assert_eq!(PairTokenizer::bytewise(&tokens(&plain)), PairTokenizer::bytewise(&tokens(&exact)));

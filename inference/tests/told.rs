@@ -3,11 +3,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::{
-    Conversation, DataProcessor, Degradation, Digest, InjectionPolicy, Manager, Preface, ProcessorArguments,
-    PromptPart, PromptSource, PromptTemplate, ReplyParser, Request, Result, TemplateInput, TextSource,
-    ThinkingHistory, ThinkingSwitch, TurnRequest,
+use alloquy_core::arguments::{
+    InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch,
 };
+use alloquy_core::media::Digest;
+use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource, ReplyParser};
+use alloquy_core::report::Degradation;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::{Conversation, Manager, Preface, Request, Result, TurnRequest};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;

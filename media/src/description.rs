@@ -3,7 +3,8 @@
 #[cfg(feature = "audio")]
 use std::ops::RangeInclusive;
 
-use alloquy_core::{Error, ErrorKind, ModelInfo, Result};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 /// The description files of a model, and the texts of its tokens.

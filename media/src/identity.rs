@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use alloquy_core::{Digest, ModelInfo};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media::Digest;
 
 /// The description files that decide on media.
 const FILES: [&str; 5] = [

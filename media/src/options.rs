@@ -32,7 +32,7 @@ pub struct MediaOptions {
     pub pan_and_scan: Option<bool>,
     /// How many pixels Qwen-VL is fed of a picture or a frame at most; `None` leaves it to the model's files, which allow
     /// 12,845,056 and more: 15,552 positions for a photograph of 12 megapixels. A picture that is made smaller for it is
-    /// reported as [`Degradation::PixelsCapped`](alloquy_core::Degradation::PixelsCapped).
+    /// reported as [`Degradation::PixelsCapped`](alloquy_core::report::Degradation::PixelsCapped).
     #[cfg(feature = "image")]
     pub pixel_cap: Option<usize>,
     /// How many positions a picture may take in Gemma 4: 70, 140, 280, 560 or 1120. `None` leaves it to the model's files.

@@ -1,8 +1,9 @@
 //! The processor of everything that a model takes: it hands media on by their kind.
 
-use alloquy_core::{
-    Digest, Error, ErrorKind, Media, MediaKind, MediaOutline, MediaProcessor, MediaTensor, ModelInfo, Result,
-};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media::{Digest, MediaKind};
+use alloquy_core::media_processor::{MediaOutline, MediaProcessor, MediaTensor};
+use alloquy_core::{Error, ErrorKind, Media, Result};
 
 #[cfg(feature = "audio")]
 use crate::audio::AudioProcessor;
@@ -15,7 +16,9 @@ use crate::video::VideoProcessor;
 /// Makes of pictures, films and sounds what one model is fed.
 ///
 /// ```
-/// use alloquy_core::{ErrorKind, Media, MediaProcessor, ModelInfo};
+/// use alloquy_core::{ErrorKind, Media};
+/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::media_processor::MediaProcessor;
 /// use alloquy_media::MediaProcessors;
 ///
 /// let mut model = ModelInfo::default();

@@ -6,10 +6,11 @@ mod qwen;
 mod rules;
 mod sampling;
 
-use alloquy_core::{
-    Degradation, Digest, Error, ErrorKind, Media, MediaKind, MediaOutline, MediaProcessor, MediaTensor,
-    ModelInfo, Result,
-};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media::{Digest, MediaKind};
+use alloquy_core::media_processor::{MediaOutline, MediaProcessor, MediaTensor};
+use alloquy_core::report::Degradation;
+use alloquy_core::{Error, ErrorKind, Media, Result};
 
 pub use sampling::{FrameCount, FrameRate};
 
@@ -27,7 +28,9 @@ use crate::options::MediaOptions;
 /// ```
 /// use std::time::Duration;
 ///
-/// use alloquy_core::{Media, MediaProcessor, ModelInfo};
+/// use alloquy_core::Media;
+/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::media_processor::MediaProcessor;
 /// use alloquy_media::{VideoProcessor, FrameRate, MediaOptions};
 ///
 /// let mut model = ModelInfo::default();

@@ -4,7 +4,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use alloquy_core::{Digest, Media, MediaProcessor, ModelInfo, SpecialToken};
+use alloquy_core::Media;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media::Digest;
+use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::tokenizer::SpecialToken;
 use alloquy_media::{
     AlphaHandling, AudioLimits, AudioOptions, AudioOverflow, ImageBackend, MediaLimits, MediaOptions,
     MediaProcessors,

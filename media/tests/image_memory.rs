@@ -6,7 +6,9 @@ mod bombs;
 
 use std::time::Instant;
 
-use alloquy_core::{ErrorKind, Media, MediaProcessor, ModelInfo};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::{ErrorKind, Media};
 use alloquy_media::{MediaLimits, MediaOptions, MediaProcessors};
 use alloquy_testing::CountingAllocator;
 

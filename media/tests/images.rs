@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use alloquy_core::{
-    Degradation, Digest, ErrorKind, Media, MediaKind, MediaOutline, MediaPiece, MediaProcessor, MediaTensor,
-    ModelInfo, TensorData,
-};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media::{Digest, MediaKind};
+use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
+use alloquy_core::report::Degradation;
+use alloquy_core::{ErrorKind, Media};
 use alloquy_media::{
     AlphaHandling, FrameRate, ImageBackend, MediaLimits, MediaOptions, MediaProcessors, ResizeArea, Size,
     VideoProcessor,
@@ -292,7 +293,7 @@ fn the_model_s_files_decide() {
 fn tokens_have_the_texts_that_the_model_gives_them() {
     let mut model = model("qwen2_vl");
     model.files.insert("config.json".to_owned(), r#"{"vision_config": {}, "image_token_id": 7}"#.to_owned());
-    model.specials = vec![alloquy_core::SpecialToken { text: "<pad>".to_owned(), id: 7 }];
+    model.specials = vec![alloquy_core::tokenizer::SpecialToken { text: "<pad>".to_owned(), id: 7 }];
     let outline = MediaProcessors::of(&model).unwrap().unwrap().outline(&header(56, 56)).unwrap();
     let MediaPiece::Positions { token, count, grid } = &outline.pieces[0] else { panic!("{outline:?}") };
     assert_eq!((token.as_str(), *count, grid.unwrap().width), ("<pad>", 4, 2));

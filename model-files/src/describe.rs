@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use alloquy_core::{ModelInfo, Result};
+use alloquy_core::Result;
+use alloquy_core::engine::ModelInfo;
 
 use crate::description::Description;
 use crate::files::ModelFiles;

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Result, SamplingOptions, TokenId};
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Result, SamplingOptions};
 use serde_json::Value;
 
 use crate::description::Description;

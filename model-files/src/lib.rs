@@ -8,7 +8,7 @@
 //! this crate alone.
 //!
 //! ```
-//! use alloquy_core::{Piece, Tokenizer};
+//! use alloquy_core::tokenizer::{Piece, Tokenizer};
 //! use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles, describe_files};
 //!
 //! let files = ModelFiles::new("little")

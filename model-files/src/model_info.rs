@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{ModelInfo, Result, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::Result;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::tokenizer::{SpecialToken, TokenId, Tokenizer};
 use serde_json::Value;
 
 use crate::description::{Description, FactPlace, missing_fact};

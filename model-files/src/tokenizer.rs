@@ -10,9 +10,8 @@ mod tables;
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    Detokenizer, Error, ErrorKind, Normalizer, Piece, Result, SpecialToken, TokenId, Tokenizer,
-};
+use alloquy_core::tokenizer::{Detokenizer, Normalizer, Piece, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
 use self::decoding::{Decoding, Position};
@@ -26,7 +25,7 @@ use self::tables::{Place, Steps, Tables};
 /// A tokenizer read from a `tokenizer.json`.
 ///
 /// ```
-/// use alloquy_core::{Piece, Tokenizer, decode};
+/// use alloquy_core::tokenizer::{Piece, Tokenizer, decode};
 /// use alloquy_model_files::HuggingFaceTokenizer;
 ///
 /// let json = r#"{

@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
-use alloquy_core::{ErrorKind, Piece, Tokenizer as _};
+use alloquy_core::ErrorKind;
+use alloquy_core::tokenizer::{Piece, Tokenizer as _};
 use alloquy_model_files::HuggingFaceTokenizer;
 use serde_json::{Value, json};
 

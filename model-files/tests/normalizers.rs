@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use alloquy_core::{Piece, Tokenizer};
+use alloquy_core::tokenizer::{Piece, Tokenizer};
 use alloquy_model_files::HuggingFaceTokenizer;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use alloquy_core::{ErrorKind, Piece, TokenId, Tokenizer, decode};
+use alloquy_core::ErrorKind;
+use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer, decode};
 use alloquy_model_files::HuggingFaceTokenizer;
 use proptest::prelude::*;
 

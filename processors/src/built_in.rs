@@ -1,7 +1,10 @@
 //! The families of this crate, as constants: what a [`Family`] says, and what is code. Knows no model's files beyond what
 //! `detect` looks at.
 
-use alloquy_core::{Channel, InjectionPolicy, ModelInfo, TemplateInput};
+use alloquy_core::arguments::InjectionPolicy;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::Channel;
+use alloquy_core::template::TemplateInput;
 use serde_json::Value;
 
 use crate::call_markers::CallMarkers;

@@ -1,6 +1,7 @@
 //! What a host may set otherwise than a family has it. Knows that it must make sense, not what it does.
 
-use alloquy_core::{Channel, Result};
+use alloquy_core::Result;
+use alloquy_core::processor::Channel;
 use serde::{Deserialize, Serialize};
 
 use crate::call_markers::{CallMarkers, invalid};
@@ -12,7 +13,10 @@ use crate::family::Family;
 /// JSON, or as any format of serde's, and a field that there is not is an error.
 ///
 /// ```
-/// use alloquy_core::{Ending, Message, ModelInfo, Preface, PromptSource};
+/// use alloquy_core::{Message, Preface};
+/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::processor::PromptSource;
+/// use alloquy_core::template::Ending;
 /// use alloquy_processors::{DataProcessorConfig, named_with};
 ///
 /// let config: DataProcessorConfig = serde_json::from_str(
@@ -61,7 +65,7 @@ impl DataProcessorConfig {
     /// Adds a channel.
     ///
     /// ```
-    /// use alloquy_core::Channel;
+    /// use alloquy_core::processor::Channel;
     /// use alloquy_processors::DataProcessorConfig;
     ///
     /// let config = DataProcessorConfig::default().channel(Channel::new("plan", "<plan>", "</plan>"));

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Channel, Result};
+use alloquy_core::Result;
+use alloquy_core::processor::Channel;
 
 use crate::built_in::{BuiltIn, Shape};
 use crate::call_markers::CallMarkers;

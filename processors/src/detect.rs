@@ -5,7 +5,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use alloquy_core::{DataProcessor, ModelInfo, Result};
+use alloquy_core::Result;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::DataProcessor;
 
 use crate::built_in::BuiltIn;
 use crate::config::DataProcessorConfig;
@@ -25,7 +27,7 @@ pub struct Detected {
 /// Finds the family that claims `model`.
 ///
 /// ```
-/// use alloquy_core::ModelInfo;
+/// use alloquy_core::engine::ModelInfo;
 ///
 /// let mut model = ModelInfo::default();
 /// model.architecture = Some("Qwen3ForCausalLM".to_owned());
@@ -46,7 +48,8 @@ pub fn detect(model: &ModelInfo) -> Detected {
 /// As [`named_with`].
 ///
 /// ```
-/// use alloquy_core::{Channel, ModelInfo};
+/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::processor::Channel;
 /// use alloquy_processors::{DataProcessorConfig, detect_with};
 ///
 /// let mut model = ModelInfo::default();
@@ -76,7 +79,7 @@ fn claiming(model: &ModelInfo) -> (&'static BuiltIn, bool) {
 /// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown name; the sentence lists the known ones.
 ///
 /// ```
-/// use alloquy_core::ModelInfo;
+/// use alloquy_core::engine::ModelInfo;
 ///
 /// let processor = alloquy_processors::named("vicuna", &ModelInfo::default())?;
 /// assert_eq!(processor.name(), "vicuna");
@@ -97,7 +100,8 @@ pub fn named(name: &str, model: &ModelInfo) -> Result<Arc<dyn DataProcessor>> {
 /// are written, of a family without calls between two markers.
 ///
 /// ```
-/// use alloquy_core::{Channel, ModelInfo};
+/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::processor::Channel;
 /// use alloquy_processors::{DataProcessorConfig, named_with};
 ///
 /// let joke = Channel::new("joke", "<think>", "</joke>");

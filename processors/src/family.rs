@@ -1,6 +1,8 @@
 //! What is peculiar to one model family, as data. Knows no model's files.
 
-use alloquy_core::{Channel, InjectionPolicy, Result};
+use alloquy_core::Result;
+use alloquy_core::arguments::InjectionPolicy;
+use alloquy_core::processor::Channel;
 use serde::{Deserialize, Serialize};
 
 use crate::call_markers::{CallMarkers, invalid};
@@ -13,7 +15,10 @@ use crate::placeholders::Placeholder;
 /// what is absent is as in a family that says nothing of itself: its replies are text. The chat template is not part of it.
 ///
 /// ```
-/// use alloquy_core::{Ending, Message, ModelInfo, Preface, PromptSource, ToolSpec};
+/// use alloquy_core::{Message, Preface, ToolSpec};
+/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::processor::PromptSource;
+/// use alloquy_core::template::Ending;
 /// use alloquy_processors::{DataProcessorConfig, Family};
 /// use serde_json::json;
 ///

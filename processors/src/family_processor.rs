@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{DataProcessor, Error, ErrorKind, ModelInfo, Result};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::DataProcessor;
+use alloquy_core::{Error, ErrorKind, Result};
 
 use crate::built_in::BuiltIn;
 use crate::config::DataProcessorConfig;
 use crate::configured::Configured;
-use crate::families;
 use crate::family::Family;
-use crate::processor;
+use crate::{families, processor};
 
 impl Family {
     /// Returns a family of this crate as data, to be changed or written down.

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use alloquy_core::{Content, Ending, Message, PromptSource, Role, ThinkingHistory};
+use alloquy_core::arguments::ThinkingHistory;
+use alloquy_core::processor::PromptSource;
+use alloquy_core::template::Ending;
+use alloquy_core::{Content, Message, Role};
 use serde_json::{Map, Value};
 
 /// The names that thoughts have in dialects whose messages were taken over field by field.

@@ -2,14 +2,13 @@
 
 use std::ops::Range;
 
-use alloquy_core::{
-    Content, Error, ErrorKind, Message, Part, PromptSource, Result, Role, TemplateInput, ToolCall,
-    ToolResult, ToolSpec,
-};
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::processor::PromptSource;
+use alloquy_core::template::TemplateInput;
+use alloquy_core::{Content, Error, ErrorKind, Message, Part, Result, Role, ToolSpec};
 use serde_json::{Map, Value, json};
 
-use crate::calls;
-use crate::history;
+use crate::{calls, history};
 
 /// Puts a conversation into the shape that templates read.
 ///

@@ -1,6 +1,8 @@
 //! What the laws of other crates hold a family to. Knows no law.
 
-use alloquy_core::{ModelInfo, Result, ToolCall};
+use alloquy_core::Result;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::message::ToolCall;
 
 use crate::built_in::chat_template;
 use crate::calls::Call;
@@ -12,7 +14,8 @@ use crate::tool_grammar::{Writer, written};
 /// calls, and for no calls.
 ///
 /// ```
-/// use alloquy_core::{ModelInfo, ToolCall};
+/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::message::ToolCall;
 /// use serde_json::json;
 ///
 /// let call = ToolCall::new("call_0", "add", json!({"a": 1}));

@@ -6,7 +6,11 @@
 //! otherwise. A model that none of them is for has a [`Family`] of its own, as data.
 //!
 //! ```
-//! use alloquy_core::{Ending, Message, ModelInfo, Preface, PromptPart, PromptSource, SpecialToken};
+//! use alloquy_core::{Message, Preface};
+//! use alloquy_core::engine::ModelInfo;
+//! use alloquy_core::processor::{PromptPart, PromptSource};
+//! use alloquy_core::template::Ending;
+//! use alloquy_core::tokenizer::SpecialToken;
 //!
 //! let mut model = ModelInfo::default();
 //! model.model_type = Some("qwen3".to_owned());

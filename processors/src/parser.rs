@@ -10,9 +10,10 @@ mod transcript;
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    ArgumentsDelta, Delta, Ending, Malformed, Message, PromptSource, ReplyParser, ToolCall, ToolSpec,
-};
+use alloquy_core::message::{Malformed, ToolCall};
+use alloquy_core::processor::{ArgumentsDelta, PromptSource, ReplyParser};
+use alloquy_core::template::Ending;
+use alloquy_core::{Delta, Message, ToolSpec};
 
 use crate::calls::{Call, CallSyntax, Guess};
 use crate::configured::{Configured, Stretch, StretchContent};
@@ -426,7 +427,7 @@ mod tests {
 
     use super::{Arc, Configured, Ending, FamilyParser, PromptSource, ReplyParser};
     use crate::family::Family;
-    use alloquy_core::Channel;
+    use alloquy_core::processor::Channel;
 
     fn read<'a>(pieces: impl IntoIterator<Item = &'a str>) -> Message {
         let preface = Preface::default();

@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
-use alloquy_core::{Error, ErrorKind, Media, MediaKind, PromptPart, PromptSource, Result};
+use alloquy_core::media::MediaKind;
+use alloquy_core::processor::{PromptPart, PromptSource};
+use alloquy_core::{Error, ErrorKind, Media, Result};
 use serde::{Deserialize, Serialize};
 
 /// A text that a template prints where media go.
 ///
 /// ```
-/// use alloquy_core::MediaKind;
+/// use alloquy_core::media::MediaKind;
 /// use alloquy_processors::Placeholder;
 ///
 /// let place: Placeholder = serde_json::from_str(r#"{"kind": "image", "text": "<image>"}"#)?;

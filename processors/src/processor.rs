@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    Channel, DataProcessor, Degradation, Error, ErrorKind, Grammar, InjectionPolicy, ModelInfo,
-    ParallelCalls, PromptPart, PromptSource, ReplyParser, Result, SpecialToken, TemplateInput,
-    ThinkingHistory, TokenId, ToolChoice,
-};
+use alloquy_core::arguments::{InjectionPolicy, ThinkingHistory};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::grammar::Grammar;
+use alloquy_core::output::{ParallelCalls, ToolChoice};
+use alloquy_core::processor::{Channel, DataProcessor, PromptPart, PromptSource, ReplyParser};
+use alloquy_core::report::Degradation;
+use alloquy_core::template::TemplateInput;
+use alloquy_core::tokenizer::{SpecialToken, TokenId};
+use alloquy_core::{Error, ErrorKind, Result};
 
 use crate::built_in::{BuiltIn, chat_template};
 use crate::call_markers::CallMarkers;
@@ -14,13 +18,11 @@ use crate::calls::{CallSyntax, NAMES};
 use crate::config::DataProcessorConfig;
 use crate::configured::Configured;
 use crate::family::Family;
-use crate::history;
 use crate::injection::quotes::Quotes;
 use crate::injection::{Literals, loosened};
-use crate::input;
 use crate::parser::FamilyParser;
 use crate::placeholders::{self, has_media};
-use crate::tool_grammar;
+use crate::{history, input, tool_grammar};
 
 /// Returns the processor of a family that makes sense, as a host has set it.
 pub(crate) fn of(

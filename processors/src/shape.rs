@@ -1,7 +1,7 @@
 //! What some families' templates take otherwise than Hugging Face's shape has it. Knows a template's input, and no
 //! family; each function changes one thing, and loses nothing.
 
-use alloquy_core::TemplateInput;
+use alloquy_core::template::TemplateInput;
 use serde_json::{Map, Value, json};
 
 use crate::calls::{Call, CallSyntax, GemmaCalls, literal, object, spaced};

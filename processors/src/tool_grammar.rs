@@ -14,9 +14,10 @@ mod xml;
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{
-    Error, ErrorKind, Grammar, ParallelCalls, Result, SpecialToken, TokenId, ToolChoice, ToolSpec,
-};
+use alloquy_core::grammar::Grammar;
+use alloquy_core::output::{ParallelCalls, ToolChoice};
+use alloquy_core::tokenizer::{SpecialToken, TokenId};
+use alloquy_core::{Error, ErrorKind, Result, ToolSpec};
 use serde_json::{Map, Value};
 
 use crate::calls::{Call, CallSyntax, JsonCalls};

@@ -8,7 +8,10 @@
 use std::path::Path;
 use std::{env, fs};
 
-use alloquy_core::{Channel, DataProcessor, Ending, Message, ModelInfo, Preface, PromptSource, ToolSpec};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
+use alloquy_core::template::Ending;
+use alloquy_core::{Message, Preface, ToolSpec};
 use alloquy_processors::DataProcessorConfig;
 use alloquy_testing::{Draws, ReadReply};
 use serde_json::{Value, json};

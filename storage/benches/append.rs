@@ -7,7 +7,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use alloquy_core::{ConversationRecord, ConversationStore, Message, Node, NodeId, Owner, Preface};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{Message, Node, NodeId, Owner, Preface};
 use alloquy_storage::{Durability, SqliteStore};
 use pollster::block_on;
 use rusqlite::{Connection, params};

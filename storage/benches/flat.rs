@@ -14,9 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, Message, Node, NodeId, Owner, Preface,
-};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ConversationId, Message, Node, NodeId, Owner, Preface};
 use alloquy_storage::{Durability, FileStore, MemoryStore, SqliteStore};
 use pollster::block_on;
 use tempfile::TempDir;

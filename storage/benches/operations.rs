@@ -8,10 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, Filter, Message, Node, NodeId, Owner, Preface,
-    Query,
-};
+use alloquy_core::query::Filter;
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ConversationId, Message, Node, NodeId, Owner, Preface, Query};
 use alloquy_storage::{Durability, FileStore, MemoryStore, SqliteStore};
 use pollster::block_on;
 use serde_json::{Map, Value, json};

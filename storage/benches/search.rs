@@ -14,10 +14,9 @@ mod spent;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use alloquy_core::{
-    ConversationRecord, ConversationStore, Filter, Message, Node, NodeId, Owner, Preface, Query, Scalar,
-    Sort, SortKey,
-};
+use alloquy_core::query::{Filter, Scalar, Sort, SortKey};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{Message, Node, NodeId, Owner, Preface, Query};
 use alloquy_storage::{Durability, PostgresStore, SqliteStore};
 use futures::future::join_all;
 use pollster::block_on;

@@ -1,9 +1,8 @@
 //! A conversation that is put down and taken up again, as another process would; and one that is dropped mid-word.
 
-use alloquy_core::{
-    ConversationId, ConversationManager, ErrorKind, Manager, NewConversation, NodeStatus, Preface, Result,
-    TurnEvent,
-};
+use alloquy_core::manager::NewConversation;
+use alloquy_core::tree::NodeStatus;
+use alloquy_core::{ConversationId, ConversationManager, ErrorKind, Manager, Preface, Result, TurnEvent};
 use alloquy_testing::EchoModel;
 use futures::StreamExt;
 

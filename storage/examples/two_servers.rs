@@ -4,8 +4,9 @@
 
 use std::thread;
 
+use alloquy_core::store::HeadMove;
 use alloquy_core::{
-    Conversation, ConversationId, ConversationManager, HeadMove, Manager, Preface, Result, TurnRequest,
+    Conversation, ConversationId, ConversationManager, Manager, Preface, Result, TurnRequest,
 };
 use alloquy_testing::EchoModel;
 
@@ -43,7 +44,7 @@ async fn open(url: &str, id: &ConversationId) -> Result<Conversation> {
 
 async fn serve(name: &'static str, url: &str, id: &ConversationId) -> Result<(&'static str, usize)> {
     let conversation = open(url, id).await?;
-    let question = "0".parse::<alloquy_core::Address>()?;
+    let question = "0".parse::<alloquy_core::tree::Address>()?;
     let mut branches = 0;
     for number in 0..ANSWERS {
         let reply = conversation.complete(TurnRequest::default().at(question.clone())).finish().await?;

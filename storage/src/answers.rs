@@ -1,9 +1,9 @@
 //! Pages of conversations and of hits, out of the rows of a database. Knows rows, not which database.
 
-use alloquy_core::{
-    Candidate, ConversationId, ConversationPage, DamagedConversation, Error, ErrorKind, Query, SearchPage,
-    SearchScope,
-};
+use alloquy_core::query::SearchScope;
+use alloquy_core::search::{Candidate, SearchPage};
+use alloquy_core::store::{ConversationPage, DamagedConversation};
+use alloquy_core::{ConversationId, Error, ErrorKind, Query};
 
 use crate::failure::Failure;
 use crate::stored::{StoredConversation, StoredNode};

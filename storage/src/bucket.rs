@@ -15,11 +15,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
-    Digest, Error, ErrorKind, HeadMove, Node, NodeId, Owner, PartialDeletion, Query, Result, SearchPage,
-    Tree,
+use alloquy_core::media::Digest;
+use alloquy_core::search::SearchPage;
+use alloquy_core::store::{
+    BLOB_GRACE, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary, HeadMove,
+    PartialDeletion,
 };
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, Error, ErrorKind, Node, NodeId, Owner, Query, Result};
 use async_trait::async_trait;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
@@ -40,7 +43,8 @@ use crate::tasks::Tasks;
 /// writes as much as it says, however large the tree.
 ///
 /// ```
-/// use alloquy_core::{ConversationRecord, ConversationStore, ConversationStoreExt, Owner, Preface};
+/// use alloquy_core::{Owner, Preface};
+/// use alloquy_core::store::{ConversationRecord, ConversationStore, ConversationStoreExt};
 /// use alloquy_storage::BucketStore;
 ///
 /// # pollster::block_on(async {

@@ -21,10 +21,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
-    Digest, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+use alloquy_core::media::Digest;
+use alloquy_core::search::SearchPage;
+use alloquy_core::store::{
+    Archive, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary, HeadMove,
 };
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, Node, NodeId, Owner, Query, Result};
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
@@ -47,7 +50,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// [`ErrorKind::Busy`](alloquy_core::ErrorKind::Busy). Every call is on the disk when it returns.
 ///
 /// ```
-/// use alloquy_core::{ConversationRecord, ConversationStoreExt, ConversationStore, Owner, Preface};
+/// use alloquy_core::{Owner, Preface};
+/// use alloquy_core::store::{ConversationRecord, ConversationStore, ConversationStoreExt};
 /// use alloquy_storage::FileStore;
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -123,7 +127,8 @@ impl FileStore {
     /// conversations, and those of reading.
     ///
     /// ```
-    /// use alloquy_core::{ConversationStore, ErrorKind, Owner, Query};
+    /// use alloquy_core::{ErrorKind, Owner, Query};
+    /// use alloquy_core::store::ConversationStore;
     /// use alloquy_storage::FileStore;
     ///
     /// # let folder = tempfile::tempdir()?;

@@ -4,10 +4,13 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use alloquy_core::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary, Digest,
-    Error, ErrorKind, HeadMove, MemoryStore, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+use alloquy_core::media::Digest;
+use alloquy_core::search::SearchPage;
+use alloquy_core::store::{
+    ConversationPage, ConversationRecord, ConversationStore, ConversationSummary, HeadMove, MemoryStore,
 };
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, Error, ErrorKind, Node, NodeId, Owner, Query, Result};
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -32,7 +35,8 @@ pub trait Journal: Send + Debug + 'static {
 /// grows; one writer at a time may have it.
 ///
 /// ```
-/// use alloquy_core::{ConversationRecord, ConversationStore, Owner, Preface, Result};
+/// use alloquy_core::{Owner, Preface, Result};
+/// use alloquy_core::store::{ConversationRecord, ConversationStore};
 /// use alloquy_storage::{Journal, JournaledStore};
 /// use std::sync::{Arc, Mutex};
 ///

@@ -2,7 +2,8 @@
 //! conversations have in files: snapshots, and the media that documents name.
 //!
 //! ```
-//! use alloquy_core::{ConversationRecord, ConversationStoreExt, Owner, Preface};
+//! use alloquy_core::{Owner, Preface};
+//! use alloquy_core::store::{ConversationRecord, ConversationStoreExt};
 //!
 //! # pollster::block_on(async {
 //! let store = alloquy_storage::open("memory:").await?;
@@ -14,7 +15,7 @@
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
 //!
-//! Every store keeps the contract of [`ConversationStore`](alloquy_core::ConversationStore), runs its work on a
+//! Every store keeps the contract of [`ConversationStore`](alloquy_core::store::ConversationStore), runs its work on a
 //! thread of its own, and needs no async runtime of its caller.
 
 mod durability;
@@ -48,7 +49,7 @@ mod tasks;
 #[cfg(any(feature = "file", feature = "sqlite"))]
 mod worker;
 
-pub use alloquy_core::MemoryStore;
+pub use alloquy_core::store::MemoryStore;
 #[cfg(feature = "object-store")]
 pub use bucket::BucketStore;
 pub use durability::Durability;

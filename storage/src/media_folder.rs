@@ -4,7 +4,8 @@ use std::fs::{self, File, Metadata};
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use alloquy_core::{Error, ErrorKind, Media, MediaKind, Result};
+use alloquy_core::media::MediaKind;
+use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_formats::messages::{MediaReference, MediaSource};
 
 /// How many bytes a file may have unless told otherwise: 64 MiB, what the loaders of media take.
@@ -119,7 +120,7 @@ impl MediaSource for MediaFolder {
 /// Reads a file that a person names, wherever it is; what it is its first bytes say.
 ///
 /// ```
-/// use alloquy_core::MediaKind;
+/// use alloquy_core::media::MediaKind;
 ///
 /// let file = std::env::temp_dir().join("alloquy-sound.flac");
 /// std::fs::write(&file, b"fLaC and so on")?;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alloquy_core::{ConversationStore, Error, ErrorKind, MemoryStore, Result};
+use alloquy_core::store::{ConversationStore, MemoryStore};
+use alloquy_core::{Error, ErrorKind, Result};
 
 use crate::durability::Durability;
 

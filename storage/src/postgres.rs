@@ -16,10 +16,13 @@ mod words;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
-    Digest, Error, ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+use alloquy_core::media::Digest;
+use alloquy_core::search::SearchPage;
+use alloquy_core::store::{
+    Archive, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary, HeadMove,
 };
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, Error, ErrorKind, Node, NodeId, Owner, Query, Result};
 use async_trait::async_trait;
 use deadpool_postgres::{Pool, Transaction};
 use serde_json::{Map, Value};
@@ -37,7 +40,8 @@ use crate::tasks::Tasks;
 /// seconds; one whose commit was not answered asks the server what became of it first, so that nothing is done twice.
 ///
 /// ```no_run
-/// use alloquy_core::{ConversationStore, Owner, Query};
+/// use alloquy_core::{Owner, Query};
+/// use alloquy_core::store::ConversationStore;
 /// use alloquy_storage::PostgresStore;
 ///
 /// # pollster::block_on(async {

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use alloquy_core::{ConversationId, Digest, Error, ErrorKind, Owner, Result, Snapshot, SnapshotSource};
+use alloquy_core::decoder::{Snapshot, SnapshotSource};
+use alloquy_core::media::Digest;
+use alloquy_core::{ConversationId, Error, ErrorKind, Owner, Result};
 
 use crate::open::{Place, place};
 use crate::private;
@@ -29,7 +31,10 @@ const PART: &str = "part";
 ///
 /// ```
 /// use alloquy_testing::ScriptedEngine;
-/// use alloquy_core::{Digest, Engine, Owner, Snapshot, SnapshotOrigin};
+/// use alloquy_core::Owner;
+/// use alloquy_core::decoder::{Snapshot, SnapshotOrigin};
+/// use alloquy_core::engine::Engine;
+/// use alloquy_core::media::Digest;
 /// use alloquy_storage::SnapshotFolder;
 ///
 /// let folder = SnapshotFolder::new(std::env::temp_dir().join("alloquy-snapshots")).quota(1 << 20);

@@ -16,10 +16,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
-    Digest, Error, ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+use alloquy_core::media::Digest;
+use alloquy_core::search::SearchPage;
+use alloquy_core::store::{
+    Archive, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary, HeadMove,
 };
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, Error, ErrorKind, Node, NodeId, Owner, Query, Result};
 use async_trait::async_trait;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use serde_json::{Map, Value};
@@ -36,7 +39,8 @@ use crate::worker::Worker;
 /// transaction, and is on the disk when it returns.
 ///
 /// ```
-/// use alloquy_core::{ConversationRecord, ConversationStoreExt, ConversationStore, Owner, Preface};
+/// use alloquy_core::{Owner, Preface};
+/// use alloquy_core::store::{ConversationRecord, ConversationStore, ConversationStoreExt};
 /// use alloquy_storage::SqliteStore;
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -114,7 +118,8 @@ impl SqliteStore {
     /// read, and otherwise as [`open`](Self::open).
     ///
     /// ```
-    /// use alloquy_core::{ConversationStore, ErrorKind, Owner, Query};
+    /// use alloquy_core::{ErrorKind, Owner, Query};
+    /// use alloquy_core::store::ConversationStore;
     /// use alloquy_storage::SqliteStore;
     ///
     /// # let folder = tempfile::tempdir()?;
@@ -355,7 +360,8 @@ impl ConversationStore for SqliteStore {
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::{Manager, Preface, Tool, ToolSpec, TurnEnd};
+    use alloquy_core::turn::TurnEnd;
+    use alloquy_core::{Manager, Preface, Tool, ToolSpec};
     use alloquy_testing::ScriptedModel;
     use rusqlite::limits::Limit;
     use serde_json::json;

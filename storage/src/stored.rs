@@ -3,7 +3,9 @@
 use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{ConversationId, ConversationRecord, ConversationSummary, Digest, Node, NodeId};
+use alloquy_core::media::Digest;
+use alloquy_core::store::{ConversationRecord, ConversationSummary};
+use alloquy_core::{ConversationId, Node, NodeId};
 
 use crate::failure::Failure;
 use crate::json::decode;

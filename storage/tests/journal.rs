@@ -5,9 +5,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::{
-    ConversationRecord, ConversationStore, Error, ErrorKind, Message, Node, Owner, Preface, Query, Result,
-};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{Error, ErrorKind, Message, Node, Owner, Preface, Query, Result};
 use alloquy_storage::{Journal, JournaledStore};
 use alloquy_testing::laws::store::{all, dropped_turns_are_kept, threads_lose_nothing};
 use pollster::block_on;

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::{Error, ErrorKind, MediaKind};
+use alloquy_core::media::MediaKind;
+use alloquy_core::{Error, ErrorKind};
 use alloquy_formats::messages::{MediaReference, MediaSource};
 use alloquy_storage::{MediaFolder, read_media};
 use tempfile::TempDir;

@@ -3,9 +3,8 @@
 #![cfg(feature = "sqlite")]
 #![allow(clippy::unwrap_used)] // a test may panic
 
-use alloquy_core::{
-    ConversationRecord, ConversationStore, MemoryStore, Message, Node, Owner, Preface, Query,
-};
+use alloquy_core::store::{ConversationRecord, ConversationStore, MemoryStore};
+use alloquy_core::{Message, Node, Owner, Preface, Query};
 use alloquy_storage::SqliteStore;
 use alloquy_testing::CountingAllocator;
 use pollster::block_on;

@@ -7,7 +7,7 @@ mod shared;
 
 use std::hint::black_box;
 
-use alloquy_core::{PromptTemplate, TemplateInput};
+use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_templates::{Clock, JinjaTemplate, JinjaTemplateBuilder};
 use criterion::{Criterion, criterion_group, criterion_main};
 use serde_json::{Value, json};

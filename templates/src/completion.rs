@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Digest, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media::Digest;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use crate::files::TOKENIZER_CONFIG;
@@ -26,7 +29,7 @@ const BEGIN_WITH_BOS: [&str; 6] = [
 /// gives media one.
 ///
 /// ```
-/// use alloquy_core::{PromptTemplate, TemplateInput};
+/// use alloquy_core::template::{PromptTemplate, TemplateInput};
 /// use alloquy_templates::CompletionTemplate;
 /// use serde_json::json;
 ///
@@ -52,7 +55,7 @@ impl CompletionTemplate {
     /// Sets what is printed where a part of a type stands, such as `<image>` for `image`.
     ///
     /// ```
-    /// use alloquy_core::{PromptTemplate, TemplateInput};
+    /// use alloquy_core::template::{PromptTemplate, TemplateInput};
     /// use alloquy_templates::CompletionTemplate;
     /// use serde_json::json;
     ///

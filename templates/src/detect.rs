@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{ModelInfo, PromptTemplate, Result, TokenId};
+use alloquy_core::Result;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::template::PromptTemplate;
+use alloquy_core::tokenizer::TokenId;
 
 use crate::mlc::{ChatConfig, Warning};
 use crate::sources::{self, TemplateOrigin};
@@ -40,7 +43,7 @@ pub struct Detected {
 /// model lacks, [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown conversation template.
 ///
 /// ```
-/// use alloquy_core::ModelInfo;
+/// use alloquy_core::engine::ModelInfo;
 /// use alloquy_templates::{TemplateOrigin, detect};
 ///
 /// let mut model = ModelInfo::default();
@@ -62,7 +65,8 @@ pub fn detect(model: &ModelInfo) -> Result<Detected> {
 /// Those of [`detect`].
 ///
 /// ```
-/// use alloquy_core::{ModelInfo, TemplateInput};
+/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::template::TemplateInput;
 /// use alloquy_templates::{Dialect, detect_with};
 ///
 /// let mut model = ModelInfo::default();

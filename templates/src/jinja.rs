@@ -48,7 +48,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alloquy_core::{Degradation, Digest, Ending, PromptTemplate, Result, TemplateInput};
+use alloquy_core::Result;
+use alloquy_core::media::Digest;
+use alloquy_core::report::Degradation;
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
 use minijinja::Environment;
 use serde_json::{Map, Value};
 
@@ -74,7 +77,7 @@ const TOOL_USE: &str = "tool_use";
 /// A Jinja chat template: compiled once, rendered many times, from any thread.
 ///
 /// ```
-/// use alloquy_core::{PromptTemplate, TemplateInput};
+/// use alloquy_core::template::{PromptTemplate, TemplateInput};
 /// use alloquy_templates::JinjaTemplate;
 /// use serde_json::{Map, json};
 ///

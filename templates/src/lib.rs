@@ -4,7 +4,7 @@
 //! `mlc-chat-config.json`, or plain [`CompletionTemplate`] where it has neither. Vicuna and its kin, which bring no
 //! template, have a [`ConversationTemplate`] by name.
 //!
-//! Everything here is a [`PromptTemplate`](alloquy_core::PromptTemplate): from messages as JSON to text. Nothing
+//! Everything here is a [`PromptTemplate`](alloquy_core::template::PromptTemplate): from messages as JSON to text. Nothing
 //! here knows tokens, tokenizers or engines.
 
 mod completion;

@@ -6,7 +6,7 @@
 
 mod shared;
 
-use alloquy_core::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
 use alloquy_templates::{Clock, Dialect, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 

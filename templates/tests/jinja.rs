@@ -3,7 +3,7 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
-use alloquy_core::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
 use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn the_variables_that_a_template_looks_at_are_known() {
 #[test]
 fn the_digest_is_the_sources() {
     let template = compile("{{ messages }}").unwrap();
-    assert_eq!(template.digest(), alloquy_core::Digest::of(b"{{ messages }}"));
+    assert_eq!(template.digest(), alloquy_core::media::Digest::of(b"{{ messages }}"));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Whatever a template of 100,000 bytes, or one that says as much, is refused with is a sentence to be read.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{ModelInfo, PromptTemplate as _, Result, TemplateInput};
+use alloquy_core::Result;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::template::{PromptTemplate as _, TemplateInput};
 use alloquy_templates::JinjaTemplate;
 use serde_json::{Map, json};
 

@@ -3,7 +3,10 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
-use alloquy_core::{Ending, ErrorKind, ModelInfo, PromptTemplate, SpecialToken, TemplateInput};
+use alloquy_core::ErrorKind;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::tokenizer::SpecialToken;
 use alloquy_templates::ConversationTemplate;
 use alloquy_templates::mlc::{Generation, Part, PartKind, Warning};
 use serde_json::{Value, json};

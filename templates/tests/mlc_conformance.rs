@@ -5,7 +5,8 @@
 
 mod mlc_cases;
 
-use alloquy_core::{Ending, ErrorKind, PromptTemplate, TemplateInput};
+use alloquy_core::ErrorKind;
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
 use alloquy_templates::ConversationTemplate;
 use alloquy_templates::mlc::{ContextShift, Generation, Part, PartKind, PartLength, Restart, Shift};
 use mlc_cases::{Cases, matches};

@@ -7,7 +7,7 @@ mod mlc_cases;
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
 use alloquy_templates::ConversationTemplate;
 use alloquy_templates::mlc::Generation;
 use mlc_cases::{Cases, matches};

@@ -3,7 +3,7 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use alloquy_core::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
 use alloquy_templates::ConversationTemplate;
 use alloquy_templates::mlc::Generation;
 use proptest::prelude::*;

@@ -3,7 +3,9 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use alloquy_core::{Degradation, ErrorKind, PromptTemplate, TemplateInput};
+use alloquy_core::ErrorKind;
+use alloquy_core::report::Degradation;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_templates::{AppliedPolyfill, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr)]
 
-use alloquy_core::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
 use alloquy_templates::{Clock, JinjaTemplate};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -2,7 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
-use alloquy_core::{Degradation, ModelInfo, PromptTemplate, RoleMarkers, SpecialToken, TemplateInput};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::RoleMarkers;
+use alloquy_core::report::Degradation;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::tokenizer::SpecialToken;
 use alloquy_templates::{ConversationTemplate, JinjaTemplate, Polyfill};
 use serde_json::{Map, Value, json};
 
@@ -132,7 +136,7 @@ fn the_report_says_whose_text_and_which_message_it_is() {
     );
     let report = Degradation::RoleMarkerInText {
         marker: "a".to_owned(),
-        source: alloquy_core::TextSource::User,
+        source: alloquy_core::arguments::TextSource::User,
         message: None,
         times: 1,
     };

@@ -5,7 +5,10 @@
 
 use std::path::Path;
 
-use alloquy_core::{ErrorKind, ModelInfo, PromptTemplate, SpecialToken, TemplateInput};
+use alloquy_core::ErrorKind;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::tokenizer::SpecialToken;
 use alloquy_templates::sources::find;
 use alloquy_templates::{
     Detected, Dialect, JinjaTemplate, JinjaTemplateBuilder, TemplateOrigin, detect, detect_with,

@@ -7,7 +7,8 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use alloquy_core::{Manager, MemoryStore, Preface};
+//! use alloquy_core::{Manager, Preface};
+//! use alloquy_core::store::MemoryStore;
 //! use alloquy_testing::{ScriptedModel, laws};
 //!
 //! # pollster::block_on(async {

@@ -1,10 +1,10 @@
 //! The model that follows a script: it keeps the laws of models, and its replies end as the script says.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // a test may panic
 
-use alloquy_core::{
-    ChatModel, Content, Delta, ErrorKind, FinishReason, Message, Preface, Reply, Request, Role, StopSignal,
-    ToolCall,
-};
+use alloquy_core::message::ToolCall;
+use alloquy_core::report::FinishReason;
+use alloquy_core::stop::StopSignal;
+use alloquy_core::{ChatModel, Content, Delta, ErrorKind, Message, Preface, Reply, Request, Role};
 use alloquy_testing::{ScriptedModel, ScriptedReply, laws};
 use futures::StreamExt;
 use pollster::block_on;

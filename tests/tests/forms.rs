@@ -4,10 +4,12 @@
 use std::sync::Arc;
 
 use alloquy_constraints::{GrammarLimits, JsonNumbers, JsonSpacing, Llguidance};
-use alloquy_core::{
-    ChatModel, Constraint, Constraints, Degradation, Engine, ErrorKind, FinishReason, Grammar, Guidance,
-    Message, Piece, Preface, Progress, Reply, Request, Result, SamplingOptions, TokenId, Vocabulary,
-};
+use alloquy_core::engine::Engine;
+use alloquy_core::grammar::{Constraint, Constraints, Grammar, Progress};
+use alloquy_core::output::Guidance;
+use alloquy_core::report::{Degradation, FinishReason};
+use alloquy_core::tokenizer::{Piece, TokenId, Vocabulary};
+use alloquy_core::{ChatModel, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{NoiseEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;

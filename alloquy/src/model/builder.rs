@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 #[cfg(feature = "constraints")]
 use alloquy_constraints::Llguidance;
-use alloquy_core::{
-    Channel, Engine, LoadPhase, LoadTiming, ModelInfo, PromptTemplate, Result, SamplingOptions, ToolChoice,
-};
+use alloquy_core::engine::{Engine, LoadPhase, LoadTiming, ModelInfo};
+use alloquy_core::output::ToolChoice;
+use alloquy_core::processor::Channel;
+use alloquy_core::template::PromptTemplate;
+use alloquy_core::{Result, SamplingOptions};
 use alloquy_inference::{CacheBudget, Generator, GeneratorOptions, LanguageModel, PromptLookup};
 #[cfg(all(feature = "media", feature = "onnx"))]
 use alloquy_media::MediaOptions;

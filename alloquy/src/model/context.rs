@@ -3,10 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use alloquy_core::{
-    Degradation, DropPolicy, HistoryDrop, HistoryShift, HistorySummary, Middleware, ModelInfo, Next,
-    ReplyStream, Request, Result, ShiftPolicy, SummaryPolicy,
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::middleware::{
+    DropPolicy, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, ShiftPolicy, SummaryPolicy,
 };
+use alloquy_core::report::Degradation;
+use alloquy_core::{ReplyStream, Request, Result};
 use alloquy_inference::LanguageModel;
 
 use super::recommended::chat_config;

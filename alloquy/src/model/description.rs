@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use alloquy_core::{ModelInfo, Result};
+use alloquy_core::Result;
+use alloquy_core::engine::ModelInfo;
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::{TemplateOrigin, sources};
 

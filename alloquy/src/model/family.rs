@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{DataProcessor, Error, ErrorKind, ModelInfo, Result};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::DataProcessor;
+use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_model_files::bounded;
 use alloquy_processors::{DataProcessorConfig, Family};
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{MediaProcessor, ModelInfo, Result};
+use alloquy_core::Result;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media_processor::MediaProcessor;
 use alloquy_media::{MediaOptions, MediaProcessors};
 
 /// Chooses by what the model says of itself; `None` for one that takes no media.

@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::Engine;
 #[cfg(feature = "onnx")]
 use alloquy_core::Result;
+use alloquy_core::engine::Engine;
 
 use super::Model;
 use super::builder::ModelBuilder;

@@ -1,6 +1,7 @@
 //! How a model's makers want it sampled.
 
-use alloquy_core::{ModelInfo, Result, SamplingOptions};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::{Result, SamplingOptions};
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 
 /// What MLC's file recommends, where the files that the engine reads recommend nothing. Its stop texts are its

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{Error, ErrorKind, ModelInfo, PromptTemplate, Result};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::template::PromptTemplate;
+use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_model_files::bounded;
 use alloquy_templates::mlc::ChatConfig;
 use alloquy_templates::{

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use alloquy_core::Degradation;
+use alloquy_core::report::Degradation;
 #[cfg(feature = "onnx")]
 use alloquy_onnx::GraphCacheUse;
 use alloquy_templates::mlc;

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    Digest, Engine, Error, ErrorKind, LoadPhase, LoadTiming, MediaProcessor, ModelInfo, Result, Session,
-    Step, Tokenizer, Unit,
-};
+use alloquy_core::engine::{Engine, LoadPhase, LoadTiming, ModelInfo, Session, Step};
+use alloquy_core::media::Digest;
+use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::prompt::Unit;
+use alloquy_core::tokenizer::Tokenizer;
+use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles, model_info};
 use alloquy_onnx_runtime::{Event, Locator};
 
@@ -32,7 +34,7 @@ const PREFILL_CHUNK: usize = 128;
 /// A language model run by ONNX Runtime.
 ///
 /// ```no_run
-/// use alloquy_core::Engine;
+/// use alloquy_core::engine::Engine;
 /// use alloquy_onnx::OnnxEngine;
 ///
 /// let engine = OnnxEngine::load("models/qwen3-0.6b")?;
@@ -207,7 +209,7 @@ impl OnnxEngineBuilder {
     /// [`ModelInfo::degradations`] and each reply say so.
     ///
     /// ```no_run
-    /// use alloquy_core::Engine;
+    /// use alloquy_core::engine::Engine;
     /// use alloquy_onnx::OnnxEngine;
     ///
     /// let engine = OnnxEngine::builder("models/qwen3-0.6b").provider("cuda").fallback("cpu").load()?;
@@ -310,7 +312,9 @@ impl OnnxEngineBuilder {
     /// ```no_run
     /// use std::sync::Arc;
     ///
-    /// use alloquy_core::{MediaProcessor, ModelInfo, Result};
+    /// use alloquy_core::Result;
+    /// use alloquy_core::engine::ModelInfo;
+    /// use alloquy_core::media_processor::MediaProcessor;
     /// use alloquy_onnx::OnnxEngine;
     ///
     /// fn choose(model: &ModelInfo) -> Result<Option<Arc<dyn MediaProcessor>>> {

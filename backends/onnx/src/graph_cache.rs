@@ -11,7 +11,8 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use alloquy_core::{Digest, Error, ErrorKind, Result};
+use alloquy_core::media::Digest;
+use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_model_files::bounded;
 use ort::session::Session;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,8 @@
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use alloquy_core::{Digest, Result};
+use alloquy_core::Result;
+use alloquy_core::media::Digest;
 use alloquy_model_files::bounded;
 
 use crate::cpu::processor;

@@ -1,7 +1,9 @@
 //! ONNX Runtime backend for Alloquy: language models as other tools export them.
 //!
 //! ```no_run
-//! use alloquy_core::{Cancel, Engine, Piece, Unit};
+//! use alloquy_core::engine::{Cancel, Engine};
+//! use alloquy_core::prompt::Unit;
+//! use alloquy_core::tokenizer::Piece;
 //! use alloquy_onnx::OnnxEngine;
 //!
 //! let engine = OnnxEngine::load("models/qwen3-0.6b")?;

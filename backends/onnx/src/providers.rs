@@ -1,6 +1,7 @@
 //! Execution providers by name. What was asked for is used or refused, and replaced by what was named for that alone.
 
-use alloquy_core::{Degradation, Error, ErrorKind, Result};
+use alloquy_core::report::Degradation;
+use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_onnx_runtime::{Event, Gpu, Locator, Policy};
 use ort::environment::Environment;
 use ort::ep::ExecutionProviderDispatch;

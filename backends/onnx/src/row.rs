@@ -1,6 +1,6 @@
 //! What one row of a run is fed beside its cache.
 
-use alloquy_core::TokenId;
+use alloquy_core::tokenizer::TokenId;
 
 use crate::media::portion::Portion;
 

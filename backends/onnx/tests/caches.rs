@@ -8,7 +8,11 @@ mod narrow;
 
 use std::path::Path;
 
-use alloquy_core::{Cancel, Engine, ErrorKind, Piece, Session, StateReader, Step, Unit};
+use alloquy_core::ErrorKind;
+use alloquy_core::decoder::StateReader;
+use alloquy_core::engine::{Cancel, Engine, Session, Step};
+use alloquy_core::prompt::Unit;
+use alloquy_core::tokenizer::Piece;
 use alloquy_onnx::OnnxEngine;
 use alloquy_testing::laws;
 

@@ -8,7 +8,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{Engine, LoadPhase};
+use alloquy_core::engine::{Engine, LoadPhase};
 use alloquy_onnx::{GraphCacheUse, GraphOptimization, OnnxEngine, OnnxEngineBuilder};
 use common::graphs::{Cache, Lora, model, noise};
 use common::{feed, golden, greedy, models};
@@ -172,7 +172,7 @@ fn a_graph_that_is_none_is_told_even_where_the_list_says_that_it_is_one() {
         serde_json::from_str(&fs::read_to_string(place.join("entry.json")).unwrap()).unwrap();
     // The digest of a short file is that of its length and its bytes.
     let bytes = [&8_u64.to_le_bytes()[..], b"no graph"].concat();
-    list["graph"] = alloquy_core::Digest::of(&bytes).to_string().into();
+    list["graph"] = alloquy_core::media::Digest::of(&bytes).to_string().into();
     fs::write(place.join("entry.json"), list.to_string()).unwrap();
     let engine = kept(folder.path()).load().unwrap();
     let GraphCacheUse::Rewritten { reason } = engine.graph_cache() else {

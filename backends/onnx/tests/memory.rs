@@ -7,7 +7,8 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::{Engine, ErrorKind};
+use alloquy_core::ErrorKind;
+use alloquy_core::engine::Engine;
 use alloquy_model_files::{ModelFiles, describe, describe_files};
 use alloquy_onnx::OnnxEngine;
 use common::{golden, greedy, load, models};

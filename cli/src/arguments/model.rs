@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use alloquy::core::Channel;
+use alloquy::core::processor::Channel;
 use alloquy::processors::DataProcessorConfig;
 use alloquy::templates::Dialect;
 use clap::builder::BoolishValueParser as Switch;

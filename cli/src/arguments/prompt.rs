@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use alloquy::core::{
-    InjectionPolicy, ModelInfo, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch,
+use alloquy::core::arguments::{
+    InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch,
 };
+use alloquy::core::engine::ModelInfo;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 

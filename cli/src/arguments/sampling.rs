@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-use alloquy::core::{PenaltyScope, SamplingOptions, TokenId};
+use alloquy::core::SamplingOptions;
+use alloquy::core::sampling::PenaltyScope;
+use alloquy::core::tokenizer::TokenId;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use alloquy::core::{Error, ErrorKind, FinishReason, MemoryStore, Owner, Part};
+use alloquy::core::report::FinishReason;
+use alloquy::core::store::MemoryStore;
+use alloquy::core::{Error, ErrorKind, Owner, Part};
 use clap::Args;
 
 use crate::arguments::{

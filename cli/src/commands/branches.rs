@@ -1,6 +1,7 @@
 //! `alloquy branches`: where a conversation leads.
 
-use alloquy::core::{Branch, Result};
+use alloquy::core::Result;
+use alloquy::core::conversation::Branch;
 use clap::Args;
 use serde_json::json;
 

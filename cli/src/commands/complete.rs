@@ -1,7 +1,9 @@
 //! `alloquy complete`: goes on where a text ends. For models that were never taught to converse.
 
 use alloquy::Model;
-use alloquy::core::{ChatModel as _, Ending, Error, ErrorKind, FinishReason, Preface, Reply, Request};
+use alloquy::core::report::FinishReason;
+use alloquy::core::template::Ending;
+use alloquy::core::{ChatModel as _, Error, ErrorKind, Preface, Reply, Request};
 use clap::Args;
 use futures::StreamExt as _;
 
@@ -11,11 +13,10 @@ use crate::failure::{Failure, finished};
 use crate::form::FormArguments;
 use crate::interrupts::Interrupts;
 use crate::media::{self, MediaArguments};
-use crate::open;
 use crate::piped::piped;
 use crate::printer::{LineEnd, Printer, printer};
-use crate::screen;
 use crate::settings::Origin;
+use crate::{open, screen};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use alloquy::core::{ConversationPage, ConversationSummary, Query, Result, Sort, SortKey};
+use alloquy::core::query::{Sort, SortKey};
+use alloquy::core::store::{ConversationPage, ConversationSummary};
+use alloquy::core::{Query, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use alloquy::core::{Error, ErrorKind, PriceTable, Result, Spending};
+use alloquy::core::cost::{PriceTable, Spending};
+use alloquy::core::{Error, ErrorKind, Result};
 use clap::Args;
 use serde_json::json;
 

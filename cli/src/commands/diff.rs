@@ -1,6 +1,7 @@
 //! `alloquy diff`: what two branches do not share.
 
-use alloquy::core::{BranchDiff, Node, Result};
+use alloquy::core::conversation::BranchDiff;
+use alloquy::core::{Node, Result};
 use clap::Args;
 use serde_json::json;
 

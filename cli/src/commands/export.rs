@@ -1,6 +1,7 @@
 //! `alloquy export`: a conversation as a document.
 
-use alloquy::core::{ConversationId, ConversationStoreExt};
+use alloquy::core::ConversationId;
+use alloquy::core::store::ConversationStoreExt;
 use alloquy::formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use clap::Args;
 use serde_json::json;

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use alloquy::Model;
-use alloquy::core::{
-    ConversationManager as _, Ending, Error, ErrorKind, InjectionPolicy, PlacedMedia, PreparedPrompt,
-    PromptPart, Request, Role, Unit,
-};
+use alloquy::core::arguments::InjectionPolicy;
+use alloquy::core::processor::PromptPart;
+use alloquy::core::prompt::{PlacedMedia, PreparedPrompt, Unit};
+use alloquy::core::template::Ending;
+use alloquy::core::{ConversationManager as _, Error, ErrorKind, Request, Role};
 use alloquy::formats::messages::Dialect;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -17,16 +18,12 @@ use crate::arguments::{
 };
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::kept;
 use crate::media::{self, MediaArguments, MediaRootArguments};
-use crate::messages;
 use crate::notes::Notes;
-use crate::open;
 use crate::piped::piped;
 use crate::printer::degradation;
-use crate::screen;
 use crate::settings::{Origin, Settings};
-use crate::tools;
+use crate::{kept, messages, open, screen, tools};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,6 +1,8 @@
 //! `alloquy search`: where something was said.
 
-use alloquy::core::{Owner, Query, Ranked, Result, SearchHit, SearchPage, Sort, SortKey};
+use alloquy::core::query::{Sort, SortKey};
+use alloquy::core::search::{Ranked, SearchHit, SearchPage};
+use alloquy::core::{Owner, Query, Result};
 use clap::Args;
 use clap::builder::BoolishValueParser as Switch;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! `alloquy tree`: everything that was said in a conversation.
 
-use alloquy::core::{Annotations, Drawing};
+use alloquy::core::annotations::Annotations;
+use alloquy::core::conversation::Drawing;
 use clap::Args;
 use serde_json::{Value, json};
 

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use alloquy::core::{Delta, Error, Reply, ReplyTiming, TurnEvent, TurnReply};
+use alloquy::core::report::ReplyTiming;
+use alloquy::core::{Delta, Error, Reply, TurnEvent, TurnReply};
 use serde_json::{Value, json};
 
 use super::Printer;

@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
-use alloquy::core::{
-    CacheReport, Channel, Degradation, Delta, Digest, Error, FinishReason, HeadMove, Reply, ReplyTiming,
-    TurnEnd, TurnEvent, TurnReply,
-};
+use alloquy::core::media::Digest;
+use alloquy::core::processor::Channel;
+use alloquy::core::report::{CacheReport, Degradation, FinishReason, ReplyTiming};
+use alloquy::core::store::HeadMove;
+use alloquy::core::turn::TurnEnd;
+use alloquy::core::{Delta, Error, Reply, TurnEvent, TurnReply};
 use serde_json::Value;
 
 use super::Printer;
@@ -344,7 +346,8 @@ fn cached(report: CacheReport) -> String {
 
 #[cfg(test)]
 mod tests {
-    use alloquy::core::{ChannelText, Message};
+    use alloquy::core::Message;
+    use alloquy::core::message::ChannelText;
 
     use super::*;
     use crate::notes::Output;

@@ -6,10 +6,14 @@ mod draw;
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::{
-    Constraint, ConstraintCompiler, Constraints, Content, DataProcessor, Ending, Engine, Message, ModelInfo,
-    ParallelCalls, Piece, Preface, Progress, PromptSource, ToolCall, ToolChoice, ToolSpec, Vocabulary,
-};
+use alloquy_core::engine::{Engine, ModelInfo};
+use alloquy_core::grammar::{Constraint, ConstraintCompiler, Constraints, Progress};
+use alloquy_core::message::ToolCall;
+use alloquy_core::output::{ParallelCalls, ToolChoice};
+use alloquy_core::processor::{DataProcessor, PromptSource};
+use alloquy_core::template::Ending;
+use alloquy_core::tokenizer::{Piece, Vocabulary};
+use alloquy_core::{Content, Message, Preface, ToolSpec};
 use alloquy_processors::laws::written_calls;
 use alloquy_testing::NoiseEngine;
 use serde_json::Value;

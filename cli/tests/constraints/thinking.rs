@@ -1,8 +1,12 @@
 //! Thoughts before an answer that has a form: the form waits for their end, and a budget brings it.
 
-use alloquy_core::{
-    Degradation, Digest, Grammar, Guidance, PromptTemplate, Reply, Request, Result, TemplateInput, decode,
-};
+use alloquy_core::grammar::Grammar;
+use alloquy_core::media::Digest;
+use alloquy_core::output::Guidance;
+use alloquy_core::report::Degradation;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::tokenizer::decode;
+use alloquy_core::{Reply, Request, Result};
 use alloquy_testing::{ByteTokenizer, TaggedTemplate};
 
 use crate::tools::{ask, request, round, round_with};

@@ -4,9 +4,13 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
+use alloquy_core::engine::Engine;
+use alloquy_core::grammar::Grammar;
+use alloquy_core::output::{Guidance, ParallelCalls, ToolChoice};
+use alloquy_core::report::{Degradation, FinishReason};
+use alloquy_core::template::PromptTemplate;
 use alloquy_core::{
-    ChatModel, Content, Degradation, Engine, ErrorKind, FinishReason, Grammar, Guidance, Message,
-    ParallelCalls, Preface, PromptTemplate, Reply, Request, Result, SamplingOptions, ToolChoice, ToolSpec,
+    ChatModel, Content, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions, ToolSpec,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{NoiseEngine, TaggedTemplate};
@@ -135,7 +139,7 @@ fn called(place: &str, reply: &Reply) -> Vec<String> {
     let known = tools();
     let malformed = reply.message.parts.iter().any(|part| matches!(part.content, Content::Malformed(_)));
     assert!(!malformed, "{place}: {:?}", reply.message);
-    let check = |call: &alloquy_core::ToolCall| {
+    let check = |call: &alloquy_core::message::ToolCall| {
         let tool = known.iter().find(|tool| tool.name == call.name).expect(place);
         let validator = jsonschema::validator_for(&tool.parameters).unwrap();
         assert!(validator.is_valid(&call.arguments), "{place}: {call:?}");

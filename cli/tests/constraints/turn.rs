@@ -4,10 +4,13 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
+use alloquy_core::engine::Engine;
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::output::{Guidance, ParallelCalls, ToolChoice};
+use alloquy_core::tool::{Approval, ToolContext, Toolbox, Verdict};
+use alloquy_core::turn::TurnEnd;
 use alloquy_core::{
-    Approval, Content, Engine, Error, ErrorKind, Guidance, Manager, Node, ParallelCalls, Preface, Role,
-    SamplingOptions, Tool, ToolCall, ToolChoice, ToolContext, ToolResult, ToolSpec, Toolbox, TurnEnd,
-    TurnRequest, Verdict,
+    Content, Error, ErrorKind, Manager, Node, Preface, Role, SamplingOptions, Tool, ToolSpec, TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;

@@ -1,6 +1,8 @@
 //! What replies cost by dataknobs' list of prices, summed up by ours.
 
-use alloquy_core::{Node, PriceTable, Spending, Tree};
+use alloquy_core::Node;
+use alloquy_core::cost::{PriceTable, Spending};
+use alloquy_core::tree::Tree;
 use serde_json::{Value, json};
 
 use crate::outcome::{Named, Outcome, Report};

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use alloquy_core::{Archive, ConversationManager, ConversationStoreExt, Manager};
+use alloquy_core::store::{Archive, ConversationStoreExt};
+use alloquy_core::{ConversationManager, Manager};
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive, Repair};
 use pollster::block_on;
 use serde_json::{Value, json};

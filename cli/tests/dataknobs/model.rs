@@ -3,9 +3,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
+use alloquy_core::message::ToolCall;
+use alloquy_core::report::{CacheReport, FinishReason, Usage};
+use alloquy_core::stream::Run;
 use alloquy_core::{
-    CacheReport, ChatModel, Content, Delta, Error, ErrorKind, FinishReason, Message, Reply, ReplyStream,
-    Request, Result, Role, Run, ToolCall, Usage,
+    ChatModel, Content, Delta, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, Role,
 };
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -90,7 +92,7 @@ fn usage(given: &Value, said: &[(Role, String)], content: &str) -> Usage {
 
 /// The text of a message, or that of its results.
 pub(crate) fn text(message: &Message) -> String {
-    let results: Vec<_> = message.tool_results().map(alloquy_core::ToolResult::text).collect();
+    let results: Vec<_> = message.tool_results().map(alloquy_core::message::ToolResult::text).collect();
     if results.is_empty() { message.text() } else { results.join("\n") }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::Digest;
+use alloquy_core::media::Digest;
 use serde::Deserialize;
 use serde_json::Value;
 

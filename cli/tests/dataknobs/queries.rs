@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::ops::Bound;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{
-    ConversationId, ConversationManager, ConversationStoreExt, ConversationSummary, Filter, Manager,
-    MetadataKey, Query, Scalar, Sort, SortKey,
-};
+use alloquy_core::query::{Filter, MetadataKey, Scalar, Sort, SortKey};
+use alloquy_core::store::{ConversationStoreExt, ConversationSummary};
+use alloquy_core::{ConversationId, ConversationManager, Manager, Query};
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use pollster::block_on;
 use serde_json::{Map, Value, json};

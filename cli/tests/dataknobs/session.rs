@@ -5,10 +5,15 @@
 
 use std::sync::Arc;
 
+use alloquy_core::cost::Spending;
+use alloquy_core::manager::NewConversation;
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::report::ReplyFacts;
+use alloquy_core::store::{Archive, ConversationStoreExt, MemoryStore};
+use alloquy_core::tree::{Address, NodeStatus, Position, Tree};
 use alloquy_core::{
-    Address, Archive, Content, Conversation, ConversationId, ConversationManager, ConversationStoreExt,
-    Manager, MemoryStore, Message, NewConversation, Node, NodeId, NodeStatus, Position, Preface, ReplyFacts,
-    Request, Role, SamplingOptions, Spending, ToolCall, ToolResult, ToolSpec, Tree, TurnEvent, TurnRequest,
+    Content, Conversation, ConversationId, ConversationManager, Manager, Message, Node, NodeId, Preface,
+    Request, Role, SamplingOptions, ToolSpec, TurnEvent, TurnRequest,
 };
 use futures::StreamExt as _;
 use pollster::block_on;

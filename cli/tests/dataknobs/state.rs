@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::{Archive, ConversationStoreExt, MemoryStore, Owner};
+use alloquy_core::Owner;
+use alloquy_core::store::{Archive, ConversationStoreExt, MemoryStore};
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use pollster::block_on;
 use serde_json::{Map, Value};

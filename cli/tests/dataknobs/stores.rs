@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    Content, Conversation, ConversationStore, ConversationStoreExt, Manager, MemoryStore, Message,
-    NewConversation, Owner, Preface, Role, TurnRequest,
-};
+use alloquy_core::manager::NewConversation;
+use alloquy_core::store::{ConversationStore, ConversationStoreExt, MemoryStore};
+use alloquy_core::{Content, Conversation, Manager, Message, Owner, Preface, Role, TurnRequest};
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use alloquy_testing::{FaultStore, StoreCall};
 use pollster::block_on;

@@ -275,7 +275,7 @@ fn reasons(case: &Value) -> Vec<&'static str> {
             "add_message" if MARKS.iter().any(|mark| content.contains(mark)) => Some("content-is-data"),
             "switch_to_node" | "branch_from" => {
                 let address = args["node_id"].as_str().or(args["sibling_node_id"].as_str()).unwrap();
-                address.parse::<alloquy_core::Address>().is_err().then_some("addresses")
+                address.parse::<alloquy_core::tree::Address>().is_err().then_some("addresses")
             }
             _ => None,
         }

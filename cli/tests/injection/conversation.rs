@@ -1,6 +1,9 @@
 //! Conversations of one to six messages in which every text may be hostile. Knows roles; not what is hostile.
 
-use alloquy_core::{Content, Ending, Message, Preface, PromptSource, Role, ToolCall, ToolResult, ToolSpec};
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::processor::PromptSource;
+use alloquy_core::template::Ending;
+use alloquy_core::{Content, Message, Preface, Role, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::writer::Writer;

@@ -3,7 +3,9 @@
 //! The twin has harmless letters wherever the conversation has text of users, systems, tools or documents, so each
 //! of its control tokens is the template's. The hostile prompt must have the same ones in the same order.
 
-use alloquy_core::{ErrorKind, Piece, PromptPart, Tokenizer, decode};
+use alloquy_core::ErrorKind;
+use alloquy_core::processor::PromptPart;
+use alloquy_core::tokenizer::{Piece, Tokenizer, decode};
 
 use crate::conversation::Conversation;
 use crate::draws::Draws;

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alloquy_core::{
-    DataProcessor, ModelInfo, PromptPart, PromptSource, PromptTemplate, Result, TemplateInput, TokenId,
-    Tokenizer,
-};
-use alloquy_core::{Prompt, SpecialToken};
+use alloquy_core::Result;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
+use alloquy_core::prompt::Prompt;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::tokenizer::{SpecialToken, TokenId, Tokenizer};
 use alloquy_model_files::HuggingFaceTokenizer;
 use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};

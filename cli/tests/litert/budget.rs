@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    Channel, Constraint, ConstraintCompiler, Constraints, DataProcessor, Grammar, Guidance, Message, Preface,
-    Progress, PromptPart, PromptSource, Reply, ReplyParser, Request, Result, TemplateInput, TokenId,
-    Vocabulary,
-};
+use alloquy_core::grammar::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
+use alloquy_core::output::Guidance;
+use alloquy_core::processor::{Channel, DataProcessor, PromptPart, PromptSource, ReplyParser};
+use alloquy_core::template::TemplateInput;
+use alloquy_core::tokenizer::{TokenId, Vocabulary};
+use alloquy_core::{Message, Preface, Reply, Request, Result};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use serde_json::{Map, Value, json};
 
-use crate::counters;
 use crate::families::{self, Family};
 use crate::outcome::{self, Outcome};
 use crate::recorder::Recorder;
 use crate::row::Row;
-use crate::templates;
 use crate::tokens::ListTokenizer;
+use crate::{counters, templates};
 
 /// A bound, the tokens that open and close a thought, and the tokens said so far.
 pub(crate) fn run(row: &Row) -> Outcome {

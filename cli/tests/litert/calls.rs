@@ -18,8 +18,7 @@ pub(crate) fn parse(row: &Row, syntax: &str) -> Outcome {
     let found = match unreadable(&message) {
         Some(reason) => json!({"error": reason}),
         None if message.text().is_empty() => {
-            let call =
-                |call: &alloquy_core::ToolCall| json!({"name": call.name, "arguments": call.arguments});
+            let call = |call: &alloquy_core::message::ToolCall| json!({"name": call.name, "arguments": call.arguments});
             json!({"ok": message.tool_calls().map(call).collect::<Vec<Value>>()})
         }
         None => json!({"text": message.text(), "calls": message.tool_calls().count()}),

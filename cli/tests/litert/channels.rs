@@ -1,6 +1,7 @@
 //! Channels: named stretches of a reply, as a row's configuration sets them.
 
-use alloquy_core::{Content, Delta, Ending, Message, Preface};
+use alloquy_core::template::Ending;
+use alloquy_core::{Content, Delta, Message, Preface};
 use serde_json::{Map, Value, json};
 
 use crate::families::{self, read, source};

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::{
-    Constraint, ConstraintCompiler, Constraints, Ending, Grammar, ParallelCalls, Preface, Progress, Result,
-    TokenId, ToolChoice, Vocabulary,
-};
+use alloquy_core::grammar::{Constraint, ConstraintCompiler, Constraints, Grammar, Progress};
+use alloquy_core::output::{ParallelCalls, ToolChoice};
+use alloquy_core::template::Ending;
+use alloquy_core::tokenizer::{TokenId, Vocabulary};
+use alloquy_core::{Preface, Result};
 use alloquy_testing::ByteTokenizer;
 use serde_json::{Map, Value, json};
 
@@ -177,7 +178,7 @@ pub(crate) fn no_tools(row: &Row) -> Outcome {
     if row.input["args"][0] != json!([]) || !required {
         return Outcome::skipped("is a call of C++ that is not known");
     }
-    let guidance = alloquy_core::Guidance::default().tool_choice(ToolChoice::Required);
+    let guidance = alloquy_core::output::Guidance::default().tool_choice(ToolChoice::Required);
     let request = alloquy_core::Request::new(Preface::default(), vec!["probe".into()]).guidance(guidance);
     let found = crate::recorder::refusal(family, request);
     Outcome::compared(row.expected.clone(), found)

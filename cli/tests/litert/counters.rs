@@ -1,6 +1,7 @@
 //! What LiteRT-LM counts of a thought, seen from outside: how much more of it a model may say, and what ends it.
 
-use alloquy_core::{Result, TokenId};
+use alloquy_core::Result;
+use alloquy_core::tokenizer::TokenId;
 use serde_json::{Map, Value, json};
 
 use crate::budget::{ids, reply};

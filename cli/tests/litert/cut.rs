@@ -1,6 +1,8 @@
 //! A rendered prompt, cut into text and media.
 
-use alloquy_core::{Ending, ErrorKind, Message, Preface, PromptPart};
+use alloquy_core::processor::PromptPart;
+use alloquy_core::template::Ending;
+use alloquy_core::{ErrorKind, Message, Preface};
 use serde_json::{Value, json};
 
 use crate::families::{self, Family, source};

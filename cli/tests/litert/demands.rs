@@ -1,6 +1,8 @@
 //! What requests demand of their replies: a form, and whether the model thinks.
 
-use alloquy_core::{Grammar, Result, ThinkingSwitch};
+use alloquy_core::Result;
+use alloquy_core::arguments::ThinkingSwitch;
+use alloquy_core::grammar::Grammar;
 use alloquy_formats::messages::OpenAiOptions;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::Digest;
+use alloquy_core::media::Digest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! Draws of a sampler: which token comes next, and how often.
 
-use alloquy_core::{Result, SamplingOptions, TokenId};
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Result, SamplingOptions};
 use alloquy_inference::Sampler;
 use serde_json::{Value, json};
 

@@ -1,6 +1,7 @@
 //! Families by the name of a processor's type: what each makes of a prompt and of a reply.
 
-use alloquy_core::{Ending, Preface};
+use alloquy_core::Preface;
+use alloquy_core::template::Ending;
 use serde_json::{Value, json};
 
 use crate::families::{self, Family, source};

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Channel, DataProcessor, Ending, Message, ModelInfo, Preface, PromptSource, ToolSpec};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
+use alloquy_core::template::Ending;
+use alloquy_core::{Message, Preface, ToolSpec};
 use alloquy_processors::{self as processors, DataProcessorConfig};
 use serde_json::{Value, json};
 

@@ -1,6 +1,8 @@
 //! Values and tools as the texts that a family puts into its templates.
 
-use alloquy_core::{Content, Ending, Message, Preface, Result, Role, ToolCall};
+use alloquy_core::message::ToolCall;
+use alloquy_core::template::Ending;
+use alloquy_core::{Content, Message, Preface, Result, Role};
 use serde_json::{Value, json};
 
 use crate::families::{self, Family, source};

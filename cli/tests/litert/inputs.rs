@@ -1,6 +1,7 @@
 //! What a family makes of messages and tools for its templates.
 
-use alloquy_core::{Ending, Preface, Result};
+use alloquy_core::template::Ending;
+use alloquy_core::{Preface, Result};
 use serde_json::{Value, json};
 
 use crate::families::{self, Family, source};

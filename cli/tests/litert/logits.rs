@@ -1,7 +1,8 @@
 //! What penalties, n-grams and suppressed tokens make of logits. A sampler changes those it draws from, so they can be
 //! looked at behind it.
 
-use alloquy_core::{SamplingOptions, TokenId};
+use alloquy_core::SamplingOptions;
+use alloquy_core::tokenizer::TokenId;
 use alloquy_inference::Sampler;
 use serde_json::{Value, json};
 

@@ -1,6 +1,8 @@
 //! Messages between LiteRT-LM's JSON and ours.
 
-use alloquy_core::{Content, Media, MediaKind, Message, Preface, Result, ToolCall, ToolSpec};
+use alloquy_core::media::MediaKind;
+use alloquy_core::message::ToolCall;
+use alloquy_core::{Content, Media, Message, Preface, Result, ToolSpec};
 use alloquy_formats::messages::{self, Dialect, MediaReference, MediaRules};
 use serde_json::{Map, Value, json};
 

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::{
-    CacheReport, ChatModel, Grammar, Guidance, ReplyStream, Request, Result, SamplingOptions, Score, TokenId,
-};
+use alloquy_core::grammar::Grammar;
+use alloquy_core::output::Guidance;
+use alloquy_core::report::{CacheReport, Score};
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{ChatModel, ReplyStream, Request, Result, SamplingOptions};
 use alloquy_inference::LanguageModel;
 use serde_json::{Value, json};
 

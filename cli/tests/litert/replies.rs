@@ -132,7 +132,8 @@ pub(crate) fn stream(row: &Row) -> Outcome {
         Err(reason) => return Outcome::Skipped(reason),
     };
     let preface = with_tool();
-    let mut parser = family.reply_parser(&opened(setup), source(&preface, &[], alloquy_core::Ending::Answer));
+    let mut parser =
+        family.reply_parser(&opened(setup), source(&preface, &[], alloquy_core::template::Ending::Answer));
     let mut deltas: Vec<Delta> = pieces.iter().flat_map(|piece| parser.push(piece)).collect();
     let (rest, message) = parser.finish();
     deltas.extend(rest);

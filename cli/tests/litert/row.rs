@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::Digest;
+use alloquy_core::media::Digest;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -6,21 +6,23 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
+use alloquy_core::arguments::{ProcessorArguments, ThinkingSwitch};
+use alloquy_core::output::Guidance;
+use alloquy_core::template::Ending;
 use alloquy_core::{
-    ChatModel, Content, Conversation, Ending, ErrorKind, Guidance, Message, Part, Preface,
-    ProcessorArguments, Request, Result, SamplingOptions, ThinkingSwitch, TurnRequest,
+    ChatModel, Content, Conversation, ErrorKind, Message, Part, Preface, Request, Result, SamplingOptions,
+    TurnRequest,
 };
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use serde_json::{Value, json};
 
 use crate::families::{self, Family};
 use crate::matching::matches;
-use crate::messages;
 use crate::options::{self, Listener};
 use crate::outcome::{self, Outcome};
 use crate::recorder::Recorder;
 use crate::row::Row;
-use crate::templates;
+use crate::{messages, templates};
 
 /// What differs in one turn.
 #[derive(Default)]

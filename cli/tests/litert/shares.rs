@@ -1,6 +1,7 @@
 //! How often each token is drawn: the candidates and the probabilities that a sampler has inside.
 
-use alloquy_core::{SamplingOptions, TokenId};
+use alloquy_core::SamplingOptions;
+use alloquy_core::tokenizer::TokenId;
 use alloquy_inference::Sampler;
 use serde_json::{Value, json};
 

@@ -1,6 +1,8 @@
 //! How a family's grammar has the calls of a text that it does not accept as it stands.
 
-use alloquy_core::{Content, Ending, Message, Preface, Role, ToolCall};
+use alloquy_core::message::ToolCall;
+use alloquy_core::template::Ending;
+use alloquy_core::{Content, Message, Preface, Role};
 use serde_json::{Map, Value, json};
 
 use crate::constraints::RESPONSE;

@@ -1,6 +1,7 @@
 //! Sequences of tokens that end a reply.
 
-use alloquy_core::{SamplingOptions, TokenId};
+use alloquy_core::SamplingOptions;
+use alloquy_core::tokenizer::TokenId;
 use alloquy_inference::StopTokens;
 use serde_json::{Map, Value, json};
 

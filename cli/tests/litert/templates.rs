@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use alloquy_core::{Ending, Preface, PromptTemplate, Result, TemplateInput};
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::{Preface, Result};
 use alloquy_templates::{Clock, Dialect, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 

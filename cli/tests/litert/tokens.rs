@@ -1,6 +1,7 @@
 //! A tokenizer whose tokens are a list of texts.
 
-use alloquy_core::{Detokenizer, Piece, Result, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::Result;
+use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
 
 /// Encodes by the longest token that fits; what no token spells is left out. A text in angle brackets is a control token.
 #[derive(Clone, Debug)]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Conversation, DataProcessor, Engine, Manager, NodeId, Preface, Role, Turn, TurnRequest};
+use alloquy_core::engine::Engine;
+use alloquy_core::processor::DataProcessor;
+use alloquy_core::{Conversation, Manager, NodeId, Preface, Role, Turn, TurnRequest};
 use alloquy_inference::{CacheBudget, Generator, LanguageModel};
 use alloquy_templates::SystemRole;
 use futures::StreamExt;

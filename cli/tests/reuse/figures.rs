@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use alloquy_core::{CacheReport, Error, MissReason, Reply};
+use alloquy_core::report::{CacheReport, MissReason};
+use alloquy_core::{Error, Reply};
 
 use crate::engine::Respelled;
 use crate::setting::Setting;

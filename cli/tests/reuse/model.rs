@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::{CacheReport, ChatModel, Reply, ReplyStream, Request, Result, Run};
+use alloquy_core::report::CacheReport;
+use alloquy_core::stream::Run;
+use alloquy_core::{ChatModel, Reply, ReplyStream, Request, Result};
 use alloquy_inference::LanguageModel;
 use async_trait::async_trait;
 use futures::StreamExt;

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{DataProcessor, ModelInfo, SpecialToken, Tokenizer};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::DataProcessor;
+use alloquy_core::tokenizer::{SpecialToken, Tokenizer};
 use alloquy_model_files::HuggingFaceTokenizer;
 use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};

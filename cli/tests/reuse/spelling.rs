@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::{Piece, TokenId, Tokenizer};
+use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
 use alloquy_model_files::HuggingFaceTokenizer;
 
 use crate::draws::Draws;

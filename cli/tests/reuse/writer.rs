@@ -1,9 +1,9 @@
 //! What the people and the model of a chat say. Knows how a family writes a reply from what its template prints of one.
 
-use alloquy_core::{
-    Channel, Content, DataProcessor, Ending, Message, Preface, PromptSource, PromptTemplate, Role, Tool,
-    ToolCall, ToolSpec,
-};
+use alloquy_core::message::ToolCall;
+use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
+use alloquy_core::template::{Ending, PromptTemplate};
+use alloquy_core::{Content, Message, Preface, Role, Tool, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::draws::Draws;

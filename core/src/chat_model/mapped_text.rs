@@ -27,7 +27,9 @@ impl ReplyStream {
     /// when it is part of a prompt, and nothing after it comes from the cache of this reply.
     ///
     /// ```
-    /// use alloquy_core::{Middleware, Next, ReplyStream, Request, Result, TextMap};
+    /// use alloquy_core::{ReplyStream, Request, Result};
+    /// use alloquy_core::chat_model::TextMap;
+    /// use alloquy_core::middleware::{Middleware, Next};
     ///
     /// #[derive(Debug)]
     /// struct Loud;

@@ -13,7 +13,8 @@ use crate::{Error, ErrorKind, Result};
 /// [`TurnRequest::model`](crate::TurnRequest::model) sets for a turn. A request that names none goes to the first.
 ///
 /// ```
-/// use alloquy_core::{Conversation, Models, TurnRequest};
+/// use alloquy_core::{Conversation, TurnRequest};
+/// use alloquy_core::chat_model::Models;
 /// use alloquy_testing::ScriptedModel;
 ///
 /// # pollster::block_on(async {

@@ -20,7 +20,8 @@ impl ReplyStream {
     /// [`SamplingOptions::names`]: crate::SamplingOptions::names
     ///
     /// ```
-    /// use alloquy_core::{Delta, FinishReason, ReplyStream, Request};
+    /// use alloquy_core::{Delta, ReplyStream, Request};
+    /// use alloquy_core::report::FinishReason;
     ///
     /// # pollster::block_on(async {
     /// let pieces = ["Hello, ", "world"].map(|text| Ok(Delta::Text(text.to_owned())));

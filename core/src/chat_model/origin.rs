@@ -1,13 +1,14 @@
 //! Whose request it is.
 
-use crate::address::NodeId;
 use crate::store::{ConversationId, Owner};
+use crate::tree::NodeId;
 
 /// Whose request it is, as a turn sets it: middleware and tools read it, and a decoder on a server may derive a session's
 /// name from it.
 ///
 /// ```
-/// use alloquy_core::{Origin, Owner, Request};
+/// use alloquy_core::{Owner, Request};
+/// use alloquy_core::chat_model::Origin;
 ///
 /// let request = Request::default().origin(Origin::new(Owner::local(), "letters".parse()?));
 /// let origin = request.origin.as_ref();

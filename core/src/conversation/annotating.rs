@@ -3,10 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::Conversation;
-use crate::address::Address;
 use crate::annotations::{ANNOTATIONS, Annotations};
 use crate::store::must_be_a_name;
-use crate::tree::NodeId;
+use crate::tree::{Address, NodeId};
 use crate::{Error, ErrorKind, Result};
 
 impl Conversation {

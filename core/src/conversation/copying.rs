@@ -6,10 +6,9 @@ use std::sync::Arc;
 use super::Conversation;
 use serde::Serialize;
 
-use crate::address::Address;
 use crate::annotations::Annotations;
 use crate::store::{ConversationId, ConversationRecord, fill_with};
-use crate::tree::{Node, NodeId, Tree, same_node};
+use crate::tree::{Address, Node, NodeId, Tree, same_node};
 use crate::{Error, ErrorKind, Result};
 
 /// What [`Conversation::merge`] came to.

@@ -1,14 +1,11 @@
 //! Where a conversation stands, where else it could, and what lies between two of its branches.
 
 use super::Conversation;
-use crate::address::Address;
 use crate::annotations::Annotations;
-use crate::branch::{Branch, BranchDiff};
-use crate::drawing::Drawing;
+use crate::conversation::{Branch, BranchDiff, Drawing};
+use crate::cost::{PriceTable, Spending};
 use crate::message::Role;
-use crate::prices::PriceTable;
-use crate::spending::Spending;
-use crate::tree::{Node, NodeId, Tree};
+use crate::tree::{Address, Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
 
 impl Conversation {

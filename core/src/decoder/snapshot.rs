@@ -6,7 +6,7 @@
 //! | 4 | the version of this layout, 3 |
 //! | 8 | how many bytes the units take |
 //! | 8 | how many bytes the state takes |
-//! | 32 | the model: [`Engine::identity`](crate::Engine::identity) |
+//! | 32 | the model: [`Engine::identity`](crate::engine::Engine::identity) |
 //! | 32 | the adapter, zeros without one |
 //! | 32 | the template |
 //! | 32 | the key: SHA-256 of the version, the three digests and the units |
@@ -40,10 +40,10 @@ pub use state_reader::StateReader;
 
 /// What a session has computed of some units, with all that says whether another one may go on from it.
 ///
-/// [`Decoder::snapshot`](crate::Decoder::snapshot) makes one, and [`Decoder::restore`](crate::Decoder::restore) takes it back.
+/// [`Decoder::snapshot`](crate::decoder::Decoder::snapshot) makes one, and [`Decoder::restore`](crate::decoder::Decoder::restore) takes it back.
 ///
 /// ```
-/// use alloquy_core::{Snapshot, SnapshotRefusal};
+/// use alloquy_core::decoder::{Snapshot, SnapshotRefusal};
 ///
 /// assert_eq!(Snapshot::read(b"no snapshot".to_vec()).unwrap_err(), SnapshotRefusal::Foreign);
 /// ```

@@ -26,7 +26,7 @@ impl MediaKind {
     /// Returns the name, which is also how the MIME types of this kind begin.
     ///
     /// ```
-    /// use alloquy_core::MediaKind;
+    /// use alloquy_core::media::MediaKind;
     ///
     /// assert_eq!(MediaKind::Image.as_str(), "image");
     /// ```
@@ -42,7 +42,7 @@ impl MediaKind {
     ///
     /// ```
     /// use alloquy_core::Media;
-    /// use alloquy_core::MediaKind;
+    /// use alloquy_core::media::MediaKind;
     ///
     /// assert_eq!(MediaKind::of(&Media::new("audio/wav", vec![1])), Some(MediaKind::Audio));
     /// assert_eq!(MediaKind::of(&Media::film(Vec::new())), Some(MediaKind::Video));
@@ -54,7 +54,7 @@ impl MediaKind {
     /// Returns the kind that a MIME type names.
     ///
     /// ```
-    /// use alloquy_core::MediaKind;
+    /// use alloquy_core::media::MediaKind;
     ///
     /// assert_eq!(MediaKind::of_type("image/png"), Some(MediaKind::Image));
     /// assert_eq!(MediaKind::of_type("text/plain"), None);
@@ -67,7 +67,7 @@ impl MediaKind {
     /// Returns the MIME type that the first bytes of media of this kind give away.
     ///
     /// ```
-    /// use alloquy_core::MediaKind;
+    /// use alloquy_core::media::MediaKind;
     ///
     /// assert_eq!(MediaKind::Audio.type_of(b"fLaC and so on"), Some("audio/flac"));
     /// assert_eq!(MediaKind::Image.type_of(b"fLaC and so on"), None);
@@ -96,7 +96,7 @@ impl MediaKind {
     /// [`ErrorKind::Invalid`] for bytes that do not begin as any format of this kind that is known; the sentence lists those.
     ///
     /// ```
-    /// use alloquy_core::MediaKind;
+    /// use alloquy_core::media::MediaKind;
     ///
     /// let sound = MediaKind::Audio.media(b"fLaC and so on".to_vec())?;
     /// assert_eq!(sound.media_type(), "audio/flac");

@@ -46,7 +46,8 @@ impl Content {
     /// of media; a film that is one file is that file.
     ///
     /// ```
-    /// use alloquy_core::{Content, Media, MediaKind};
+    /// use alloquy_core::{Content, Media};
+    /// use alloquy_core::media::MediaKind;
     ///
     /// let frame = Media::new("image/png", vec![1]);
     /// let film = Content::Video(vec![frame.clone(), frame]).shown();
@@ -98,7 +99,7 @@ impl MediaKind {
 /// A request to run a tool.
 ///
 /// ```
-/// use alloquy_core::ToolCall;
+/// use alloquy_core::message::ToolCall;
 /// use serde_json::json;
 ///
 /// let call = ToolCall::new("call_1", "weather", json!({"city": "Oslo"}));
@@ -125,7 +126,7 @@ impl ToolCall {
 /// What a tool answered.
 ///
 /// ```
-/// use alloquy_core::{ToolCall, ToolResult};
+/// use alloquy_core::message::{ToolCall, ToolResult};
 /// use serde_json::json;
 ///
 /// let call = ToolCall::new("call_1", "weather", json!({"city": "Oslo"}));
@@ -171,10 +172,11 @@ impl ToolResult {
     }
 }
 
-/// What the model said in one of its [channels](crate::Channel) that is not its thinking.
+/// What the model said in one of its [channels](crate::processor::Channel) that is not its thinking.
 ///
 /// ```
-/// use alloquy_core::{ChannelText, Content, Message, Role};
+/// use alloquy_core::{Content, Message, Role};
+/// use alloquy_core::message::ChannelText;
 ///
 /// let joke = ChannelText::new("joke", "Why did the crab cross the sand?");
 /// let message = Message::new(Role::Assistant, vec![Content::Channel(joke), Content::Text("Here is one.".into())]);

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::NodeId;
+use crate::tree::NodeId;
 
 /// Where the text of a part comes from, when the author of the message did not write it.
 ///
 /// A message of the user may quote a document, a message of the system may hold a value that someone typed. An
-/// [`InjectionPolicy`](crate::InjectionPolicy) that trusts the author of a message does not trust such a part, unless it
-/// trusts its [`TextSource`](crate::TextSource) too.
+/// [`InjectionPolicy`](crate::arguments::InjectionPolicy) that trusts the author of a message does not trust such a part, unless it
+/// trusts its [`TextSource`](crate::arguments::TextSource) too.
 ///
 /// Serialised as an object with one key: `{"value": "city"}`, `{"retrieved": {"id": "page-7"}}`.
 ///

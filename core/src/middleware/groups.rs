@@ -1,9 +1,9 @@
 //! Turns of a conversation that are left out together: a question with everything up to the next one. Knows roles, calls and
 //! results; counts nothing.
 
-use crate::path::MessagePath;
+use crate::message::MessagePath;
 
-pub(super) use crate::path::written;
+pub(super) use crate::message::written;
 
 /// The groups of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::template::Ending;
 /// When a prompt goes without its oldest turns, and which of them always stay.
 ///
 /// ```
-/// use alloquy_core::DropPolicy;
+/// use alloquy_core::middleware::DropPolicy;
 ///
 /// let policy = DropPolicy::new(4096).pinned(1);
 /// assert_eq!((policy.reply, policy.pinned), (128, 1));
@@ -64,15 +64,17 @@ impl DropPolicy {
 /// stands before the first question goes with it. As few turns as possible are left out, whole and the oldest first; the
 /// preface, system messages at the beginning, pinned turns and the last turn stay. So each prompt shows as much as fits, and
 /// once the window is full each begins differently from the one before: where computing that anew costs too much,
-/// [`HistoryShift`](crate::HistoryShift) leaves out more at once, less often.
+/// [`HistoryShift`](crate::middleware::HistoryShift) leaves out more at once, less often.
 ///
 /// Nothing is dropped from the conversation; a reply whose prompt went without messages has
-/// [`Degradation::HistoryShifted`](crate::Degradation::HistoryShifted). When the last turn leaves no room for a reply, the
+/// [`Degradation::HistoryShifted`](crate::report::Degradation::HistoryShifted). When the last turn leaves no room for a reply, the
 /// request is refused with the numbers. It stands innermost, because it counts what the model will see.
 ///
 /// ```
 /// use alloquy_testing::ScriptedModel;
-/// use alloquy_core::{Degradation, DropPolicy, HistoryDrop, Manager, Preface};
+/// use alloquy_core::{Manager, Preface};
+/// use alloquy_core::middleware::{DropPolicy, HistoryDrop};
+/// use alloquy_core::report::Degradation;
 ///
 /// # pollster::block_on(async {
 /// let model = ScriptedModel::new([("<assistant>", "Hello!")]).context_length(60);

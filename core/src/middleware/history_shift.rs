@@ -24,7 +24,7 @@ mod exchanges;
 /// The defaults are those of MLC LLM up to May 2024 (`mean_gen_len` and `shift_fill_factor`).
 ///
 /// ```
-/// use alloquy_core::ShiftPolicy;
+/// use alloquy_core::middleware::ShiftPolicy;
 ///
 /// let policy = ShiftPolicy::new(4096);
 /// assert_eq!((policy.reply, policy.fill, policy.keep), (128, 0.3, 0));
@@ -101,12 +101,14 @@ impl ShiftPolicy {
 /// nobody goes through a long conversation again.
 ///
 /// Nothing is dropped from the conversation; a reply whose prompt went without messages has
-/// [`Degradation::HistoryShifted`](crate::Degradation::HistoryShifted). When the last exchange alone is too long, the model says so as it would without.
+/// [`Degradation::HistoryShifted`](crate::report::Degradation::HistoryShifted). When the last exchange alone is too long, the model says so as it would without.
 /// It stands innermost, because it counts what the model will see.
 ///
 /// ```
 /// use alloquy_testing::ScriptedModel;
-/// use alloquy_core::{Degradation, HistoryShift, Manager, Preface, ShiftPolicy};
+/// use alloquy_core::{Manager, Preface};
+/// use alloquy_core::middleware::{HistoryShift, ShiftPolicy};
+/// use alloquy_core::report::Degradation;
 ///
 /// # pollster::block_on(async {
 /// let model = ScriptedModel::new([("<assistant>", "Hello!")]).context_length(60);

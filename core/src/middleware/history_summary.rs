@@ -61,7 +61,9 @@ pub struct SummarisedRequest {
 /// ```
 /// use std::sync::Arc;
 /// use alloquy_testing::ScriptedModel;
-/// use alloquy_core::{Degradation, HistorySummary, Manager, Preface, SummaryPolicy};
+/// use alloquy_core::{Manager, Preface};
+/// use alloquy_core::middleware::{HistorySummary, SummaryPolicy};
+/// use alloquy_core::report::Degradation;
 ///
 /// # pollster::block_on(async {
 /// let model = ScriptedModel::new([("<assistant>", "Hello!")]).context_length(90);

@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, Result};
 /// As text the names are divided by dots; [`MetadataKey::of`] takes names that have dots themselves.
 ///
 /// ```
-/// use alloquy_core::MetadataKey;
+/// use alloquy_core::query::MetadataKey;
 ///
 /// assert_eq!(MetadataKey::from("user.name"), MetadataKey::of(["user", "name"]));
 /// assert_eq!(MetadataKey::of(["a/b", "c.d"]).pointer(), "/a~1b/c.d");
@@ -61,7 +61,7 @@ impl fmt::Display for MetadataKey {
 /// What must hold of one value of the metadata.
 ///
 /// ```
-/// use alloquy_core::{Filter, Scalar};
+/// use alloquy_core::query::{Filter, Scalar};
 /// use serde_json::json;
 ///
 /// let metadata = json!({"user": {"name": "ann"}, "score": 7});

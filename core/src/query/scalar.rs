@@ -22,7 +22,7 @@ const OBJECT: u8 = 6;
 /// are; those beyond 512 bytes that begin alike stand in no particular order.
 ///
 /// ```
-/// use alloquy_core::Scalar;
+/// use alloquy_core::query::Scalar;
 ///
 /// assert_eq!(Scalar::from(1).key(), Scalar::from(1.0).key());
 /// assert!(Scalar::from(-3).key() < Scalar::from(0.5).key());

@@ -26,7 +26,7 @@ impl CacheReport {
     /// Creates the report of a prompt of which a session held the first `reused` units.
     ///
     /// ```
-    /// assert_eq!(alloquy_core::CacheReport::new(12, 4).forwarded, 8);
+    /// assert_eq!(alloquy_core::report::CacheReport::new(12, 4).forwarded, 8);
     /// ```
     pub fn new(prompt: usize, reused: usize) -> Self {
         Self { prompt, reused, forwarded: prompt.saturating_sub(reused), ..Self::default() }

@@ -12,7 +12,7 @@ use crate::media::Digest;
 /// A fact that is unknown is `None`: a reply that was dropped knows its model alone.
 ///
 /// ```
-/// use alloquy_core::{FinishReason, ReplyFacts};
+/// use alloquy_core::report::{FinishReason, ReplyFacts};
 ///
 /// let mut facts = ReplyFacts::new("tiny");
 /// facts.finish = Some(FinishReason::Stop);
@@ -86,7 +86,7 @@ impl ReplyFacts {
     /// what does not parse stays in the metadata.
     ///
     /// ```
-    /// use alloquy_core::ReplyFacts;
+    /// use alloquy_core::report::ReplyFacts;
     /// use serde_json::json;
     ///
     /// let mut metadata = json!({"model": "tiny", "seed": 7, "usage": "a lot"}).as_object().cloned().unwrap_or_default();

@@ -7,7 +7,8 @@ use crate::sampling::Logprob;
 /// How likely a text is.
 ///
 /// ```
-/// use alloquy_core::{Logprob, Score};
+/// use alloquy_core::report::Score;
+/// use alloquy_core::sampling::Logprob;
 ///
 /// let tokens = vec![Logprob { token: 1, logprob: -0.5 }, Logprob { token: 2, logprob: -1.5 }];
 /// let score = Score { text: "so be it".to_owned(), tokens };

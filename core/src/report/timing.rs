@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// ```
 /// use std::time::Duration;
-/// use alloquy_core::ReplyTiming;
+/// use alloquy_core::report::ReplyTiming;
 ///
 /// let mut timing = ReplyTiming::default();
 /// timing.prefill = Duration::from_millis(500);

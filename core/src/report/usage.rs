@@ -26,7 +26,7 @@ impl Usage {
     /// Creates the usage of a reply whose prompt was not cached, as far as is known.
     ///
     /// ```
-    /// use alloquy_core::Usage;
+    /// use alloquy_core::report::Usage;
     ///
     /// let mut usage = Usage::new(12, 5);
     /// usage.reused = 4;

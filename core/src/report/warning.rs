@@ -25,7 +25,7 @@ pub enum Degradation {
         tokens: usize,
     },
     /// A form was demanded, tools were offered, and no choice between the two was made: the reply has the form, and no
-    /// tool can be called. With [`ToolChoice::Auto`](crate::ToolChoice::Auto) both would be possible.
+    /// tool can be called. With [`ToolChoice::Auto`](crate::output::ToolChoice::Auto) both would be possible.
     ToolsShutOut {
         /// How many tools were offered.
         tools: usize,
@@ -54,7 +54,7 @@ pub enum Degradation {
         times: usize,
     },
     /// A text of the conversation has a text by which the template says who speaks, such as `USER:`, and which is no control
-    /// token: the model may read what follows as a message of its own. [`RoleMarkers`](crate::RoleMarkers) finds them.
+    /// token: the model may read what follows as a message of its own. [`RoleMarkers`](crate::processor::RoleMarkers) finds them.
     RoleMarkerInText {
         /// The marker, as the template prints it.
         marker: String,

@@ -18,7 +18,7 @@ use crate::{Error, ErrorKind, Result};
 /// searched is the text of a message; thoughts, calls and results of tools are not.
 ///
 /// ```
-/// use alloquy_core::SearchText;
+/// use alloquy_core::search::SearchText;
 ///
 /// let text: SearchText = "\"tasse thé\" vert*".parse()?;
 /// assert!(text.is_in("Une TASSE THE, verte"));

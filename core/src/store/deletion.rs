@@ -10,7 +10,8 @@ use crate::Error;
 /// are not one transaction: it is among the causes of the error.
 ///
 /// ```
-/// use alloquy_core::{Error, ErrorKind, PartialDeletion};
+/// use alloquy_core::{Error, ErrorKind};
+/// use alloquy_core::store::PartialDeletion;
 ///
 /// let cause = Error::new(ErrorKind::Store, "the disk is gone");
 /// let error = PartialDeletion::error(vec!["tea".parse()?], cause);

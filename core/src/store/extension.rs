@@ -66,9 +66,8 @@ pub trait ConversationStoreExt: ConversationStore {
     /// writing.
     ///
     /// ```
-    /// use alloquy_core::{
-    ///     Archive, ConversationRecord, ConversationStoreExt, MemoryStore, Message, Node, Owner, Preface,
-    /// };
+    /// use alloquy_core::{Message, Node, Owner, Preface};
+    /// use alloquy_core::store::{Archive, ConversationRecord, ConversationStoreExt, MemoryStore};
     ///
     /// # pollster::block_on(async {
     /// let question = Node::new(None, Message::user("Green or black?"));

@@ -20,7 +20,8 @@ impl HeadMove {
     /// already counts as moved, so that moving again is harmless.
     ///
     /// ```
-    /// use alloquy_core::{HeadMove, NodeId};
+    /// use alloquy_core::NodeId;
+    /// use alloquy_core::store::HeadMove;
     ///
     /// let (to, other) = (Some(NodeId::new()), Some(NodeId::new()));
     /// assert_eq!(HeadMove::of(None, None, to), HeadMove::Moved);

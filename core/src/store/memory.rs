@@ -20,7 +20,8 @@ use crate::{Error, ErrorKind, Result};
 /// Keeps conversations in memory; they end with the process.
 ///
 /// ```
-/// use alloquy_core::{ConversationRecord, ConversationStore, MemoryStore, Message, Node, Owner, Preface};
+/// use alloquy_core::{Message, Node, Owner, Preface};
+/// use alloquy_core::store::{ConversationRecord, ConversationStore, MemoryStore};
 ///
 /// # pollster::block_on(async {
 /// let (store, owner) = (MemoryStore::default(), Owner::local());

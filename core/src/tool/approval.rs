@@ -15,7 +15,9 @@ use crate::preface::ToolSpec;
 /// a name that nobody knows is not put before it.
 ///
 /// ```
-/// use alloquy_core::{Approval, ToolCall, ToolContext, ToolSpec, Verdict};
+/// use alloquy_core::ToolSpec;
+/// use alloquy_core::message::ToolCall;
+/// use alloquy_core::tool::{Approval, ToolContext, Verdict};
 ///
 /// /// Lets a model read, and write only for those who may.
 /// #[derive(Debug)]

@@ -1,12 +1,13 @@
 //! What tools and approvals know of the turn that they serve.
 
 use crate::chat_model::Origin;
-use crate::turn_data::TurnData;
+use crate::turn::TurnData;
 
 /// What tools and approvals know of the turn that they serve.
 ///
 /// ```
-/// use alloquy_core::{ToolContext, TurnData};
+/// use alloquy_core::tool::ToolContext;
+/// use alloquy_core::turn::TurnData;
 ///
 /// struct User(&'static str);
 ///

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 /// closure, `futures_timer::Delay::new`.
 ///
 /// ```
-/// use alloquy_core::Timer;
+/// use alloquy_core::tool::Timer;
 /// use std::time::Duration;
 ///
 /// /// Hosts with a runtime pass its own function in this one's stead.

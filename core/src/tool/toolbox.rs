@@ -24,7 +24,7 @@ const TIMER: &str = "the timer of the tools";
 /// Tools, and the rules they run under: who approves of a call, how long it may take, how many run at once.
 ///
 /// ```
-/// use alloquy_core::Toolbox;
+/// use alloquy_core::tool::Toolbox;
 /// use std::time::Duration;
 ///
 /// # async fn sleep(_: Duration) {}

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Tool, ToolContext};
-use crate::excerpt::excerpt;
+use crate::error::excerpt;
 use crate::preface::ToolSpec;
 use crate::schema::schema_of;
 use crate::{Error, ErrorKind, Result};
@@ -22,7 +22,8 @@ use crate::{Error, ErrorKind, Result};
 /// says where.
 ///
 /// ```
-/// use alloquy_core::{Result, Tool, TypedTool};
+/// use alloquy_core::{Result, Tool};
+/// use alloquy_core::tool::TypedTool;
 /// use schemars::JsonSchema;
 /// use serde::Deserialize;
 /// use serde_json::json;
@@ -70,7 +71,9 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
     /// Creates a tool that runs `function` with what it may know of the turn: the host's data, whose conversation it is.
     ///
     /// ```
-    /// use alloquy_core::{Tool, ToolContext, TurnData, TypedTool};
+    /// use alloquy_core::Tool;
+    /// use alloquy_core::tool::{ToolContext, TypedTool};
+    /// use alloquy_core::turn::TurnData;
     /// use schemars::JsonSchema;
     /// use serde::Deserialize;
     /// use serde_json::json;

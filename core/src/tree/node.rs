@@ -3,11 +3,11 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::address::NodeId;
 use crate::media::{Digest, Media};
 use crate::message::{Message, Role};
 use crate::report::{ReplyFacts, Usage, take};
 use crate::tokenizer::TokenId;
+use crate::tree::NodeId;
 use crate::{Error, ErrorKind, Result};
 
 /// Whether a node's message is complete.
@@ -28,7 +28,8 @@ pub enum NodeStatus {
 /// called.
 ///
 /// ```
-/// use alloquy_core::{Message, Node, ReplyFacts};
+/// use alloquy_core::{Message, Node};
+/// use alloquy_core::report::ReplyFacts;
 ///
 /// let question = Node::new(None, Message::user("Tea?"));
 /// let mut reply = Node::new(Some(question.id), Message::assistant("Please."));
@@ -54,7 +55,7 @@ pub struct Node {
     pub reply: Option<ReplyFacts>,
     /// The name of the prompt that made the message.
     pub prompt_name: Option<String>,
-    /// The label that the node was made with; [`Annotations::label`](crate::Annotations::label) returns its label now.
+    /// The label that the node was made with; [`Annotations::label`](crate::annotations::Annotations::label) returns its label now.
     pub label: Option<String>,
     /// The host's own metadata.
     pub metadata: Map<String, Value>,

@@ -7,9 +7,9 @@ use super::parts::Parts;
 use super::request::TurnRequest;
 use super::start::{Place, open_path};
 use crate::Result;
-use crate::calls::OpenCalls;
 use crate::store::ConversationId;
 use crate::tree::{Node, NodeId};
+use crate::turn::OpenCalls;
 
 /// Makes the nodes of the messages of a request, the first below `tip`. They answer the `open` calls, or leave others open.
 pub(super) fn nodes_of(ask: &TurnRequest, open: &mut OpenCalls, tip: Option<NodeId>) -> Result<Vec<Node>> {

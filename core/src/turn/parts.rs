@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use super::{PartialReplies, Trails, TurnRequest, Unfinished};
 use crate::Result;
-use crate::address::Address;
 use crate::chat_model::{ChatModel, Request};
+use crate::message::MessagePath;
 use crate::middleware::Middleware;
-use crate::path::MessagePath;
 use crate::sampling::SamplingOptions;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner};
 use crate::tool::{ToolContext, Toolbox, Tools};
-use crate::tree::NodeId;
+use crate::tree::{Address, NodeId};
 
 /// How often a model may ask for tools in one turn unless it is set.
 pub(crate) const TOOL_ROUNDS: usize = 8;

@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::address::Address;
 use crate::arguments::ProcessorArguments;
 use crate::grammar::Grammar;
-use crate::guidance::Guidance;
 use crate::message::{Message, Role};
 use crate::middleware::Middleware;
+use crate::output::Guidance;
 use crate::report::{FinishReason, ReplyFacts};
 use crate::sampling::SamplingOptions;
-use crate::task_group::TaskGroup;
+use crate::stop::TaskGroup;
 use crate::tool::Toolbox;
-use crate::tree::{Node, NodeStatus};
-use crate::turn_data::TurnData;
+use crate::tree::{Address, Node, NodeStatus};
+use crate::turn::TurnData;
 use crate::{Error, ErrorKind, Result};
 
 /// What is asked in one turn: messages, and whatever differs from the manager's settings this once.
@@ -24,7 +23,7 @@ use crate::{Error, ErrorKind, Result};
 /// use alloquy_core::{SamplingOptions, TurnRequest};
 ///
 /// let ask = TurnRequest::from("Surprise me")
-///     .at("0.1".parse::<alloquy_core::Address>()?)
+///     .at("0.1".parse::<alloquy_core::tree::Address>()?)
 ///     .system_prompt("Rhyme.")
 ///     .sampling(SamplingOptions { temperature: Some(1.2), ..Default::default() });
 /// # Ok::<(), alloquy_core::Error>(())
@@ -126,7 +125,8 @@ impl TurnRequest {
     /// not of the role assistant.
     ///
     /// ```
-    /// use alloquy_core::{FinishReason, Message, ReplyFacts, TurnRequest, Usage};
+    /// use alloquy_core::{Message, TurnRequest};
+    /// use alloquy_core::report::{FinishReason, ReplyFacts, Usage};
     ///
     /// let mut facts = ReplyFacts::new("gpt-4o");
     /// facts.finish = Some(FinishReason::Stop);
@@ -161,7 +161,7 @@ impl TurnRequest {
         self
     }
 
-    /// Names the model that answers in this turn, of [several](crate::Models); the node of each reply says which it was.
+    /// Names the model that answers in this turn, of [several](crate::chat_model::Models); the node of each reply says which it was.
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.model = Some(name.into());
         self

@@ -1,10 +1,9 @@
 //! Where a turn starts: at the head, or wherever it is told.
 
 use super::{Parts, Trail};
-use crate::address::Address;
 use crate::message::Role;
 use crate::store::{ConversationId, ConversationRecord};
-use crate::tree::Node;
+use crate::tree::{Address, Node};
 use crate::turn::TurnRequest;
 use crate::{Error, ErrorKind, Result};
 

@@ -6,8 +6,7 @@ use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use crate::message::{Content, Message};
-use crate::path::MessagePath;
+use crate::message::{Content, Message, MessagePath};
 use crate::store::{ConversationId, ConversationRecord};
 use crate::tree::{Node, NodeId};
 

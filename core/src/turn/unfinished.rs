@@ -12,7 +12,7 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartialReplies {
-    /// What was said becomes a node that is [interrupted](crate::NodeStatus::Interrupted), and the head moves there
+    /// What was said becomes a node that is [interrupted](crate::tree::NodeStatus::Interrupted), and the head moves there
     /// unless another writer was faster. Nothing is left of a reply that was dropped before its first word.
     #[default]
     Keep,

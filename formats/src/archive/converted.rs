@@ -1,6 +1,6 @@
 //! What reading and writing a conversation give: the conversation or the text, and what is not in it as it stood.
 
-use alloquy_core::Archive;
+use alloquy_core::store::Archive;
 
 use super::loss::{Omission, Repair};
 

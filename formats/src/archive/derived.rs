@@ -2,7 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{ConversationId, Digest, Result};
+use alloquy_core::media::Digest;
+use alloquy_core::{ConversationId, Result};
 
 /// What a conversation is called whose document has no name that it could have: the same text gives the same name.
 pub(super) fn name_of(text: &[u8]) -> Result<ConversationId> {

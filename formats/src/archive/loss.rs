@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use alloquy_core::excerpt;
+use alloquy_core::error::excerpt;
 
 /// What had to be changed of a document so that it could be read. Ids are those of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub enum Repair {
     },
     /// A reply says what it took, but not in tokens: nobody knows how many.
     UsageUnread(String),
-    /// Under `alloquy` in the metadata of the conversation stands what is no [`Annotations`](alloquy_core::Annotations);
+    /// Under `alloquy` in the metadata of the conversation stands what is no [`Annotations`](alloquy_core::annotations::Annotations);
     /// it is kept under `dataknobs`.
     ForeignNotes(String),
     /// What Alloquy noted with a node contradicts what the node says by now, which counts.

@@ -3,7 +3,8 @@
 //! What is no text stands in a fenced block of the language `alloquy`, a line of JSON each, so that it reads back. A line
 //! of text that looks like a heading or like such a fence has a backslash in front.
 
-use alloquy_core::{Archive, Content, Error, ErrorKind, Message, Part, Result, Role};
+use alloquy_core::store::Archive;
+use alloquy_core::{Content, Error, ErrorKind, Message, Part, Result, Role};
 use serde_json::{Map, Value, json};
 
 use super::converted::{ReadArchive, WrittenArchive};

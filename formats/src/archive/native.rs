@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alloquy_core::{Archive, ConversationRecord, Digest, Error, ErrorKind, Media, Node, Result};
+use alloquy_core::media::Digest;
+use alloquy_core::store::{Archive, ConversationRecord};
+use alloquy_core::{Error, ErrorKind, Media, Node, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::DeserializeOwned;

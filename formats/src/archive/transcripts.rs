@@ -2,9 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{
-    Archive, Content, ConversationRecord, Digest, Message, Node, NodeId, Part, Preface, Result, ToolResult,
-};
+use alloquy_core::media::Digest;
+use alloquy_core::message::ToolResult;
+use alloquy_core::store::{Archive, ConversationRecord};
+use alloquy_core::{Content, Message, Node, NodeId, Part, Preface, Result};
 use serde_json::Value;
 
 use super::converted::{ReadArchive, WrittenArchive};

@@ -1,6 +1,7 @@
 //! The AKI chat context: a list of roles and contents, media as data URIs, no tools.
 
-use alloquy_core::{Content, Media, MediaKind, Message, Part, Result, Role};
+use alloquy_core::media::MediaKind;
+use alloquy_core::{Content, Media, Message, Part, Result, Role};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list, string};

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alloquy_core::{Content, Part, Result, ToolCall};
+use alloquy_core::message::ToolCall;
+use alloquy_core::{Content, Part, Result};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, list};

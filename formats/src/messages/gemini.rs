@@ -1,6 +1,8 @@
 //! The contents of the Gemini API: roles `user` and `model`, and parts of one field each.
 
-use alloquy_core::{Content, Media, MediaKind, Message, Part, Result, Role, ToolCall, ToolResult, ToolSpec};
+use alloquy_core::media::MediaKind;
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::{Content, Media, Message, Part, Result, Role, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list};

@@ -1,6 +1,7 @@
 //! The order that dialects with separate fields for them impose: a thought, the content, the calls.
 
-use alloquy_core::{Content, Error, Message, Part, Result, ToolCall, ToolResult};
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::{Content, Error, Message, Part, Result};
 use serde_json::{Map, Value};
 
 use super::further;

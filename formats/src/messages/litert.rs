@@ -1,6 +1,8 @@
 //! The messages of LiteRT-LM: `content` as a string or items, thoughts and other channels in `channels`, answers as items.
 
-use alloquy_core::{ChannelText, Content, Error, Malformed, Media, MediaKind, Message, Part, Result, Role};
+use alloquy_core::media::MediaKind;
+use alloquy_core::message::{ChannelText, Malformed};
+use alloquy_core::{Content, Error, Media, Message, Part, Result, Role};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list, string};

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use alloquy_core::{Content, Error, ErrorKind, Media, MediaKind, Result};
+use alloquy_core::media::MediaKind;
+use alloquy_core::{Content, Error, ErrorKind, Media, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -74,7 +75,8 @@ impl MediaSource for NoMediaSource {
 /// Which media a reader takes.
 ///
 /// ```
-/// use alloquy_core::{Media, MediaKind, Result};
+/// use alloquy_core::{Media, Result};
+/// use alloquy_core::media::MediaKind;
 /// use alloquy_formats::messages::{self, Dialect, MediaReference, MediaRules};
 /// use serde_json::json;
 ///

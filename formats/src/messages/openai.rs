@@ -1,6 +1,7 @@
 //! The chat format of OpenAI's API, with what servers and Hugging Face templates add to it.
 
-use alloquy_core::{Content, Message, Part, Result, Role, ToolCall, ToolResult};
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::{Content, Message, Part, Result, Role};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, append, list};

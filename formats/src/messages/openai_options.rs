@@ -1,8 +1,9 @@
 //! What a request of OpenAI's API asks of its reply, beside the messages. Knows no model.
 
-use alloquy_core::{
-    Grammar, Guidance, ParallelCalls, ProcessorArguments, Result, ThinkingSwitch, ToolChoice,
-};
+use alloquy_core::Result;
+use alloquy_core::arguments::{ProcessorArguments, ThinkingSwitch};
+use alloquy_core::grammar::Grammar;
+use alloquy_core::output::{Guidance, ParallelCalls, ToolChoice};
 use serde_json::{Map, Value, json};
 
 use super::fields::{Fields, string};
@@ -21,7 +22,8 @@ const CHOICES: [&str; 3] = ["auto", "none", "required"];
 ///
 /// ```
 /// use alloquy_formats::messages::OpenAiOptions;
-/// use alloquy_core::{Grammar, ThinkingSwitch};
+/// use alloquy_core::arguments::ThinkingSwitch;
+/// use alloquy_core::grammar::Grammar;
 /// use serde_json::json;
 ///
 /// let request = json!({"response_format": {"type": "regex", "pattern": "[0-9]{3}"}, "reasoning_effort": "low"});

@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use alloquy_core::{Constraint, GuidedDecoding, Piece, Progress, Result, TokenId, Tokenizer};
+use alloquy_core::Result;
+use alloquy_core::decoder::GuidedDecoding;
+use alloquy_core::grammar::{Constraint, Progress};
+use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
 
 use crate::sampler::Sampler;
 use crate::thinking::{Stage, Thoughts};

@@ -3,7 +3,7 @@
 //! Reference: "Prompt Lookup Decoding", Saxena 2023: a reply that quotes its prompt, as summaries, edits of code and calls of
 //! tools do, goes on as the place that it quotes.
 
-use alloquy_core::Unit;
+use alloquy_core::prompt::Unit;
 
 /// How replies are guessed ahead. A guess is computed together with the token before it, and kept where the model draws
 /// the same: the tokens are those that come without guessing, in fewer runs of the model.
@@ -49,7 +49,7 @@ fn is_media(unit: &Unit) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloquy_core::TokenId;
+    use alloquy_core::tokenizer::TokenId;
 
     fn guess(said: &[TokenId], room: usize) -> Vec<Unit> {
         let said: Vec<_> = said.iter().copied().map(Unit::Token).collect();

@@ -1,6 +1,10 @@
 //! How likely given texts are as a continuation. Knows no other work of the thread.
 
-use alloquy_core::{Cancel, Engine, Error, ErrorKind, Logprob, Result, Session, TokenId, Unit};
+use alloquy_core::engine::{Cancel, Engine, Session};
+use alloquy_core::prompt::Unit;
+use alloquy_core::sampling::Logprob;
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Error, ErrorKind, Result};
 use futures::channel::oneshot;
 
 use crate::sampler::LogSoftmax;

@@ -1,10 +1,13 @@
 //! Which session serves a prompt. The only place that decides what is reused.
 
 use alloquy_core::decoder::snapshot::{Beginning, Reading};
-use alloquy_core::{
-    CacheReport, CacheStatistics, Engine, Error, ErrorKind, MissReason, Result, Session, Snapshot,
-    SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader, Unit, common_prefix,
+use alloquy_core::decoder::{
+    CacheStatistics, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader,
 };
+use alloquy_core::engine::{Engine, Session};
+use alloquy_core::prompt::{Unit, common_prefix};
+use alloquy_core::report::{CacheReport, MissReason};
+use alloquy_core::{Error, ErrorKind, Result};
 
 mod computed;
 mod held;
@@ -31,7 +34,7 @@ use held::Held;
 pub struct CacheBudget {
     /// How many KV caches there may be, at least one.
     pub sessions: usize,
-    /// How many bytes they may take together, as far as sessions say so ([`Session::bytes`](alloquy_core::Session::bytes)). One is
+    /// How many bytes they may take together, as far as sessions say so ([`Session::bytes`](alloquy_core::engine::Session::bytes)). One is
     /// kept however large it is, and those in use are never dropped.
     pub bytes: usize,
 }
@@ -439,8 +442,8 @@ impl Slots {
 mod tests {
     use super::stand_in::Idle;
     use super::*;
-    use alloquy_core::Cancel;
-    use alloquy_core::Digest;
+    use alloquy_core::engine::Cancel;
+    use alloquy_core::media::Digest;
 
     #[test]
     fn while_every_session_is_in_use_nothing_is_restored() -> Result<()> {

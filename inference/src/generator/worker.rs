@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc as queue;
 
-use alloquy_core::{Cancel, Engine, Error, ErrorKind, Result, Step, Unit};
+use alloquy_core::engine::{Cancel, Engine, Step};
+use alloquy_core::prompt::Unit;
+use alloquy_core::{Error, ErrorKind, Result};
 
 use super::active::{Active, Going};
 use super::job::{Job, Work};

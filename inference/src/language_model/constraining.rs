@@ -2,10 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alloquy_core::{
-    Channel, ConstraintCompiler, Constraints, DataProcessor, Decoder, Degradation, Ending, Error, ErrorKind,
-    Grammar, Guidance, Message, Preface, PromptSource, Result, ThinkingRule, ToolChoice, Vocabulary,
-};
+use alloquy_core::decoder::{Decoder, ThinkingRule};
+use alloquy_core::grammar::{ConstraintCompiler, Constraints, Grammar};
+use alloquy_core::output::{Guidance, ToolChoice};
+use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
+use alloquy_core::report::Degradation;
+use alloquy_core::template::Ending;
+use alloquy_core::tokenizer::Vocabulary;
+use alloquy_core::{Error, ErrorKind, Message, Preface, Result};
 
 /// A way to enforce grammars, made ready for the model's vocabulary when the first reply needs it.
 #[derive(Debug)]

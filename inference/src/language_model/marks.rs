@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use alloquy_core::{DecodeEnd, DecodeEvent, DecodeEventKind, ReplyTiming};
+use alloquy_core::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind};
+use alloquy_core::report::ReplyTiming;
 
 /// When what happened to a reply, by the clock of whoever computed it.
 #[derive(Clone, Copy, Debug, Default)]

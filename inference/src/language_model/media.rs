@@ -3,10 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use alloquy_core::{
-    Decoder, Degradation, Error, ErrorKind, Media, MediaKind, MediaOutline, MediaPiece, MediaProcessor,
-    PlacedMedia, Prompt, PromptPart, PromptSource, Result, SpecialToken, Unit,
-};
+use alloquy_core::decoder::Decoder;
+use alloquy_core::media::MediaKind;
+use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaProcessor};
+use alloquy_core::processor::{PromptPart, PromptSource};
+use alloquy_core::prompt::{PlacedMedia, Prompt, Unit};
+use alloquy_core::report::Degradation;
+use alloquy_core::tokenizer::SpecialToken;
+use alloquy_core::{Error, ErrorKind, Media, Result};
 
 /// How many outlines are remembered.
 const REMEMBERED: usize = 256;

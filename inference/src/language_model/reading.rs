@@ -2,11 +2,16 @@
 
 use std::time::Instant;
 
-use alloquy_core::{
-    CacheReport, DecodeEnd, DecodeEvent, DecodeEventKind, Degradation, Delta, Detokenizer, Digest, Emit,
-    Error, ErrorKind, FinishReason, Message, PlacedMedia, Reply, ReplyParser, Result, SampledLogprobs,
-    Speculation, StopSignal, TokenId, TokenStream, Usage,
-};
+use alloquy_core::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, TokenStream};
+use alloquy_core::media::Digest;
+use alloquy_core::processor::ReplyParser;
+use alloquy_core::prompt::PlacedMedia;
+use alloquy_core::report::{CacheReport, Degradation, FinishReason, Speculation, Usage};
+use alloquy_core::sampling::SampledLogprobs;
+use alloquy_core::stop::StopSignal;
+use alloquy_core::stream::Emit;
+use alloquy_core::tokenizer::{Detokenizer, TokenId};
+use alloquy_core::{Delta, Error, ErrorKind, Message, Reply, Result};
 use futures::StreamExt;
 
 use super::constraining::Form;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    Constraint, Decoder, Error, ErrorKind, GrammarSupport, GuidedDecoding, Piece, Progress, Result, TokenId,
-};
+use alloquy_core::decoder::{Decoder, GrammarSupport, GuidedDecoding};
+use alloquy_core::grammar::{Constraint, Progress};
+use alloquy_core::tokenizer::{Piece, TokenId};
+use alloquy_core::{Error, ErrorKind, Result};
 
 use crate::thinking::{Stage, Thoughts};
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use alloquy_core::TokenId;
+use alloquy_core::tokenizer::TokenId;
 
 use super::filter::Filter;
 

@@ -1,6 +1,7 @@
 //! Log-probabilities of tokens, from the logits as the model gave them.
 
-use alloquy_core::{Logprob, SampledLogprobs, TokenId};
+use alloquy_core::sampling::{Logprob, SampledLogprobs};
+use alloquy_core::tokenizer::TokenId;
 
 use super::candidates::threshold;
 

@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use alloquy_core::{PenaltyScope, SamplingOptions, TokenId};
+use alloquy_core::SamplingOptions;
+use alloquy_core::sampling::PenaltyScope;
+use alloquy_core::tokenizer::TokenId;
 
 /// The n-grams that occurred, each found once, when its last token comes.
 #[derive(Clone, Debug)]

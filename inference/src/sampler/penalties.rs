@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use alloquy_core::{PenaltyScope, SamplingOptions, TokenId};
+use alloquy_core::SamplingOptions;
+use alloquy_core::sampling::PenaltyScope;
+use alloquy_core::tokenizer::TokenId;
 
 /// A penalty and the tokens it counts.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use alloquy_core::{SpecialToken, TokenId, Tokenizer, Unit};
+use alloquy_core::prompt::Unit;
+use alloquy_core::tokenizer::{SpecialToken, TokenId, Tokenizer};
 
 /// So many units behind a reply are looked through for the next one before all of them are.
 const NEAR_UNITS: usize = 512;

@@ -1,6 +1,6 @@
 //! Sequences of tokens that end a reply.
 
-use alloquy_core::TokenId;
+use alloquy_core::tokenizer::TokenId;
 
 use super::automaton::Watch;
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::Digest;
+use alloquy_core::media::Digest;
 
 use super::waveform::Waveform;
 

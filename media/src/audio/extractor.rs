@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use alloquy_core::MediaTensor;
+use alloquy_core::media_processor::MediaTensor;
 
 use crate::tensors::{floats, truths};
 

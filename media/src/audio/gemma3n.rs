@@ -1,7 +1,8 @@
 //! Gemma 3n's mel spectrogram (`Gemma3nAudioFeatureExtractor` of transformers). A sound takes as many positions as the
 //! longest one does, however short it is.
 
-use alloquy_core::{MediaTensor, Result};
+use alloquy_core::Result;
+use alloquy_core::media_processor::MediaTensor;
 
 use super::extractor::{Extractor, WaveformShape, longest, mask, masked, tables};
 use super::gemma_mel::{Defaults, GemmaMel};

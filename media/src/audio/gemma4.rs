@@ -1,7 +1,8 @@
 //! Gemma 4's mel spectrogram (`Gemma4AudioFeatureExtractor` of transformers): the first frame's middle is the sound's
 //! beginning, and frames that reach behind its end are zeros.
 
-use alloquy_core::{MediaTensor, Result};
+use alloquy_core::Result;
+use alloquy_core::media_processor::MediaTensor;
 
 use super::extractor::{Extractor, WaveformShape, longest, mask, masked, tables};
 use super::gemma_mel::{Defaults, GemmaMel};

@@ -1,7 +1,8 @@
 //! What the unified Gemma 4 is fed of a sound: its samples, cut into pieces of one position each
 //! (`Gemma4UnifiedAudioFeatureExtractor` of transformers).
 
-use alloquy_core::{MediaTensor, Result};
+use alloquy_core::Result;
+use alloquy_core::media_processor::MediaTensor;
 
 use super::extractor::{Extractor, WaveformShape, longest, mask, masked};
 use super::settings::AudioSettings;

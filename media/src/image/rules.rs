@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use alloquy_core::{Error, ErrorKind, MediaOutline, MediaPiece, MediaTensor, Result};
+use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaTensor};
+use alloquy_core::{Error, ErrorKind, Result};
 
 use super::plan::ImagePlan;
 use super::resizing::Kernel;

@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 
-use alloquy_core::{MediaOutline, MediaPiece, MediaTensor, Result};
+use alloquy_core::Result;
+use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaTensor};
 
 use super::frames::Frames;
 use super::rules::VideoRules;

@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 
-use alloquy_core::{MediaOutline, MediaTensor, Result};
+use alloquy_core::Result;
+use alloquy_core::media_processor::{MediaOutline, MediaTensor};
 
 use super::frames::Frames;
 use super::sampling::FrameRate;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use alloquy_core::{Media, MediaProcessor};
+use alloquy_core::Media;
+use alloquy_core::media_processor::MediaProcessor;
 use alloquy_media::{FrameRate, MediaOptions, MediaProcessors};
 use serde_json::{Value, json};
 

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Detokenizer, Error, ErrorKind, Result, TokenId};
+use alloquy_core::tokenizer::{Detokenizer, TokenId};
+use alloquy_core::{Error, ErrorKind, Result};
 
 use super::decoding::{Position, Start};
 use super::tables::Tables;

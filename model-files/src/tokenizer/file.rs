@@ -1,6 +1,6 @@
 //! Holds the parts of a `tokenizer.json` that are read before the tokenizer is made.
 
-use alloquy_core::TokenId;
+use alloquy_core::tokenizer::TokenId;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -7,7 +7,8 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::{Result, TokenId};
+use alloquy_core::Result;
+use alloquy_core::tokenizer::TokenId;
 use tokenizers::Encoding;
 
 /// Shorter texts are encoded as fast as they are looked up.

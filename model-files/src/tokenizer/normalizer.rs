@@ -1,6 +1,7 @@
 //! Which texts a tokenizer's normalizer makes spell an added token. Knows no conversation.
 
-use alloquy_core::{ErrorKind, Normalized, Normalizer, SpecialToken, TokenId};
+use alloquy_core::ErrorKind;
+use alloquy_core::tokenizer::{Normalized, Normalizer, SpecialToken, TokenId};
 use serde_json::Value;
 use tokenizers::normalizer::Range;
 use tokenizers::{AddedToken, Model as _, NormalizedString, Normalizer as _, NormalizerWrapper};

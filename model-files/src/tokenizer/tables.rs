@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Error, ErrorKind, Result, SpecialToken, TokenId};
+use alloquy_core::tokenizer::{SpecialToken, TokenId};
+use alloquy_core::{Error, ErrorKind, Result};
 use serde::Deserialize;
 use tokenizers::{
     Encoding, Model as _, NormalizedString, Normalizer as _, NormalizerWrapper, OffsetReferential,

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fs};
 
-use alloquy_core::{ModelInfo, SpecialToken};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::tokenizer::SpecialToken;
 use serde_json::Value;
 
 use super::{detect, families, named};

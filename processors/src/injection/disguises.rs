@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use alloquy_core::{Normalized, Normalizer, TokenId};
+use alloquy_core::tokenizer::{Normalized, Normalizer, TokenId};
 
 use super::edges::Edges;
 use super::mark::marked_in;
@@ -155,7 +155,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    use alloquy_core::{Normalized, Normalizer, SpecialToken};
+    use alloquy_core::tokenizer::{Normalized, Normalizer, SpecialToken};
 
     use super::Disguises;
     use crate::injection::texts::Voice;

@@ -22,9 +22,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use alloquy_core::{
-    Error, ErrorKind, InjectionPolicy, ModelInfo, PromptPart, Result, SpecialToken, TemplateInput,
-};
+use alloquy_core::arguments::InjectionPolicy;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::PromptPart;
+use alloquy_core::template::TemplateInput;
+use alloquy_core::tokenizer::SpecialToken;
+use alloquy_core::{Error, ErrorKind, Result};
 
 use super::disguises::Disguises;
 use super::edges::Edges;
@@ -340,7 +343,10 @@ fn push_text(parts: &mut Vec<PromptPart>, text: Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::{ModelInfo, PromptPart, SpecialToken, TemplateInput};
+    use alloquy_core::engine::ModelInfo;
+    use alloquy_core::processor::PromptPart;
+    use alloquy_core::template::TemplateInput;
+    use alloquy_core::tokenizer::SpecialToken;
     use serde_json::json;
 
     use super::{Literals, MARKS, Quotes};

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Degradation, InjectionPolicy, PromptPart, Result, TemplateInput, TextSource};
+use alloquy_core::Result;
+use alloquy_core::arguments::{InjectionPolicy, TextSource};
+use alloquy_core::processor::PromptPart;
+use alloquy_core::report::Degradation;
+use alloquy_core::template::TemplateInput;
 use serde_json::Value;
 
 use super::literal::Literals;

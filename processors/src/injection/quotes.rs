@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use alloquy_core::{Content, InjectionPolicy, Message, PromptSource, Role, TemplateInput, TextSource};
+use alloquy_core::arguments::{InjectionPolicy, TextSource};
+use alloquy_core::processor::PromptSource;
+use alloquy_core::template::TemplateInput;
+use alloquy_core::{Content, Message, Role};
 use serde_json::Value;
 
 use crate::history;

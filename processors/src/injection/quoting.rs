@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use alloquy_core::{InjectionPolicy, TextSource};
+use alloquy_core::arguments::{InjectionPolicy, TextSource};
 
 use super::Literals;
 use super::quotes::Quote;

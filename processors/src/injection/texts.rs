@@ -7,7 +7,7 @@
 
 use std::mem;
 
-use alloquy_core::TemplateInput;
+use alloquy_core::template::TemplateInput;
 use serde_json::{Map, Value};
 
 /// Whose text it is.
@@ -165,7 +165,7 @@ impl Keys {
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::TemplateInput;
+    use alloquy_core::template::TemplateInput;
     use serde_json::{Value, json};
 
     use super::{Voice, each};

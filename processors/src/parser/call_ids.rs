@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use alloquy_core::{Message, PromptSource};
+use alloquy_core::Message;
+use alloquy_core::processor::PromptSource;
 
 use crate::family::CallIdForm;
 

@@ -1,6 +1,8 @@
 //! What a reply has become so far: deltas to hand out, and the parts that they join to.
 
-use alloquy_core::{ArgumentsDelta, ChannelText, Content, Delta, Malformed, Message, Role, ToolCall};
+use alloquy_core::message::{ChannelText, Malformed, ToolCall};
+use alloquy_core::processor::ArgumentsDelta;
+use alloquy_core::{Content, Delta, Message, Role};
 
 /// Deltas and parts of one reply. Empty text leaves no trace.
 #[derive(Debug, Default)]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Grammar, SpecialToken};
+use alloquy_core::grammar::Grammar;
+use alloquy_core::tokenizer::SpecialToken;
 use serde_json::Value;
 
 /// Rules by name, and the grammars that they refer to.

@@ -5,11 +5,15 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{
-    Channel, ChannelText, Content, DataProcessor, Ending, Grammar, Message, ModelInfo, ParallelCalls,
-    Preface, ProcessorArguments, PromptPart, PromptSource, Result, Role, SpecialToken, ThinkingHistory,
-    ToolChoice,
-};
+use alloquy_core::arguments::{ProcessorArguments, ThinkingHistory};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::grammar::Grammar;
+use alloquy_core::message::ChannelText;
+use alloquy_core::output::{ParallelCalls, ToolChoice};
+use alloquy_core::processor::{Channel, DataProcessor, PromptPart, PromptSource};
+use alloquy_core::template::Ending;
+use alloquy_core::tokenizer::SpecialToken;
+use alloquy_core::{Content, Message, Preface, Result, Role};
 use alloquy_processors::{CallMarkers, DataProcessorConfig, detect_with, named_with};
 use alloquy_testing::{ReadReply, laws};
 use serde_json::{Value, json};

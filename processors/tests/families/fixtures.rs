@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use alloquy_core::PromptPart;
+use alloquy_core::processor::PromptPart;
 use serde_json::{Value, json};
 
 use crate::support::{self, Conversation};

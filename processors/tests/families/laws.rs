@@ -1,6 +1,6 @@
 //! Every family obeys the laws of data processors.
 
-use alloquy_core::MediaKind;
+use alloquy_core::media::MediaKind;
 use alloquy_testing::laws;
 
 use crate::support;

@@ -1,9 +1,9 @@
 //! What a loosened policy lets through, and nothing beside it, for any text.
 
-use alloquy_core::{
-    Content, Degradation, InjectionPolicy, Media, Message, Part, ProcessorArguments, PromptPart, Role,
-    Source, TextSource,
-};
+use alloquy_core::arguments::{InjectionPolicy, ProcessorArguments, TextSource};
+use alloquy_core::processor::PromptPart;
+use alloquy_core::report::Degradation;
+use alloquy_core::{Content, Media, Message, Part, Role, Source};
 use proptest::prelude::*;
 
 use crate::properties::{conversation, hostile_text, prompt, texts, unprotected};
@@ -76,7 +76,7 @@ proptest! {
         let rendered = support::render("gemma3", &processor.template_input(source).unwrap());
         prop_assert_eq!(&rendered, &unprotected("gemma3", &hostile));
         let parts = processor.prompt_parts(&rendered, source).unwrap();
-        prop_assert_eq!(parts, [alloquy_core::PromptPart::Text(rendered)]);
+        prop_assert_eq!(parts, [alloquy_core::processor::PromptPart::Text(rendered)]);
     }
 
     #[test]

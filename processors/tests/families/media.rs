@@ -1,9 +1,9 @@
 //! Media in prompts: every family puts them where its template says, and nowhere else.
 
-use alloquy_core::{
-    Content, Ending, ErrorKind, InjectionPolicy, Media, Message, Preface, ProcessorArguments, PromptPart,
-    PromptSource, Role,
-};
+use alloquy_core::arguments::{InjectionPolicy, ProcessorArguments};
+use alloquy_core::processor::{PromptPart, PromptSource};
+use alloquy_core::template::Ending;
+use alloquy_core::{Content, ErrorKind, Media, Message, Preface, Role};
 
 use crate::support;
 

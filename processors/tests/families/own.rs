@@ -5,11 +5,15 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::{
-    DataProcessor, Grammar, InjectionPolicy, MediaKind, ModelInfo, ParallelCalls, Preface,
-    ProcessorArguments, PromptSource, SpecialToken, TextSource, ToolChoice,
-};
-use alloquy_core::{Ending, Message};
+use alloquy_core::arguments::{InjectionPolicy, ProcessorArguments, TextSource};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::grammar::Grammar;
+use alloquy_core::media::MediaKind;
+use alloquy_core::output::{ParallelCalls, ToolChoice};
+use alloquy_core::processor::{DataProcessor, PromptSource};
+use alloquy_core::template::Ending;
+use alloquy_core::tokenizer::SpecialToken;
+use alloquy_core::{Message, Preface};
 use alloquy_processors::{CallMarkers, CallSyntax, DataProcessorConfig, Family, named, named_with};
 use alloquy_testing::{ReadReply, laws};
 use serde_json::{Value, json};

@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::{DataProcessor, Ending, Message, Preface, PromptSource, ToolSpec};
+use alloquy_core::processor::{DataProcessor, PromptSource};
+use alloquy_core::template::Ending;
+use alloquy_core::{Message, Preface, ToolSpec};
 use alloquy_testing::{ReadReply, laws};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,8 +1,10 @@
 //! What templates that take tools otherwise than Hugging Face's are given.
 
-use alloquy_core::{
-    Content, Ending, Message, ModelInfo, Preface, PromptSource, Role, ToolCall, ToolResult, ToolSpec,
-};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::processor::PromptSource;
+use alloquy_core::template::Ending;
+use alloquy_core::{Content, Message, Preface, Role, ToolSpec};
 use serde_json::json;
 
 /// A family, and what its template says that tells how it takes tools.

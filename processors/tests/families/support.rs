@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    DataProcessor, Ending, Message, ModelInfo, Preface, PromptPart, PromptSource, SpecialToken,
-};
-use alloquy_core::{TemplateInput, ToolSpec};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
+use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::tokenizer::SpecialToken;
+use alloquy_core::{Message, Preface, ToolSpec};
 use serde_json::{Value, json};
 
 /// The control tokens of the test models.

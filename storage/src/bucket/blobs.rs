@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::{Digest, NodeId, Owner};
+use alloquy_core::media::Digest;
+use alloquy_core::{NodeId, Owner};
 use object_store::ObjectMeta;
 
 use super::key;

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{ConversationRecord, ConversationSummary, Digest, Node, NodeId};
+use alloquy_core::media::Digest;
+use alloquy_core::store::{ConversationRecord, ConversationSummary};
+use alloquy_core::{Node, NodeId};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;

@@ -1,6 +1,7 @@
 //! What objects are called. Knows names, not what is in them.
 
-use alloquy_core::{ConversationId, Digest, NodeId, Owner};
+use alloquy_core::media::Digest;
+use alloquy_core::{ConversationId, NodeId, Owner};
 use object_store::path::Path;
 
 /// A part of a key of an object may be about as long as a file name.

@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
-use alloquy_core::{ConversationId, ConversationRecord, ConversationSummary, Digest, Node, NodeId, Tree};
+use alloquy_core::media::Digest;
+use alloquy_core::store::{ConversationRecord, ConversationSummary};
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, Node, NodeId};
 
 use super::entry::{Change, Entry, State, milliseconds};
 use crate::failure::Failure;

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use alloquy_core::{BLOB_GRACE, ConversationId, ConversationSummary, Owner};
+use alloquy_core::store::{BLOB_GRACE, ConversationSummary};
+use alloquy_core::{ConversationId, Owner};
 use futures::{StreamExt, TryStreamExt};
 use tokio::sync::Mutex;
 
@@ -260,7 +261,7 @@ impl Bucket {
         &self,
         keys: &Keys,
         name: &str,
-        media: Vec<alloquy_core::Digest>,
+        media: Vec<alloquy_core::media::Digest>,
         number: u64,
     ) -> Result<(), Failure> {
         let mut gone = Vec::new();
@@ -300,7 +301,7 @@ impl Bucket {
 }
 
 /// The media that an entry brings in.
-fn media(entry: &Entry) -> std::collections::BTreeSet<alloquy_core::Digest> {
+fn media(entry: &Entry) -> std::collections::BTreeSet<alloquy_core::media::Digest> {
     match (&entry.change, &entry.state.record) {
         (Change::Nodes(nodes), _) => nodes.iter().flat_map(alloquy_core::Node::media).collect(),
         (Change::Created, Some(record)) => record.media(),

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{
-    Candidate, ConversationPage, ConversationSummary, DamagedConversation, NodeId, Owner, Query, SearchPage,
-    SearchScope, SearchText,
-};
+use alloquy_core::query::SearchScope;
+use alloquy_core::search::{Candidate, SearchPage, SearchText};
+use alloquy_core::store::{ConversationPage, ConversationSummary, DamagedConversation};
+use alloquy_core::{NodeId, Owner, Query};
 use futures::StreamExt;
 use object_store::path::Path;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::Digest;
+use alloquy_core::media::Digest;
 
 use super::disk::Disk;
 use crate::failure::Failure;

@@ -52,7 +52,8 @@ pub enum DiskFault {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use alloquy_core::{ConversationRecord, ConversationStore, ConversationStoreExt, Owner, Preface};
+/// use alloquy_core::{Owner, Preface};
+/// use alloquy_core::store::{ConversationRecord, ConversationStore, ConversationStoreExt};
 /// use alloquy_storage::{DiskCall, DiskFault, DiskFaults, FileStore};
 ///
 /// /// A disk on which no file gets its name.

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationRecord, Digest, Error, HeadMove, Node, NodeId, Owner,
-    PartialDeletion, Query,
-};
+use alloquy_core::media::Digest;
+use alloquy_core::store::{BLOB_GRACE, ConversationRecord, HeadMove, PartialDeletion};
+use alloquy_core::{ConversationId, Error, Node, NodeId, Owner, Query};
 use serde_json::{Map, Value};
 
 use super::blobs;

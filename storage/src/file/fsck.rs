@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::Digest;
+use alloquy_core::media::Digest;
 
 use super::blobs;
 use super::disk::Disk;

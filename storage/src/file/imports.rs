@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use alloquy_core::{Archive, Owner};
+use alloquy_core::Owner;
+use alloquy_core::store::Archive;
 
 use super::folder::{Folder, own};
 use super::lock::{Guard, Hold};

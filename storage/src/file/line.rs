@@ -1,6 +1,8 @@
 //! One line of a log: an entry and a checksum that also covers every line before it. Knows no file.
 
-use alloquy_core::{ConversationRecord, Digest, Node, NodeId};
+use alloquy_core::media::Digest;
+use alloquy_core::store::ConversationRecord;
+use alloquy_core::{Node, NodeId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

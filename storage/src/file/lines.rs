@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use alloquy_core::{ConversationSummary, Digest};
+use alloquy_core::media::Digest;
+use alloquy_core::store::ConversationSummary;
 
 use super::line::Position;
 use super::log::Log;

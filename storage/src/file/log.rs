@@ -4,7 +4,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use alloquy_core::{Archive, ConversationRecord, ConversationSummary, Digest, HeadMove, Node, NodeId, Tree};
+use alloquy_core::media::Digest;
+use alloquy_core::store::{Archive, ConversationRecord, ConversationSummary, HeadMove};
+use alloquy_core::tree::Tree;
+use alloquy_core::{Node, NodeId};
 use serde_json::{Map, Value};
 
 use super::disk::Disk;

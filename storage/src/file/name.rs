@@ -1,6 +1,7 @@
 //! The file name of a conversation or an owner: one for each on every file system, also those that ignore case.
 
-use alloquy_core::{ConversationId, Digest};
+use alloquy_core::ConversationId;
+use alloquy_core::media::Digest;
 
 /// The ending of logs.
 pub(super) const LOG: &str = "jsonl";

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::{Candidate, ConversationPage, DamagedConversation, NodeId, Owner, Query, SearchPage};
+use alloquy_core::search::{Candidate, SearchPage};
+use alloquy_core::store::{ConversationPage, DamagedConversation};
+use alloquy_core::{NodeId, Owner, Query};
 
 use super::disk::Disk;
 use super::folder::{Folder, is_damage};

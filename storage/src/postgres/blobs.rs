@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::{Digest, Owner};
+use alloquy_core::Owner;
+use alloquy_core::media::Digest;
 use deadpool_postgres::Transaction;
 
 use crate::failure::Failure;

@@ -1,8 +1,8 @@
 //! The SQL of records: creating, heads, metadata, deleting. Inside a transaction that the caller begins and ends.
 
-use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationRecord, Filter, HeadMove, Node, NodeId, Owner, Query,
-};
+use alloquy_core::query::Filter;
+use alloquy_core::store::{BLOB_GRACE, ConversationRecord, HeadMove};
+use alloquy_core::{ConversationId, Node, NodeId, Owner, Query};
 use deadpool_postgres::Transaction;
 use serde_json::{Map, Value};
 

@@ -1,6 +1,7 @@
 //! Whole conversations, many in one transaction. Inside a transaction that the caller begins and ends.
 
-use alloquy_core::{Archive, Owner};
+use alloquy_core::Owner;
+use alloquy_core::store::Archive;
 use deadpool_postgres::Transaction;
 
 use super::{blobs, conversations, nodes};

@@ -1,6 +1,7 @@
 //! Which conversation is meant: its key, and its summary. Inside a transaction that the caller begins and ends.
 
-use alloquy_core::{ConversationId, ConversationSummary, Owner};
+use alloquy_core::store::ConversationSummary;
+use alloquy_core::{ConversationId, Owner};
 use deadpool_postgres::Transaction;
 
 use super::rows::{self, CONVERSATION};

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use alloquy_core::{
-    BLOB_GRACE, ConversationId, ConversationRecord, ConversationSummary, Node, NodeId, Owner, Tree,
-};
+use alloquy_core::store::{BLOB_GRACE, ConversationRecord, ConversationSummary};
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, Node, NodeId, Owner};
 use deadpool_postgres::Transaction;
 
 use super::rows::{self, NODE};

@@ -3,10 +3,10 @@
 use std::ops::Bound;
 use std::time::SystemTime;
 
-use alloquy_core::{
-    ConversationPage, Direction, Error, ErrorKind, Filter, Owner, Period, Query, SearchPage, SearchScope,
-    SearchText, Sort, SortKey, Test,
-};
+use alloquy_core::query::{Direction, Filter, Period, SearchScope, Sort, SortKey, Test};
+use alloquy_core::search::{SearchPage, SearchText};
+use alloquy_core::store::ConversationPage;
+use alloquy_core::{Error, ErrorKind, Owner, Query};
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;

@@ -1,6 +1,6 @@
 //! The columns of conversations and nodes. Knows their order, not what they are asked for.
 
-use alloquy_core::Digest;
+use alloquy_core::media::Digest;
 use tokio_postgres::Row;
 
 use crate::failure::Failure;

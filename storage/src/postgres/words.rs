@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
-use alloquy_core::{Digest, Node, Owner, SearchTerm, SearchText};
+use alloquy_core::media::Digest;
+use alloquy_core::search::{SearchTerm, SearchText};
+use alloquy_core::{Node, Owner};
 
 /// A `tsvector` holds a megabyte; what it adds to each word fits into the other half.
 const LARGEST: usize = 512 * 1024;

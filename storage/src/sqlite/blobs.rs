@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::{Digest, Owner};
+use alloquy_core::Owner;
+use alloquy_core::media::Digest;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::keys;

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::{Archive, Node, NodeId, Owner};
+use alloquy_core::store::Archive;
+use alloquy_core::{Node, NodeId, Owner};
 use rusqlite::{Transaction, params};
 
 use super::{blobs, conversations, nodes, words};

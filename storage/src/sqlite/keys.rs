@@ -1,6 +1,7 @@
 //! Who and which conversation is meant: their keys, and its summary. Inside a transaction that the caller begins and ends.
 
-use alloquy_core::{ConversationId, ConversationSummary, Owner};
+use alloquy_core::store::ConversationSummary;
+use alloquy_core::{ConversationId, Owner};
 use rusqlite::{OptionalExtension, Transaction};
 
 use super::rows::{self, CONVERSATION};

@@ -3,7 +3,8 @@
 
 use std::collections::HashMap;
 
-use alloquy_core::{ConversationRecord, Node, Owner};
+use alloquy_core::store::ConversationRecord;
+use alloquy_core::{Node, Owner};
 use rusqlite::{Transaction, params};
 
 use super::{blobs, conversations, keys, words};

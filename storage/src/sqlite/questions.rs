@@ -3,10 +3,10 @@
 use std::ops::Bound;
 use std::time::SystemTime;
 
-use alloquy_core::{
-    ConversationPage, Direction, Error, ErrorKind, Filter, Owner, Period, Query, SearchPage, SearchScope,
-    SearchText, Sort, SortKey, Test,
-};
+use alloquy_core::query::{Direction, Filter, Period, SearchScope, Sort, SortKey, Test};
+use alloquy_core::search::{SearchPage, SearchText};
+use alloquy_core::store::ConversationPage;
+use alloquy_core::{Error, ErrorKind, Owner, Query};
 use rusqlite::types::Value;
 use rusqlite::{Row, Transaction, params_from_iter};
 
@@ -135,7 +135,7 @@ fn newest_saying(transaction: &Transaction<'_>, owner: i64, text: &SearchText) -
 
 /// What the index is asked for. Tokens hold no quotes: see [`SearchText::index`].
 fn wanted(owner: i64, text: &SearchText) -> String {
-    let term = |term: &alloquy_core::SearchTerm| {
+    let term = |term: &alloquy_core::search::SearchTerm| {
         let star = if term.is_prefix { " *" } else { "" };
         format!(" AND text : \"{}\"{star}", term.tokens.join(" "))
     };

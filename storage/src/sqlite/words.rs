@@ -1,6 +1,7 @@
 //! The words of nodes: written in batches. Until then the newest nodes, fewer than a batch, are read by who searches.
 
-use alloquy_core::{Node, SearchText};
+use alloquy_core::Node;
+use alloquy_core::search::SearchText;
 use rusqlite::{Transaction, params};
 
 use super::rows::{self, NODE};

@@ -12,9 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, ErrorKind, Node, NodeId, Preface, Query,
-};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ConversationId, ErrorKind, Node, NodeId, Preface, Query};
 use alloquy_storage::{PostgresStore, open};
 use pollster::block_on;
 use tempfile::TempDir;

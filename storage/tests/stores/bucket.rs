@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{ConversationRecord, ConversationStore, ErrorKind, Preface, Query};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ErrorKind, Preface, Query};
 use alloquy_storage::BucketStore;
 use alloquy_testing::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
 use object_store::memory::InMemory;

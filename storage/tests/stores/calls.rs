@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_core::query::{Filter, Sort, SortKey};
+use alloquy_core::store::{ConversationRecord, ConversationStore, PartialDeletion};
 use alloquy_core::{
-    Content, ConversationId, ConversationRecord, ConversationStore, Error, ErrorKind, Filter, Media, Message,
-    Node, NodeId, Owner, PartialDeletion, Preface, Query, Result, Role, Sort, SortKey,
+    Content, ConversationId, Error, ErrorKind, Media, Message, Node, NodeId, Owner, Preface, Query, Result,
+    Role,
 };
 use serde_json::{Map, Value, json};
 

@@ -5,10 +5,10 @@
 use std::fs;
 use std::ops::Range;
 
-use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, ErrorKind, Message, Node, Preface, Query, Role,
-    ToolCall, ToolResult, ToolSpec, Tree,
-};
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, ErrorKind, Message, Node, Preface, Query, Role, ToolSpec};
 use alloquy_storage::{BucketStore, Durability, FileStore, SqliteStore, open, open_for_reading};
 use alloquy_testing::Draws;
 use pollster::block_on;

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, Digest, ErrorKind, NodeId, Preface, Query,
-};
+use alloquy_core::media::Digest;
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ConversationId, ErrorKind, NodeId, Preface, Query};
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
 use rusqlite::Connection;

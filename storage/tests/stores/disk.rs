@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::{Archive, ConversationRecord, ConversationStore, ConversationStoreExt, Preface};
+use alloquy_core::Preface;
+use alloquy_core::store::{Archive, ConversationRecord, ConversationStore, ConversationStoreExt};
 use alloquy_storage::{DiskCall, DiskFault, DiskFaults, FileStore, Flaw};
 use pollster::block_on;
 

@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    Conversation, ConversationManager, ConversationStore, Manager, MemoryStore, NewConversation, NodeStatus,
-    Owner, Preface, Turn, TurnEvent,
-};
+use alloquy_core::manager::NewConversation;
+use alloquy_core::store::{ConversationStore, MemoryStore};
+use alloquy_core::tree::NodeStatus;
+use alloquy_core::{Conversation, ConversationManager, Manager, Owner, Preface, Turn, TurnEvent};
 use alloquy_storage::{BucketStore, open};
 use alloquy_testing::{EchoModel, laws::store::count_kept};
 use futures::StreamExt;

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
-use alloquy_core::{ConversationRecord, ErrorKind, Preface};
+use alloquy_core::store::ConversationRecord;
+use alloquy_core::{ErrorKind, Preface};
 use alloquy_storage::open;
 use alloquy_testing::Draws;
 use pollster::block_on;

@@ -8,10 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alloquy_core::{
-    Content, ConversationRecord, ConversationStore, ConversationStoreExt, Filter, FinishReason, Media,
-    Message, Node, NodeStatus, Owner, Part, Preface, Query, ReplyFacts, Role, Source, Usage,
-};
+use alloquy_core::query::Filter;
+use alloquy_core::report::{FinishReason, ReplyFacts, Usage};
+use alloquy_core::store::{ConversationRecord, ConversationStore, ConversationStoreExt};
+use alloquy_core::tree::NodeStatus;
+use alloquy_core::{Content, Media, Message, Node, Owner, Part, Preface, Query, Role, Source};
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SqliteStore};
 use pollster::block_on;
 use serde_json::{Map, Value, json};
@@ -114,7 +115,7 @@ async fn whole(store: &dyn ConversationStore, owner: &Owner, id: &str) {
     let bytes = store.get_media(owner, shown).await.unwrap().bytes().cloned();
     assert_eq!(bytes, Some(Arc::from(&b"no picture"[..])));
     let cut = tree.leaves().into_iter().map(|leaf| tree.node(leaf).unwrap()).find(|leaf| leaf.id != reply.id);
-    let notes = alloquy_core::Annotations::of(&record).unwrap();
+    let notes = alloquy_core::annotations::Annotations::of(&record).unwrap();
     assert_eq!(cut.map(|cut| (cut.status, notes.label(cut))), Some((NodeStatus::Interrupted, Some("cut"))));
 }
 

@@ -4,10 +4,8 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use alloquy_core::{
-    Content, ConversationRecord, ConversationStore, ErrorKind, Media, Message, Node, Owner, Preface, Query,
-    Role,
-};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{Content, ErrorKind, Media, Message, Node, Owner, Preface, Query, Role};
 use alloquy_storage::{FileStore, Flaw};
 use pollster::block_on;
 

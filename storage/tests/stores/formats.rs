@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::{ConversationStore, ConversationStoreExt, ErrorKind, Filter, NodeStatus, Owner, Query};
+use alloquy_core::query::Filter;
+use alloquy_core::store::{ConversationStore, ConversationStoreExt};
+use alloquy_core::tree::NodeStatus;
+use alloquy_core::{ErrorKind, Owner, Query};
 use alloquy_storage::{FileStore, SqliteStore};
 use pollster::block_on;
 use rusqlite::Connection;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, Digest, ErrorKind, Filter, HeadMove, MemoryStore,
-    Message, Node, NodeId, Preface, Query, Result, Sort, SortKey,
-};
+use alloquy_core::media::Digest;
+use alloquy_core::query::{Filter, Sort, SortKey};
+use alloquy_core::store::{ConversationRecord, ConversationStore, HeadMove, MemoryStore};
+use alloquy_core::{ConversationId, ErrorKind, Message, Node, NodeId, Preface, Query, Result};
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SqliteStore};
 use object_store::memory::InMemory;
 use pollster::block_on;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use alloquy_core::{ConversationRecord, ConversationStore, Preface};
+use alloquy_core::Preface;
+use alloquy_core::store::{ConversationRecord, ConversationStore};
 use alloquy_storage::FileStore;
 use pollster::block_on;
 

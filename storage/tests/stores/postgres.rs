@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, ErrorKind, Preface, Query, Sort, SortKey,
-};
+use alloquy_core::query::{Sort, SortKey};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ConversationId, ErrorKind, Preface, Query};
 use alloquy_storage::PostgresStore;
 use alloquy_testing::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
 use pollster::block_on;

@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, ErrorKind, NodeId, Preface, Tree};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, ErrorKind, NodeId, Preface};
 use alloquy_storage::open;
 use pollster::block_on;
 

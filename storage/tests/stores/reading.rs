@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alloquy_core::{ConversationRecord, ConversationStore, ErrorKind, Preface, Query};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ErrorKind, Preface, Query};
 use alloquy_storage::{SqliteStore, open, open_for_reading};
 use pollster::block_on;
 

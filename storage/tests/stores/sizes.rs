@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, Message, Node, Preface, Query};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ConversationId, Message, Node, Preface, Query};
 use alloquy_storage::{Durability, FileStore, SqliteStore};
 use pollster::block_on;
 

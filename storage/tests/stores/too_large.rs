@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::spawn;
 use std::time::Duration;
 
-use alloquy_core::{ConversationRecord, ConversationStore, ErrorKind, Preface};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ErrorKind, Preface};
 use alloquy_storage::BucketStore;
 use object_store::aws::AmazonS3Builder;
 use pollster::block_on;

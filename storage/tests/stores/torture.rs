@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    Content, ConversationId, ConversationRecord, ConversationStore, Digest, Media, Message, Node, NodeId,
-    Preface, Query, Role, Tree,
-};
+use alloquy_core::media::Digest;
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::tree::Tree;
+use alloquy_core::{Content, ConversationId, Media, Message, Node, NodeId, Preface, Query, Role};
 use alloquy_storage::open;
 use pollster::block_on;
 

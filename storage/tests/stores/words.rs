@@ -1,9 +1,8 @@
 //! What is searched is complete whenever the words of a node are written, and whatever goes meanwhile.
 
-use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, Filter, Node, NodeId, Preface, Query, Sort,
-    SortKey,
-};
+use alloquy_core::query::{Filter, Sort, SortKey};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ConversationId, Node, NodeId, Preface, Query};
 use alloquy_storage::SqliteStore;
 use pollster::block_on;
 use rusqlite::Connection;

@@ -4,7 +4,9 @@ use std::mem;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-use alloquy_core::{Digest, Error, ErrorKind, ModelInfo, Result};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media::Digest;
+use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
 use super::clock::Clock;
@@ -21,7 +23,7 @@ use crate::special_tokens;
 /// Makes a [`JinjaTemplate`].
 ///
 /// ```
-/// use alloquy_core::{PromptTemplate, TemplateInput};
+/// use alloquy_core::template::{PromptTemplate, TemplateInput};
 /// use alloquy_templates::{Clock, JinjaTemplate};
 /// use serde_json::json;
 ///
@@ -80,7 +82,8 @@ impl JinjaTemplate {
     /// As [`JinjaTemplate::of`], but for what is found when it is compiled.
     ///
     /// ```
-    /// use alloquy_core::{ModelInfo, PromptTemplate, TemplateInput};
+    /// use alloquy_core::engine::ModelInfo;
+    /// use alloquy_core::template::{PromptTemplate, TemplateInput};
     /// use alloquy_templates::{Dialect, JinjaTemplate};
     /// use serde_json::json;
     ///

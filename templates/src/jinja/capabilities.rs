@@ -2,7 +2,7 @@
 //!
 //! Knows no template by name: whatever a template prints, and only that, counts.
 
-use alloquy_core::Ending;
+use alloquy_core::template::Ending;
 use serde_json::{Map, Value, json};
 
 /// What becomes of a message with the role `system`.

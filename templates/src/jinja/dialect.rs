@@ -7,7 +7,7 @@
 /// template renders here as it was meant.
 ///
 /// ```
-/// use alloquy_core::{PromptTemplate, TemplateInput};
+/// use alloquy_core::template::{PromptTemplate, TemplateInput};
 /// use alloquy_templates::{Dialect, JinjaTemplate};
 /// use serde_json::json;
 ///

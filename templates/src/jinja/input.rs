@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use alloquy_core::{Ending, TemplateInput};
+use alloquy_core::template::{Ending, TemplateInput};
 use minijinja as engine;
 use serde_json::{Map, Value};
 

@@ -24,7 +24,7 @@ pub(super) const TEXT_BYTES: usize = 32 << 20;
 /// What a render may use; beyond it comes an error, never a truncated prompt.
 ///
 /// ```
-/// use alloquy_core::{PromptTemplate, TemplateInput};
+/// use alloquy_core::template::{PromptTemplate, TemplateInput};
 /// use alloquy_templates::{JinjaTemplate, Limits};
 /// use serde_json::json;
 ///

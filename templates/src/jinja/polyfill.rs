@@ -1,6 +1,6 @@
 //! What happens to the parts of a conversation that a template has no place for.
 
-use alloquy_core::TemplateInput;
+use alloquy_core::template::TemplateInput;
 use serde_json::{Value, json};
 
 use super::capabilities::{Capabilities, SystemRole};

@@ -17,7 +17,7 @@ pub(super) const END: &str = "__alloquy_generation_end";
 /// A prompt, and which of it the assistant said.
 ///
 /// ```
-/// use alloquy_core::TemplateInput;
+/// use alloquy_core::template::TemplateInput;
 /// use alloquy_templates::JinjaTemplate;
 /// use serde_json::{Map, json};
 ///
@@ -32,7 +32,7 @@ pub(super) const END: &str = "__alloquy_generation_end";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rendered {
-    /// The prompt, the same that [`render`](alloquy_core::PromptTemplate::render) returns.
+    /// The prompt, the same that [`render`](alloquy_core::template::PromptTemplate::render) returns.
     pub text: String,
     /// What stands in `{% generation %}`, in code points of the text, in its order; empty where the template marks
     /// nothing.

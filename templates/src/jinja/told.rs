@@ -1,6 +1,7 @@
 //! What of a conversation a prompt does not say, or says elsewhere: what a polyfill did, or what is left out.
 
-use alloquy_core::{Degradation, TemplateInput};
+use alloquy_core::report::Degradation;
+use alloquy_core::template::TemplateInput;
 
 use super::JinjaTemplate;
 use super::fault::Fault;

@@ -3,9 +3,11 @@
 //! References: `ChatConfig` in `python/mlc_chat/chat_module.py` and `LoadJSONOverride` in `cpp/llm_chat.cc` for the
 //! older files, `MLCChatConfig` in `python/mlc_llm/protocol/mlc_chat_config.py` for today's.
 
-use alloquy_core::{
-    Error, ErrorKind, ModelInfo, PenaltyScope, Result, SamplingOptions, ShiftPolicy, TokenId,
-};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::middleware::ShiftPolicy;
+use alloquy_core::sampling::PenaltyScope;
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 

@@ -4,7 +4,8 @@
 
 use std::ops::Range;
 
-use alloquy_core::{Error, ErrorKind, Result, ShiftPolicy};
+use alloquy_core::middleware::ShiftPolicy;
+use alloquy_core::{Error, ErrorKind, Result};
 
 use super::part::{Part, PartKind};
 
@@ -12,7 +13,7 @@ use super::part::{Part, PartKind};
 ///
 /// A prompt that leaves no room for a reply is made anew from its front, its system text and its last messages, as
 /// many as fill a share of the window. This is MLC's arithmetic on the parts of one prompt; what applies it to
-/// conversations, with any template, is [`HistoryShift`](alloquy_core::HistoryShift) with its [`policy`](Self::policy).
+/// conversations, with any template, is [`HistoryShift`](alloquy_core::middleware::HistoryShift) with its [`policy`](Self::policy).
 ///
 /// ```
 /// use alloquy_templates::mlc::{ContextShift, PartKind, PartLength};
@@ -132,7 +133,7 @@ impl ContextShift {
         Ok(())
     }
 
-    /// Returns the policy that [`HistoryShift`](alloquy_core::HistoryShift) goes by in a conversation: this one's
+    /// Returns the policy that [`HistoryShift`](alloquy_core::middleware::HistoryShift) goes by in a conversation: this one's
     /// window, reply and share. It goes on with a message of the user whatever [`restart`](Self::restart) says.
     pub fn policy(&self) -> ShiftPolicy {
         ShiftPolicy::new(self.window).reply(self.mean_gen_len).fill(self.shift_fill_factor)

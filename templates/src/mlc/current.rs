@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Error, ErrorKind, Result, TokenId};
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

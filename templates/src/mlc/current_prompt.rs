@@ -2,7 +2,8 @@
 //!
 //! Reference: `Conversation.as_prompt` of `python/mlc_llm/protocol/conversation_protocol.py`.
 
-use alloquy_core::{Ending, Error, ErrorKind, Result, TemplateInput};
+use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use super::current::{Content, ConvTemplate, SYSTEM_PLACE, TextKind, TextPart};

@@ -1,6 +1,7 @@
 //! The tokens that stand before a prompt, and their texts. Knows no tokenizer: a text is given, or a model has it.
 
-use alloquy_core::{ModelInfo, TokenId};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::tokenizer::TokenId;
 
 /// What stands before a prompt: prefix tokens, then BOS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,8 @@
 
 use std::io;
 
-use alloquy_core::{Error, ErrorKind, Result, TemplateInput};
+use alloquy_core::template::TemplateInput;
+use alloquy_core::{Error, ErrorKind, Result};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use serde_json::{Value, json};

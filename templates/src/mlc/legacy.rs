@@ -1,6 +1,7 @@
 //! The fields of `conv_config`, as MLC had them up to May 2024.
 
-use alloquy_core::{Error, ErrorKind, Result, TokenId};
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 

@@ -1,6 +1,7 @@
 //! A conversation in the two voices of `conv_config`, and the parts of the prompt it becomes.
 
-use alloquy_core::{Ending, Error, ErrorKind, Result, TemplateInput};
+use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
 use super::legacy::{ConvConfig, Style};

@@ -1,6 +1,10 @@
 //! A conversation template of either generation. Knows whose rules apply; not how either writes a prompt.
 
-use alloquy_core::{Digest, Error, ErrorKind, ModelInfo, PromptTemplate, Result, TemplateInput, TokenId};
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media::Digest;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
 use super::current::{self, ConvTemplate};
@@ -25,7 +29,7 @@ use super::warning::Warning;
 /// them](ConversationTemplate::ignoring_tools). Images and documents are errors.
 ///
 /// ```
-/// use alloquy_core::{PromptTemplate, TemplateInput};
+/// use alloquy_core::template::{PromptTemplate, TemplateInput};
 /// use alloquy_templates::ConversationTemplate;
 /// use serde_json::json;
 ///

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use alloquy_core::{PromptTemplate, TemplateInput};
+use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_templates::{Capabilities, JinjaTemplate, SystemRole};
 use serde_json::{Value, json};
 

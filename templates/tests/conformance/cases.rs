@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use alloquy_core::{Ending, Result, TemplateInput};
+use alloquy_core::Result;
+use alloquy_core::template::{Ending, TemplateInput};
 use alloquy_templates::{Clock, JinjaTemplate, JinjaTemplateBuilder, Polyfill};
 use serde_json::{Map, Value};
 

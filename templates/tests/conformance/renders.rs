@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use alloquy_core::{Error, PromptTemplate};
+use alloquy_core::Error;
+use alloquy_core::template::PromptTemplate;
 use alloquy_templates::{Dialect, JinjaTemplate};
 use serde_json::Value;
 

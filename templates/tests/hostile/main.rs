@@ -7,7 +7,8 @@ mod attempts;
 #[cfg(target_os = "linux")]
 mod child;
 
-use alloquy_core::{ErrorKind, PromptTemplate, TemplateInput};
+use alloquy_core::ErrorKind;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_templates::{JinjaTemplate, Limits};
 use serde_json::{Map, Value, json};
 

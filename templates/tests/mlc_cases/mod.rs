@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use alloquy_core::Digest;
+use alloquy_core::media::Digest;
 use serde_json::Value;
 
 /// Reads a file of a suite: from the folder that `ALLOQUY_CASES` names, or from the shared one's `cases/SUITE`.

@@ -1,9 +1,9 @@
 //! What every chat model must do.
 
-use alloquy_core::{
-    ChatModel, Degradation, Delta, ErrorKind, FinishReason, Grammar, Guidance, Reply, Request,
-    SamplingOptions, Score,
-};
+use alloquy_core::grammar::Grammar;
+use alloquy_core::output::Guidance;
+use alloquy_core::report::{Degradation, FinishReason, Score};
+use alloquy_core::{ChatModel, Delta, ErrorKind, Reply, Request, SamplingOptions};
 use futures::StreamExt;
 
 use crate::stand_ins::join_deltas;
@@ -55,7 +55,7 @@ pub async fn dropping_leaves_the_model_usable(model: &dyn ChatModel, request: &R
 pub async fn stopping_keeps_what_was_said(model: &dyn ChatModel, request: &Request) {
     let (all, reply) = whole(model, request).await;
     assert!(all.len() > 1, "this law needs a request with more than one delta");
-    let request = request.clone().stop(alloquy_core::StopSignal::default());
+    let request = request.clone().stop(alloquy_core::stop::StopSignal::default());
     let mut stream = start(model, &request).await;
     let mut deltas: Vec<_> = stream.next().await.into_iter().collect();
     request.stop.stop();
@@ -229,10 +229,8 @@ async fn whole(model: &dyn ChatModel, request: &Request) -> (Vec<Delta>, Reply) 
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::{
-        CacheReport, ChatModel, Delta, Error, ErrorKind, FinishReason, Message, Preface, ReplyStream,
-        Request, Result,
-    };
+    use alloquy_core::report::{CacheReport, FinishReason};
+    use alloquy_core::{ChatModel, Delta, Error, ErrorKind, Message, Preface, ReplyStream, Request, Result};
     use async_trait::async_trait;
 
     /// Passes pieces on, as a client of a server does.

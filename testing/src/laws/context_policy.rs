@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use alloquy_core::{
-    CacheReport, ChatModel, Degradation, Ending, Error, ErrorKind, Message, Middleware, Next, PromptLength,
-    Reply, ReplyStream, Request, Result, Role,
-};
+use alloquy_core::middleware::{Middleware, Next, PromptLength};
+use alloquy_core::report::{CacheReport, Degradation};
+use alloquy_core::template::Ending;
+use alloquy_core::{ChatModel, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, Role};
 use async_trait::async_trait;
 
 /// Runs every law on one request, whose messages all differ. `length` counts as the model behind the policy does, which has

@@ -1,7 +1,10 @@
 //! What every decoder must do.
 //!
 //! ```
-//! use alloquy_core::{Decoder, Prompt, PromptPart, Result};
+//! use alloquy_core::Result;
+//! use alloquy_core::decoder::Decoder;
+//! use alloquy_core::processor::PromptPart;
+//! use alloquy_core::prompt::Prompt;
 //! use alloquy_testing::laws;
 //!
 //! /// What the test of a decoder calls.
@@ -12,10 +15,11 @@
 //! }
 //! ```
 
-use alloquy_core::{
-    DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, Error, ErrorKind, Prompt,
-    SampledLogprobs, SamplingOptions, TokenId,
-};
+use alloquy_core::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder};
+use alloquy_core::prompt::Prompt;
+use alloquy_core::sampling::SampledLogprobs;
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Error, ErrorKind, SamplingOptions};
 use futures::future::join_all;
 use futures::{StreamExt, TryStreamExt};
 

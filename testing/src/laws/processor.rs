@@ -4,10 +4,11 @@ mod marks;
 mod media;
 mod prompts;
 
-use alloquy_core::{
-    Content, DataProcessor, Ending, InjectionPolicy, Message, Preface, ProcessorArguments, PromptPart,
-    PromptSource, Role, SpecialToken, TemplateInput, TextSource, ToolSpec,
-};
+use alloquy_core::arguments::{InjectionPolicy, ProcessorArguments, TextSource};
+use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
+use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::tokenizer::SpecialToken;
+use alloquy_core::{Content, Message, Preface, Role, ToolSpec};
 use serde_json::{Value, json};
 
 use self::prompts::{Strip, each_speaker, input, parts, render, text_of};

@@ -1,7 +1,8 @@
 //! What every session must do.
 //!
 //! ```
-//! use alloquy_core::{Engine, Piece};
+//! use alloquy_core::engine::Engine;
+//! use alloquy_core::tokenizer::Piece;
 //! use alloquy_testing::{ScriptedEngine, laws};
 //!
 //! let engine = ScriptedEngine::new([("<user>Hi<end><assistant>", "Hello!")]);
@@ -12,7 +13,10 @@
 
 use std::time::Duration;
 
-use alloquy_core::{Cancel, Engine, ErrorKind, Result, Session, Step, TokenId, Unit};
+use alloquy_core::engine::{Cancel, Engine, Session, Step};
+use alloquy_core::prompt::Unit;
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{ErrorKind, Result};
 
 mod snapshots;
 

@@ -6,7 +6,7 @@
 //! file or a database.
 //!
 //! ```
-//! use alloquy_core::MemoryStore;
+//! use alloquy_core::store::MemoryStore;
 //! use alloquy_testing::laws;
 //!
 //! pollster::block_on(laws::store::all(async || MemoryStore::default()));
@@ -34,7 +34,7 @@ mod searches;
 mod sizes;
 mod writers;
 
-use alloquy_core::ConversationStore;
+use alloquy_core::store::ConversationStore;
 
 pub use blobs::*;
 pub use deletions::*;

@@ -6,7 +6,7 @@
 //! laws::tokenizer::all(&ByteTokenizer::new(["<end>"]), &["Hello", " <end> 🦀"]);
 //! ```
 
-use alloquy_core::{Piece, TokenId, Tokenizer, decode};
+use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer, decode};
 
 /// Runs every law with these texts.
 ///

@@ -1,11 +1,12 @@
 //! A tokenizer whose ordinary tokens are the 256 bytes.
 
-use alloquy_core::{Detokenizer, Error, ErrorKind, Piece, Result, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
+use alloquy_core::{Error, ErrorKind, Result};
 
 /// Encodes text as its bytes; special tokens follow from 256 on.
 ///
 /// ```
-/// use alloquy_core::{Piece, Tokenizer};
+/// use alloquy_core::tokenizer::{Piece, Tokenizer};
 /// use alloquy_testing::ByteTokenizer;
 ///
 /// let tokenizer = ByteTokenizer::new(["<end>"]);

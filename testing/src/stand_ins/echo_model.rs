@@ -1,9 +1,8 @@
 //! A chat model that says what it was told.
 
-use alloquy_core::{
-    CacheReport, ChatModel, Degradation, Delta, Error, ErrorKind, FinishReason, Message, Reply, ReplyStream,
-    Request, Result, Run,
-};
+use alloquy_core::report::{CacheReport, Degradation, FinishReason};
+use alloquy_core::stream::Run;
+use alloquy_core::{ChatModel, Delta, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result};
 use async_trait::async_trait;
 
 /// Answers with the text of the last message, a word at a time. Sampling options have no effect, which each reply says.

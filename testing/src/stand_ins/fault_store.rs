@@ -5,10 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
-use alloquy_core::{
-    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary,
-    Digest, Error, ErrorKind, HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree, import_each,
+use alloquy_core::media::Digest;
+use alloquy_core::search::SearchPage;
+use alloquy_core::store::{
+    Archive, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary, HeadMove,
+    import_each,
 };
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, Error, ErrorKind, Node, NodeId, Owner, Query, Result};
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 
@@ -58,7 +62,8 @@ pub enum StoreCall {
 ///
 /// ```
 /// use alloquy_testing::{FaultStore, StoreCall};
-/// use alloquy_core::{ConversationStore, ErrorKind, MemoryStore, Owner, Query};
+/// use alloquy_core::{ErrorKind, Owner, Query};
+/// use alloquy_core::store::{ConversationStore, MemoryStore};
 ///
 /// # pollster::block_on(async {
 /// let (store, owner, all) = (FaultStore::new(MemoryStore::default()), Owner::local(), Query::default());

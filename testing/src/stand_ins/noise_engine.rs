@@ -2,9 +2,12 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use alloquy_core::{
-    Cancel, Digest, Engine, ModelInfo, Result, Session, SpecialToken, StateReader, Tokenizer, Unit,
-};
+use alloquy_core::Result;
+use alloquy_core::decoder::StateReader;
+use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::media::Digest;
+use alloquy_core::prompt::Unit;
+use alloquy_core::tokenizer::{SpecialToken, Tokenizer};
 
 use super::ByteTokenizer;
 use super::resident::Resident;
@@ -14,7 +17,8 @@ use super::resident::Resident;
 /// The noise depends on the units alone. Its tokens are the bytes, and `<end>` with what else is given.
 ///
 /// ```
-/// use alloquy_core::{Engine, Tokenizer};
+/// use alloquy_core::engine::Engine;
+/// use alloquy_core::tokenizer::Tokenizer;
 /// use alloquy_testing::NoiseEngine;
 ///
 /// let engine = NoiseEngine::new(["<think>", "</think>"]);

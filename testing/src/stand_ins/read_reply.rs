@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{Content, Delta, Message, ReplyParser};
+use alloquy_core::processor::ReplyParser;
+use alloquy_core::{Content, Delta, Message};
 
 /// A reply as it was read.
 ///
 /// ```
 /// use alloquy_testing::{ReadReply, TaggedProcessor};
-/// use alloquy_core::{DataProcessor, Ending, Preface, PromptSource};
+/// use alloquy_core::Preface;
+/// use alloquy_core::processor::{DataProcessor, PromptSource};
+/// use alloquy_core::template::Ending;
 ///
 /// let preface = Preface::default();
 /// let source = PromptSource::new(&preface, &[], Ending::Answer);

@@ -1,9 +1,12 @@
 //! An engine that follows a script, with sessions that obey every law.
 
-use alloquy_core::{
-    Cancel, Digest, Engine, Error, ErrorKind, MediaProcessor, ModelInfo, Piece, Result, Session,
-    SpecialToken, StateReader, TokenId, Tokenizer, Unit, decode,
-};
+use alloquy_core::decoder::StateReader;
+use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::media::Digest;
+use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::prompt::Unit;
+use alloquy_core::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer, decode};
+use alloquy_core::{Error, ErrorKind, Result};
 
 use super::resident::Resident;
 use super::{ByteTokenizer, ScriptedMedia};
@@ -53,7 +56,9 @@ impl ScriptedEngine {
     ///
     /// ```
     /// use alloquy_testing::{ScriptedEngine, ScriptedMedia};
-    /// use alloquy_core::{Engine, Media, Unit};
+    /// use alloquy_core::Media;
+    /// use alloquy_core::engine::Engine;
+    /// use alloquy_core::prompt::Unit;
     ///
     /// let engine = ScriptedEngine::new([]).media(ScriptedMedia::default());
     /// let picture = Unit::Media(Media::new("image/png", vec![1, 2, 3]));

@@ -1,16 +1,17 @@
 //! A media processor that follows from the bytes alone: a position a byte.
 
-use alloquy_core::{
-    Degradation, Digest, Error, ErrorKind, Media, MediaKind, MediaOutline, MediaPiece, MediaProcessor,
-    MediaTensor, Result, TensorData,
-};
+use alloquy_core::media::{Digest, MediaKind};
+use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
+use alloquy_core::report::Degradation;
+use alloquy_core::{Error, ErrorKind, Media, Result};
 
 /// Shows a model the bytes of media, a position each, between `<begin>` and `<finish>`.
 ///
 /// A film has those of all its pictures. Beyond [`ScriptedMedia::MOST`] bytes the rest is left out, which is told.
 ///
 /// ```
-/// use alloquy_core::{Media, MediaProcessor};
+/// use alloquy_core::Media;
+/// use alloquy_core::media_processor::MediaProcessor;
 /// use alloquy_testing::ScriptedMedia;
 ///
 /// let outline = ScriptedMedia::default().outline(&Media::new("image/png", vec![1, 2, 3]))?;

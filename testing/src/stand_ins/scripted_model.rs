@@ -3,10 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use alloquy_core::middleware::PromptLength;
+use alloquy_core::processor::{DataProcessor, PromptSource};
+use alloquy_core::prompt::{PreparedPrompt, Prompt};
+use alloquy_core::report::{CacheReport, Degradation, FinishReason};
+use alloquy_core::stream::{Emit, Run};
+use alloquy_core::template::PromptTemplate;
 use alloquy_core::{
-    CacheReport, ChatModel, Content, DataProcessor, Degradation, Delta, Emit, Error, ErrorKind, FinishReason,
-    Message, PreparedPrompt, Prompt, PromptLength, PromptSource, PromptTemplate, Reply, ReplyStream, Request,
-    Result, Run,
+    ChatModel, Content, Delta, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result,
 };
 use async_trait::async_trait;
 

@@ -1,15 +1,16 @@
 //! The plainest template and processor: `<role>text<end>`.
 
-use alloquy_core::{
-    Content, DataProcessor, Delta, Digest, Ending, Message, PromptPart, PromptSource, PromptTemplate,
-    ReplyParser, Result, Role, TemplateInput, ToolCall,
-};
+use alloquy_core::media::Digest;
+use alloquy_core::message::ToolCall;
+use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource, ReplyParser};
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::{Content, Delta, Message, Result, Role};
 use serde_json::{Value, json};
 
 /// Renders each message as `<role>text<end>`, and the header of an answer as `<assistant>`.
 ///
 /// ```
-/// use alloquy_core::{PromptTemplate, TemplateInput};
+/// use alloquy_core::template::{PromptTemplate, TemplateInput};
 /// use alloquy_testing::TaggedTemplate;
 /// use serde_json::json;
 ///
@@ -85,7 +86,7 @@ impl DataProcessor for TaggedProcessor {
 }
 
 fn template_message(message: &Message) -> Value {
-    let results = message.tool_results().map(alloquy_core::ToolResult::text);
+    let results = message.tool_results().map(alloquy_core::message::ToolResult::text);
     let calls = message.tool_calls().map(|call| format!("call:{} {}", call.name, call.arguments));
     let media = message.parts.iter().filter(|part| part.content.media_kind().is_some()).map(|_| MEDIA);
     let content: String = media.collect::<String>()

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use alloquy_core::{Guidance, Preface, Request, TokenId, ToolChoice};
+use alloquy_core::output::{Guidance, ToolChoice};
+use alloquy_core::tokenizer::TokenId;
+use alloquy_core::{Preface, Request};
 use alloquy_formats::messages::{self, Dialect, MediaRules};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -1,6 +1,7 @@
 //! Whether a reply is right. Knows checks and replies, not skills.
 
-use alloquy_core::{FinishReason, Message, Reply};
+use alloquy_core::report::FinishReason;
+use alloquy_core::{Message, Reply};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Result, Tool, ToolSource};
+use alloquy_core::tool::ToolSource;
+use alloquy_core::{Result, Tool};
 use rmcp::service::RoleClient;
 use rmcp::transport::IntoTransport;
 
@@ -19,7 +20,7 @@ use crate::tool::McpTool;
 /// A server that dies takes nothing with it: calls of its tools answer with an error that the model can read.
 ///
 /// ```no_run
-/// use alloquy_core::Toolbox;
+/// use alloquy_core::tool::Toolbox;
 /// use alloquy_mcp::McpServer;
 /// use std::process::Command;
 ///

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use alloquy_core::{ErrorKind, Result, ToolSource};
+use alloquy_core::tool::ToolSource;
+use alloquy_core::{ErrorKind, Result};
 use alloquy_mcp::{McpLimits, McpServer};
 use pollster::block_on;
 use serde_json::{Value, json};

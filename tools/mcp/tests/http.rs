@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alloquy_core::{Result, ToolSource};
+use alloquy_core::Result;
+use alloquy_core::tool::ToolSource;
 use alloquy_mcp::{Endpoint, McpServer};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;

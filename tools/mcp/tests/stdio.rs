@@ -7,7 +7,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alloquy_core::{Result, Tool, ToolCall, ToolResult, ToolSource, Toolbox};
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::tool::{ToolSource, Toolbox};
+use alloquy_core::{Result, Tool};
 use alloquy_mcp::McpServer;
 use alloquy_testing::laws;
 use futures::{FutureExt, StreamExt};

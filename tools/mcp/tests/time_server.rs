@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use alloquy_core::{Tool, ToolCall, ToolResult, ToolSource, Toolbox};
+use alloquy_core::Tool;
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::tool::{ToolSource, Toolbox};
 use alloquy_mcp::McpServer;
 use futures::StreamExt;
 use pollster::block_on;

@@ -6,7 +6,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::{Error, ErrorKind, Result, StateReader};
+use alloquy_core::decoder::StateReader;
+use alloquy_core::{Error, ErrorKind, Result};
 use ort::session::SessionOutputs;
 
 use super::buffers::{Buffers, Feed, Wish};

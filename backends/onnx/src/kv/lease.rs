@@ -7,7 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alloquy_core::{Result, StateReader};
+use alloquy_core::Result;
+use alloquy_core::decoder::StateReader;
 
 use super::batch::Batch;
 use super::place::Place;

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Result, StateReader};
+use alloquy_core::Result;
+use alloquy_core::decoder::StateReader;
 use ort::session::SessionOutputs;
 
 use super::batch::Batch;

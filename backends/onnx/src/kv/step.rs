@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{Result, TokenId};
+use alloquy_core::Result;
+use alloquy_core::tokenizer::TokenId;
 use ort::session::SessionOutputs;
 
 use super::batch::{Batch, State};

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{MediaKind, MediaProcessor, ModelInfo, Result};
+use alloquy_core::Result;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::media::MediaKind;
+use alloquy_core::media_processor::MediaProcessor;
 use alloquy_model_files::HuggingFaceTokenizer;
 
 use super::encoder::{Encoder, EncoderKind};

@@ -1,6 +1,8 @@
 //! What stands for media in a decoder's positions: tokens, features between them, and how they are numbered. Runs nothing.
 
-use alloquy_core::{MediaGrid, MediaOutline, MediaPiece, Piece, Result, TokenId, Tokenizer};
+use alloquy_core::Result;
+use alloquy_core::media_processor::{MediaGrid, MediaOutline, MediaPiece};
+use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
 use alloquy_model_files::HuggingFaceTokenizer;
 
 use crate::error::model;

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::{Digest, Error, ErrorKind, Media, MediaProcessor, MediaTensor, Result};
+use alloquy_core::media::Digest;
+use alloquy_core::media_processor::{MediaProcessor, MediaTensor};
+use alloquy_core::{Error, ErrorKind, Media, Result};
 use alloquy_model_files::HuggingFaceTokenizer;
 use ort::session::RunOptions;
 

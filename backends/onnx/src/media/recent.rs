@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use alloquy_core::Digest;
+use alloquy_core::media::Digest;
 
 /// Values by digest, of which those go that were not used for longest.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Processors that do not fit their model, or stand for more than one stretch of positions.
 
-use alloquy_core::{
-    Digest, Media, MediaGrid, MediaKind, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result,
-};
+use alloquy_core::media::{Digest, MediaKind};
+use alloquy_core::media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor};
+use alloquy_core::{Media, Result};
 
 use super::tiny::Family;
 

@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    Digest, Media, MediaGrid, MediaKind, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, Result,
-    TensorData, Unit,
+use alloquy_core::media::{Digest, MediaKind};
+use alloquy_core::media_processor::{
+    MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData,
 };
+use alloquy_core::prompt::Unit;
+use alloquy_core::{Media, Result};
 use alloquy_onnx::{OnnxEngine, OnnxEngineBuilder};
 
 /// One model in one layout.

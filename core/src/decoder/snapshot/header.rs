@@ -17,7 +17,7 @@ pub(super) const UNITS: usize = MAGIC.len() + 4 + 8 + 8 + 4 * DIGEST;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SnapshotOrigin {
-    /// The model: [`Engine::identity`](crate::Engine::identity).
+    /// The model: [`Engine::identity`](crate::engine::Engine::identity).
     pub model: Digest,
     /// What was put on the model's weights; `None` where nothing was.
     pub adapter: Option<Digest>,

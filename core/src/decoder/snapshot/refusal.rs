@@ -7,7 +7,7 @@ use crate::{Error, ErrorKind};
 /// Why nothing goes on from a snapshot: the next prompt is computed as if there were none.
 ///
 /// ```
-/// use alloquy_core::SnapshotRefusal;
+/// use alloquy_core::decoder::SnapshotRefusal;
 ///
 /// let refusal = SnapshotRefusal::Cut { expected: 5000, found: 4096 };
 /// assert_eq!(refusal.to_string(), "it has 4096 bytes and should have 5000");

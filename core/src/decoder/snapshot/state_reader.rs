@@ -9,7 +9,8 @@ use crate::{Error, ErrorKind, Result};
 /// Half a gigabyte goes straight to where it is needed: nothing holds all of it a second time.
 ///
 /// ```
-/// use alloquy_core::{ErrorKind, StateReader};
+/// use alloquy_core::ErrorKind;
+/// use alloquy_core::decoder::StateReader;
 ///
 /// let mut written: &[u8] = &[1, 2, 3];
 /// let mut state = StateReader::new(&mut written);

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use crate::message::MessagePath;
 use crate::middleware::fitting::Cut;
-use crate::path::MessagePath;
 
 /// The places of a path that matter when it is to become shorter.
 pub(super) struct Exchanges {

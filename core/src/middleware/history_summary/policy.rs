@@ -11,7 +11,8 @@ const INSTRUCTION: &str = "Summarise the conversation below for somebody who has
 /// When a prompt has a summary of its oldest turns, how long that may be, and as whose words it is shown.
 ///
 /// ```
-/// use alloquy_core::{Role, SummaryPolicy};
+/// use alloquy_core::Role;
+/// use alloquy_core::middleware::SummaryPolicy;
 ///
 /// let policy = SummaryPolicy::new(4096).role(Role::System);
 /// assert_eq!((policy.reply, policy.summary, policy.fill), (128, 512, 0.5));

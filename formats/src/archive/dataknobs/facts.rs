@@ -4,7 +4,8 @@
 //! A state has one map of facts for each node. So a node's facts are made flat here, under the names that they had in
 //! `metadata` in version 0.1, which documents of then have in their notes.
 
-use alloquy_core::{FinishReason, Node, ReplyFacts, Role, Usage};
+use alloquy_core::report::{FinishReason, ReplyFacts, Usage};
+use alloquy_core::{Node, Role};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

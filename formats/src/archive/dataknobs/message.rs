@@ -1,6 +1,7 @@
 //! A message of a state, and the same as a message here. Knows fields; not trees.
 
-use alloquy_core::{Content, Message, Role, ToolCall, ToolResult};
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::{Content, Message, Role};
 use serde_json::{Map, Value, json};
 
 use crate::archive::Repair;

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use alloquy_core::{
-    ANNOTATIONS, Annotations, Archive, ConversationId, ConversationRecord, Digest, Error, ErrorKind, Message,
-    Node, NodeId, Preface, Result, ToolCall,
-};
+use alloquy_core::annotations::{ANNOTATIONS, Annotations};
+use alloquy_core::media::Digest;
+use alloquy_core::message::ToolCall;
+use alloquy_core::store::{Archive, ConversationRecord};
+use alloquy_core::{ConversationId, Error, ErrorKind, Message, Node, NodeId, Preface, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

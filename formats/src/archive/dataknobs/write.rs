@@ -3,7 +3,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use alloquy_core::{Annotations, Archive, Message, Node, NodeId, NodeStatus, Result, Tree};
+use alloquy_core::annotations::Annotations;
+use alloquy_core::store::Archive;
+use alloquy_core::tree::{NodeStatus, Tree};
+use alloquy_core::{Message, Node, NodeId, Result};
 use serde_json::{Map, Value, json};
 
 use super::facts::{Told, Unmixed, flat, translated};

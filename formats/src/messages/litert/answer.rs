@@ -1,6 +1,7 @@
 //! The answers of tools in LiteRT-LM's messages, in every spelling that its model families take.
 
-use alloquy_core::{Content, Part, Result, ToolResult};
+use alloquy_core::message::ToolResult;
+use alloquy_core::{Content, Part, Result};
 use serde_json::{Map, Value, json};
 
 use crate::messages::calls::Calls;

@@ -1,6 +1,7 @@
 //! The content of an OpenAI message: nothing, a string, or parts.
 
-use alloquy_core::{Content, MediaKind, Part, Result};
+use alloquy_core::media::MediaKind;
+use alloquy_core::{Content, Part, Result};
 use serde_json::{Map, Value, json};
 
 use crate::messages::fields::{Fields, string};

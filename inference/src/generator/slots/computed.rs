@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use alloquy_core::{TokenId, Tokenizer, Unit};
+use alloquy_core::prompt::Unit;
+use alloquy_core::tokenizer::{TokenId, Tokenizer};
 
 use super::held::Held;
 

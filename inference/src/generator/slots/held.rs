@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 
-use alloquy_core::Unit;
+use alloquy_core::prompt::Unit;
 
 /// The units that a session holds.
 #[derive(Clone, Debug, Default)]
@@ -114,7 +114,7 @@ mod tests {
             let anew = Held::from(held.to_vec());
             prop_assert_eq!(held.beginnings(), anew.beginnings());
             let old = Held::from(units(&first));
-            let shared = alloquy_core::common_prefix(&old, &held);
+            let shared = alloquy_core::prompt::common_prefix(&old, &held);
             prop_assert_eq!(old.shared(held.beginnings()), shared);
             let known = old.beginnings()[..shared].to_vec();
             prop_assert_eq!(beginnings_of(known, &held), anew.beginnings());

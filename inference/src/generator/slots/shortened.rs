@@ -1,6 +1,6 @@
 //! Conversations whose prompts go without their oldest messages from now on. Knows units alone.
 
-use alloquy_core::Unit;
+use alloquy_core::prompt::Unit;
 
 /// How many units tell where a prompt goes on as a session does.
 const NEEDLE: usize = 16;

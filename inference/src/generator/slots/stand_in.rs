@@ -1,10 +1,11 @@
 //! An engine that computes nothing, for the tests of this folder: those of other crates have better ones, which a test inside
 //! of this crate cannot import.
 
-use alloquy_core::{
-    Cancel, Detokenizer, Engine, ModelInfo, Piece, Result, Session, SpecialToken, StateReader, TokenId,
-    Tokenizer, Unit,
-};
+use alloquy_core::Result;
+use alloquy_core::decoder::StateReader;
+use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::prompt::Unit;
+use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
 
 /// Bytes, a control token, and tokens for two letters: `ab` is 1000, `bc` is 1001.
 #[derive(Debug)]

@@ -2,12 +2,18 @@
 
 use std::sync::Arc;
 
+use alloquy_core::arguments::{
+    InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch,
+};
+use alloquy_core::manager::NewConversation;
+use alloquy_core::media::Digest;
+use alloquy_core::message::{ChannelText, Malformed, ToolCall};
+use alloquy_core::report::{CacheReport, CutHistory, Degradation, FinishReason, MissReason, Usage};
+use alloquy_core::sampling::PenaltyScope;
+use alloquy_core::store::ConversationStore;
 use alloquy_core::{
-    CacheReport, ChannelText, Content, Conversation, ConversationId, ConversationStore, CutHistory,
-    Degradation, Digest, Error, ErrorKind, FinishReason, InjectionPolicy, Malformed, Manager, Media, Message,
-    MissReason, NewConversation, Owner, Part, PenaltyScope, Preface, ProcessorArguments, Reply, Result, Role,
-    SamplingOptions, TextSource, ThinkingHistory, ThinkingSwitch, Tool, ToolCall, ToolSpec, TurnRequest,
-    Usage,
+    Content, Conversation, ConversationId, Error, ErrorKind, Manager, Media, Message, Owner, Part, Preface,
+    Reply, Result, Role, SamplingOptions, Tool, ToolSpec, TurnRequest,
 };
 use alloquy_testing::{ScriptedModel, ScriptedReply};
 use futures::StreamExt;

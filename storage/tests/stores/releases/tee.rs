@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationSummary, Digest,
-    HeadMove, Node, NodeId, Owner, Query, Result, SearchPage, Tree,
+use alloquy_core::media::Digest;
+use alloquy_core::search::SearchPage;
+use alloquy_core::store::{
+    ConversationPage, ConversationRecord, ConversationStore, ConversationSummary, HeadMove,
 };
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, Node, NodeId, Owner, Query, Result};
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 

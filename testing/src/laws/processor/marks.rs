@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use alloquy_core::{DataProcessor, Ending, Preface, PromptPart, PromptSource, Role, ToolSpec};
+use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
+use alloquy_core::template::Ending;
+use alloquy_core::{Preface, Role, ToolSpec};
 use serde_json::{Value, json};
 
 use super::prompts::{each_speaker, input, parts, render, text_of};
@@ -154,8 +156,8 @@ mod tests {
     use super::what_a_processor_adds_is_no_way_in;
     use crate::stand_ins::TaggedProcessor;
     use alloquy_core::Result;
-    use alloquy_core::TemplateInput;
-    use alloquy_core::{DataProcessor, PromptPart, PromptSource, ReplyParser};
+    use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource, ReplyParser};
+    use alloquy_core::template::TemplateInput;
 
     const TOKEN: &str = "[INST]";
 

@@ -1,9 +1,9 @@
 //! What every data processor must do with media.
 
-use alloquy_core::{
-    Content, DataProcessor, Ending, Media, MediaKind, Message, Preface, PromptPart, PromptSource, Role,
-    TemplateInput,
-};
+use alloquy_core::media::MediaKind;
+use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
+use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::{Content, Media, Message, Preface, Role};
 use serde_json::Value;
 
 use super::prompts::{input, parts};

@@ -1,9 +1,9 @@
 //! How the laws make a prompt: what a processor gives for it, and a template that prints each message on a line.
 
-use alloquy_core::{
-    DataProcessor, Ending, Message, Preface, PromptPart, PromptSource, Role, TemplateInput, ToolCall,
-    ToolResult,
-};
+use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
+use alloquy_core::template::{Ending, TemplateInput};
+use alloquy_core::{Message, Preface, Role};
 use serde_json::{Value, json};
 
 pub(super) fn input(processor: &dyn DataProcessor, source: PromptSource<'_>) -> TemplateInput {

@@ -1,6 +1,9 @@
 //! What every session that can be written down must do when it is put back.
 
-use alloquy_core::{Cancel, ErrorKind, Session, StateReader, Unit};
+use alloquy_core::ErrorKind;
+use alloquy_core::decoder::StateReader;
+use alloquy_core::engine::{Cancel, Session};
+use alloquy_core::prompt::Unit;
 
 use super::{Laws, checked};
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    BLOB_GRACE, ConversationRecord, ConversationStore, ConversationStoreExt, Digest, Media, Node, Preface,
-};
+use alloquy_core::media::Digest;
+use alloquy_core::store::{BLOB_GRACE, ConversationRecord, ConversationStore, ConversationStoreExt};
+use alloquy_core::{Media, Node, Preface};
 
 use super::conversations::created;
 use super::outcomes::{me, must, name, text};

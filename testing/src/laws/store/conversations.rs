@@ -1,6 +1,8 @@
 //! Conversations that the laws make in a store, and what is in it then.
 
-use alloquy_core::{ConversationId, ConversationRecord, ConversationStore, NodeId, Preface, Query, Tree};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::tree::Tree;
+use alloquy_core::{ConversationId, NodeId, Preface, Query};
 
 use super::outcomes::{me, must, name};
 use super::samples::chain;

@@ -1,9 +1,8 @@
 //! Deleting conversations, one and many, and asking for what is not there.
 
-use alloquy_core::{
-    ConversationId, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, Filter, Message,
-    Node, Preface, Query, Sort, SortKey,
-};
+use alloquy_core::query::{Filter, Sort, SortKey};
+use alloquy_core::store::{ConversationRecord, ConversationStore, ConversationStoreExt};
+use alloquy_core::{ConversationId, ErrorKind, Message, Node, Preface, Query};
 use serde_json::{Map, json};
 
 use super::conversations::{contents, created, filled, listed};

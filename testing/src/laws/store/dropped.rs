@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use alloquy_core::report::CacheReport;
+use alloquy_core::store::ConversationStore;
+use alloquy_core::stream::Run;
+use alloquy_core::tree::NodeStatus;
 use alloquy_core::{
-    CacheReport, ChatModel, Conversation, ConversationId, ConversationManager, ConversationStore, Delta,
-    Manager, Message, NodeStatus, Owner, Preface, Reply, ReplyStream, Request, Result, Run, TurnEvent,
+    ChatModel, Conversation, ConversationId, ConversationManager, Delta, Manager, Message, Owner, Preface,
+    Reply, ReplyStream, Request, Result, TurnEvent,
 };
 use async_trait::async_trait;
 use futures::StreamExt;

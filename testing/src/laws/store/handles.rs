@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::{
-    ConversationId, ConversationStore, ConversationStoreExt, ErrorKind, Message, Node, Query,
-};
+use alloquy_core::store::{ConversationStore, ConversationStoreExt};
+use alloquy_core::{ConversationId, ErrorKind, Message, Node, Query};
 use futures::future::join_all;
 use serde_json::json;
 

@@ -1,6 +1,7 @@
 //! The head: where it may stand, and who moves it.
 
-use alloquy_core::{ConversationStore, ErrorKind, HeadMove, Message, Node, NodeId};
+use alloquy_core::store::{ConversationStore, HeadMove};
+use alloquy_core::{ErrorKind, Message, Node, NodeId};
 use futures::future::join_all;
 
 use super::conversations::{contents, created};

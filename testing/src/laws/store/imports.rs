@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::{
-    Archive, Content, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, Media, Message,
-    Node, Preface, Query, Role,
-};
+use alloquy_core::store::{Archive, ConversationRecord, ConversationStore, ConversationStoreExt};
+use alloquy_core::{Content, ErrorKind, Media, Message, Node, Preface, Query, Role};
 
 use super::outcomes::{kind, me, must, name};
 

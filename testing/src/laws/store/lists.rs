@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use alloquy_core::{
-    ConversationRecord, ConversationStore, Cursor, ErrorKind, Filter, MetadataKey, Preface, Query, Scalar,
-    Sort, SortKey,
-};
+use alloquy_core::query::{Cursor, Filter, MetadataKey, Scalar, Sort, SortKey};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{ErrorKind, Preface, Query};
 use serde_json::{Value, json};
 
 use super::conversations::listed;
@@ -32,7 +31,7 @@ pub async fn conversations_are_listed_last_updated_first(store: &dyn Conversatio
         }
     }
     let page = must("list", store.list(&me(), &Query::default()).await);
-    let line = |summary: &alloquy_core::ConversationSummary| {
+    let line = |summary: &alloquy_core::store::ConversationSummary| {
         (summary.record.id.as_str().to_owned(), summary.nodes, summary.updated)
     };
     let found: Vec<_> = page.conversations.iter().map(line).collect();

@@ -1,6 +1,9 @@
 //! Nodes: appending them, and reading them as trees and paths.
 
-use alloquy_core::{ConversationStore, ErrorKind, Message, Node, NodeId, Query, ReplyFacts, Tree};
+use alloquy_core::report::ReplyFacts;
+use alloquy_core::store::ConversationStore;
+use alloquy_core::tree::Tree;
+use alloquy_core::{ErrorKind, Message, Node, NodeId, Query};
 use serde_json::{Value, json};
 
 use super::conversations::{contents, created, filled};

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::{
-    ConversationRecord, ConversationStore, ErrorKind, Filter, Message, Node, Owner, Preface, Query, Tree,
-};
+use alloquy_core::query::Filter;
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::tree::Tree;
+use alloquy_core::{ErrorKind, Message, Node, Owner, Preface, Query};
 use serde_json::json;
 
 use super::outcomes::{kind, must, name};

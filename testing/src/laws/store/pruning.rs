@@ -1,6 +1,7 @@
 //! Pruning: what is hidden, what stays hidden, and what compacting leaves.
 
-use alloquy_core::{ConversationId, ConversationStore, ErrorKind, Message, Node, NodeId, Query};
+use alloquy_core::store::ConversationStore;
+use alloquy_core::{ConversationId, ErrorKind, Message, Node, NodeId, Query};
 
 use super::conversations::{contents, created};
 use super::outcomes::{kind, me, must, text};

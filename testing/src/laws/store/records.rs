@@ -1,9 +1,7 @@
 //! Records: creating them, their names, their metadata.
 
-use alloquy_core::{
-    Archive, ConversationRecord, ConversationStore, ConversationStoreExt, ErrorKind, NodeId, Owner, Preface,
-    Query,
-};
+use alloquy_core::store::{Archive, ConversationRecord, ConversationStore, ConversationStoreExt};
+use alloquy_core::{ErrorKind, NodeId, Owner, Preface, Query};
 use futures::future::join_all;
 use serde_json::json;
 

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::{
-    CacheReport, ChannelText, Content, ConversationRecord, Degradation, Digest, FinishReason, Malformed,
-    Media, Message, Node, NodeId, NodeStatus, Part, Preface, ReplyFacts, Role, ToolCall, ToolResult,
-    ToolSpec, Usage,
-};
+use alloquy_core::media::Digest;
+use alloquy_core::message::{ChannelText, Malformed, ToolCall, ToolResult};
+use alloquy_core::report::{CacheReport, Degradation, FinishReason, ReplyFacts, Usage};
+use alloquy_core::store::ConversationRecord;
+use alloquy_core::tree::NodeStatus;
+use alloquy_core::{Content, Media, Message, Node, NodeId, Part, Preface, Role, ToolSpec};
 use serde_json::{Map, Value, json};
 
 use super::outcomes::{must, name};

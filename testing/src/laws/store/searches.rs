@@ -1,9 +1,9 @@
 //! Searches: what is found, in which order, by pages.
 
-use alloquy_core::{
-    Content, ConversationId, ConversationRecord, ConversationStore, Cursor, ErrorKind, Filter, Message, Node,
-    Preface, Query, RANKED, Ranked, Role, SearchHit, Sort, SortKey,
-};
+use alloquy_core::query::{Cursor, Filter, RANKED, Sort, SortKey};
+use alloquy_core::search::{Ranked, SearchHit};
+use alloquy_core::store::{ConversationRecord, ConversationStore};
+use alloquy_core::{Content, ConversationId, ErrorKind, Message, Node, Preface, Query, Role};
 use serde_json::json;
 
 use super::conversations::created;

@@ -1,6 +1,7 @@
 //! Sizes: many nodes, long messages.
 
-use alloquy_core::{ConversationStore, Message, Node, NodeId, Query};
+use alloquy_core::store::ConversationStore;
+use alloquy_core::{Message, Node, NodeId, Query};
 
 use super::conversations::{contents, created};
 use super::outcomes::{me, must};

@@ -1,8 +1,7 @@
 //! Several writers at once, and calls that are not waited for.
 
-use alloquy_core::{
-    ConversationRecord, ConversationStore, ErrorKind, HeadMove, Message, Node, Preface, Result,
-};
+use alloquy_core::store::{ConversationRecord, ConversationStore, HeadMove};
+use alloquy_core::{ErrorKind, Message, Node, Preface, Result};
 use futures::future::{FutureExt, join_all};
 use serde_json::json;
 

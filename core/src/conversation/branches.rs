@@ -58,7 +58,8 @@ impl Branch {
 /// What two paths have in common, and what each has alone.
 ///
 /// ```
-/// use alloquy_core::{BranchDiff, Message, Node};
+/// use alloquy_core::{Message, Node};
+/// use alloquy_core::conversation::BranchDiff;
 ///
 /// let question = Node::new(None, Message::user("Tea?"));
 /// let [yes, no] = ["Yes", "No"].map(|text| Node::new(Some(question.id), Message::assistant(text)));

@@ -56,7 +56,7 @@ const HIGHEST: i64 = 1_000_000_000;
 /// A day of the calendar, in UTC, as `2025-03-31`.
 ///
 /// ```
-/// use alloquy_core::Day;
+/// use alloquy_core::cost::Day;
 ///
 /// let day: Day = "2024-02-29".parse()?;
 /// assert!(day > "2024-02-28".parse()? && "2023-02-29".parse::<Day>().is_err());
@@ -215,7 +215,7 @@ impl Price {
 /// the way:
 ///
 /// ```
-/// use alloquy_core::PriceTable;
+/// use alloquy_core::cost::PriceTable;
 ///
 /// let table = PriceTable::from_json(r#"{
 ///     "currency": "USD",

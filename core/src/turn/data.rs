@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// A value that changes during the turn brings its own lock.
 ///
 /// ```
-/// use alloquy_core::TurnData;
+/// use alloquy_core::turn::TurnData;
 ///
 /// struct User(&'static str);
 ///

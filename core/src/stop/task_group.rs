@@ -21,7 +21,8 @@ use crate::stream::Run;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::{Manager, Preface, TaskGroup, TurnRequest};
+/// use alloquy_core::{Manager, Preface, TurnRequest};
+/// use alloquy_core::stop::TaskGroup;
 /// use alloquy_testing::EchoModel;
 /// use futures::StreamExt;
 ///
@@ -114,7 +115,8 @@ impl Shared {
 /// Something that runs in a [`TaskGroup`]. Dropping it ends it for the group.
 ///
 /// ```
-/// use alloquy_core::{ChatModel, Message, Preface, Request, TaskGroup};
+/// use alloquy_core::{ChatModel, Message, Preface, Request};
+/// use alloquy_core::stop::TaskGroup;
 /// use alloquy_testing::EchoModel;
 ///
 /// # pollster::block_on(async {

@@ -29,7 +29,9 @@ use marker::Marker;
 ///
 /// ```
 /// use alloquy_testing::TaggedTemplate;
-/// use alloquy_core::{ModelInfo, RoleMarkers, TemplateInput};
+/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::processor::RoleMarkers;
+/// use alloquy_core::template::TemplateInput;
 /// use serde_json::json;
 ///
 /// let markers = RoleMarkers::of(&TaggedTemplate, &ModelInfo::default());

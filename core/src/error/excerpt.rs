@@ -10,7 +10,7 @@ const SHOWN: (usize, usize) = (1200, 400);
 /// What quotes a value may be as long as the value: a sentence about it is to be read, and kept in logs.
 ///
 /// ```
-/// use alloquy_core::excerpt;
+/// use alloquy_core::error::excerpt;
 ///
 /// assert_eq!(excerpt("tea"), "tea");
 /// let long = excerpt(&"x".repeat(100_000)).into_owned();

@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use crate::prices::{Day, PriceTable, TokenCount};
+use crate::cost::{Day, PriceTable, TokenCount};
 use crate::tree::Node;
 
 /// What some replies took and cost.
 ///
 /// ```
-/// use alloquy_core::{Message, Node, PriceTable, ReplyFacts, Spending, Usage};
+/// use alloquy_core::{Message, Node};
+/// use alloquy_core::cost::{PriceTable, Spending};
+/// use alloquy_core::report::{ReplyFacts, Usage};
 ///
 /// let mut usage = Usage::new(1000, 30);
 /// usage.reused = 400;

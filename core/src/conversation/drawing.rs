@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use crate::address::Address;
 use crate::annotations::Annotations;
 use crate::media::Digest;
 use crate::message::Message;
-use crate::tree::{Node, NodeId, NodeStatus, Tree};
+use crate::tree::{Address, Node, NodeId, NodeStatus, Tree};
 
 /// How many characters of a message are shown.
 const WIDTH: usize = 60;
@@ -20,7 +19,9 @@ const DEEP: usize = 32;
 /// alone. Nodes deeper than 32 levels show their id in the place of their position.
 ///
 /// ```
-/// use alloquy_core::{Drawing, Message, Node, Tree};
+/// use alloquy_core::{Message, Node};
+/// use alloquy_core::conversation::Drawing;
+/// use alloquy_core::tree::Tree;
 ///
 /// let question = Node::new(None, Message::user("Tea?"));
 /// let answers = ["Yes", "No"].map(|text| Node::new(Some(question.id), Message::assistant(text)));

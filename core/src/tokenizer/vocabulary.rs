@@ -23,7 +23,7 @@ pub enum VocabularyToken {
 /// vocabularies have for runs of it, are text.
 ///
 /// ```
-/// use alloquy_core::{Vocabulary, VocabularyToken};
+/// use alloquy_core::tokenizer::{Vocabulary, VocabularyToken};
 /// use alloquy_testing::ScriptedEngine;
 ///
 /// let vocabulary = Vocabulary::of(&ScriptedEngine::new([]));

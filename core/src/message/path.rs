@@ -18,7 +18,8 @@ pub(crate) use outline::{Outline, written};
 /// was said before. Changing a path that others hold too copies its messages first.
 ///
 /// ```
-/// use alloquy_core::{Message, MessagePath};
+/// use alloquy_core::Message;
+/// use alloquy_core::message::MessagePath;
 ///
 /// let mut path = MessagePath::from(vec![Message::user("Hi"), Message::assistant("Hello!")]);
 /// let before = path.clone();

@@ -7,7 +7,8 @@ use crate::grammar::Grammar;
 /// What the form of one reply must be; by default nothing is demanded.
 ///
 /// ```
-/// use alloquy_core::{Grammar, Guidance, ToolChoice};
+/// use alloquy_core::grammar::Grammar;
+/// use alloquy_core::output::{Guidance, ToolChoice};
 ///
 /// let guidance = Guidance::default().grammar(Grammar::choice(["yes", "no"])).thinking_budget(256);
 /// assert_eq!(guidance.thinking_budget, Some(256));
@@ -20,7 +21,7 @@ pub struct Guidance {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grammar: Option<Grammar>,
     /// Whether the model must, may or must not call tools; `None` leaves it, and how it writes them, to the model. With
-    /// a grammar, `None` means no calls, and a reply with tools on offer says so: [`Degradation::ToolsShutOut`](crate::Degradation::ToolsShutOut).
+    /// a grammar, `None` means no calls, and a reply with tools on offer says so: [`Degradation::ToolsShutOut`](crate::report::Degradation::ToolsShutOut).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
     /// Whether one reply may call several tools; heeded where `tool_choice` is set.

@@ -79,7 +79,8 @@ impl FromStr for NodeId {
 /// It is computed from the tree and never stored: where a node is pruned, the siblings behind it move up.
 ///
 /// ```
-/// use alloquy_core::{Message, Node, Tree};
+/// use alloquy_core::{Message, Node};
+/// use alloquy_core::tree::Tree;
 ///
 /// let question = Node::new(None, Message::user("Why?"));
 /// let answer = Node::new(Some(question.id), Message::assistant("Because."));
@@ -136,7 +137,8 @@ impl FromStr for Position {
 /// A position is looked up in the whole tree, each time; an id is not.
 ///
 /// ```
-/// use alloquy_core::{Address, NodeId};
+/// use alloquy_core::NodeId;
+/// use alloquy_core::tree::Address;
 ///
 /// let node = NodeId::new();
 /// assert_eq!(node.to_string().parse::<Address>()?, Address::from(node));

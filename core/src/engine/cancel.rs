@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind, Result};
 /// Asks running work to end soon; clones share the flag.
 ///
 /// ```
-/// use alloquy_core::Cancel;
+/// use alloquy_core::engine::Cancel;
 ///
 /// let cancel = Cancel::default();
 /// let seen_by_worker = cancel.clone();
@@ -60,7 +60,7 @@ impl Cancel {
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
     ///
-    /// use alloquy_core::Cancel;
+    /// use alloquy_core::engine::Cancel;
     ///
     /// let cancel = Cancel::default();
     /// let (elsewhere, is_over) = (cancel.clone(), Arc::new(AtomicBool::new(false)));

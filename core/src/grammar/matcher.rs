@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::grammar::Grammar;
-use crate::tokenizer::TokenId;
-use crate::vocabulary::Vocabulary;
+use crate::tokenizer::{TokenId, Vocabulary};
 
 /// Whether a reply may end where a [`Constraint`] stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
