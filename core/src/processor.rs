@@ -1,7 +1,5 @@
 //! A model family: what goes into its template, and how its replies are read.
 
-mod role_markers;
-
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -17,8 +15,6 @@ use crate::preface::Preface;
 use crate::report::Degradation;
 use crate::template::{Ending, TemplateInput};
 use crate::tokenizer::TokenId;
-
-pub use role_markers::RoleMarkers;
 
 /// A piece of a prompt, before tokens.
 #[derive(Clone, Debug, PartialEq)]

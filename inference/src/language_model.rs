@@ -12,7 +12,7 @@ use alloquy_core::engine::ModelInfo;
 use alloquy_core::grammar::Constraints;
 use alloquy_core::media::Digest;
 use alloquy_core::middleware::PromptLength;
-use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource, RoleMarkers};
+use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
 use alloquy_core::prompt::{PreparedPrompt, Prompt};
 use alloquy_core::report::{CacheReport, Degradation, FinishReason, Score};
 use alloquy_core::stream::Run;
@@ -22,6 +22,7 @@ use alloquy_core::{ChatModel, Error, ErrorKind, ReplyStream, Request, Result, Sa
 use async_trait::async_trait;
 use futures::StreamExt;
 
+use crate::role_markers::RoleMarkers;
 use crate::splice::{KnownReplies, splice};
 use crate::stop::{StopStrings, StopTokens};
 

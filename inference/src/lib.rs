@@ -43,6 +43,7 @@
 mod benchmark;
 mod generator;
 mod language_model;
+mod role_markers;
 mod sampler;
 mod splice;
 mod stop;
@@ -51,5 +52,6 @@ mod thinking;
 pub use benchmark::{Benchmark, BenchmarkReport, BenchmarkRun};
 pub use generator::{CacheBudget, Generator, GeneratorOptions, PromptLookup};
 pub use language_model::{LanguageModel, LanguageModelBuilder};
+pub use role_markers::RoleMarkers;
 pub use sampler::Sampler;
 pub use stop::{StopStrings, StopTokens};

@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, missing_docs)] // a test may panic
 
 use alloquy_core::engine::ModelInfo;
-use alloquy_core::processor::RoleMarkers;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;
+use alloquy_inference::RoleMarkers;
 use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
 use alloquy_core::engine::ModelInfo;
-use alloquy_core::processor::RoleMarkers;
 use alloquy_core::report::Degradation;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;
+use alloquy_inference::RoleMarkers;
 use alloquy_templates::{ConversationTemplate, JinjaTemplate, Polyfill};
 use serde_json::{Map, Value, json};
 

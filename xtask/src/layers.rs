@@ -78,7 +78,8 @@ const MEMBERS: [(&str, &[&str], &[&str]); 18] = [
     ("pocket", &["core", "model-files"], &["testing"]),
     ("processors", &["core"], &["testing"]),
     ("storage", &["core", "formats"], &["testing"]),
-    ("templates", &["core"], &["testing"]),
+    // What a template parts messages by is learnt by what renders it.
+    ("templates", &["core"], &["inference", "testing"]),
     ("testing", &["core"], &[]),
     // What needs several siblings at once is tested here.
     (

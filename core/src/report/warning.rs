@@ -54,7 +54,7 @@ pub enum Degradation {
         times: usize,
     },
     /// A text of the conversation has a text by which the template says who speaks, such as `USER:`, and which is no control
-    /// token: the model may read what follows as a message of its own. [`RoleMarkers`](crate::processor::RoleMarkers) finds them.
+    /// token: the model may read what follows as a message of its own. `RoleMarkers` of `alloquy-inference` finds them.
     RoleMarkerInText {
         /// The marker, as the template prints it.
         marker: String,

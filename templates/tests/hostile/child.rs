@@ -4,8 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
 use alloquy_core::engine::ModelInfo;
-use alloquy_core::processor::RoleMarkers;
 use alloquy_core::template::PromptTemplate as _;
+use alloquy_inference::RoleMarkers;
 use alloquy_templates::{JinjaTemplate, Limits};
 
 /// Set in a child process, which reads the attempt's source.

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-use crate::arguments::TextSource;
-use crate::engine::ModelInfo;
-use crate::report::Degradation;
-use crate::template::{PromptTemplate, TemplateInput};
+use alloquy_core::arguments::TextSource;
+use alloquy_core::engine::ModelInfo;
+use alloquy_core::report::Degradation;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
 
 mod header;
 mod marker;
@@ -28,10 +28,10 @@ use marker::Marker;
 /// The plain text by which a template parts the messages of a prompt.
 ///
 /// ```
-/// use alloquy_testing::TaggedTemplate;
 /// use alloquy_core::engine::ModelInfo;
-/// use alloquy_core::processor::RoleMarkers;
 /// use alloquy_core::template::TemplateInput;
+/// use alloquy_inference::RoleMarkers;
+/// use alloquy_testing::TaggedTemplate;
 /// use serde_json::json;
 ///
 /// let markers = RoleMarkers::of(&TaggedTemplate, &ModelInfo::default());

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::ModelInfo;
+use alloquy_core::engine::ModelInfo;
 
 use super::marker::Marker;
 use super::probes::{Seam, Speaker};

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::message::Role;
-use crate::template::{Ending, PromptTemplate, TemplateInput};
+use alloquy_core::message::Role;
+use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
 
 /// What the messages say: letters alone, which no template takes for anything.
 const SAID: [&str; 7] =
