@@ -41,7 +41,7 @@
 //!
 //! A conversation is a tree. Another answer, an edited question and a way back add branches and delete nothing, and what the
 //! model has computed of a beginning is not computed again. In a [store](open_store) it outlives the process: a [`Manager`]
-//! makes, finds and lists conversations there, offers [tools](core::Tool) and puts [middleware](core::Middleware) before the model.
+//! makes, finds and lists conversations there, offers [tools](core::Tool) and puts [middleware](core::middleware::Middleware) before the model.
 //!
 //! ```
 //! use alloquy::prelude::*;
@@ -79,7 +79,7 @@
 //! # Tools
 //!
 //! A tool is a function of a type that has a schema (feature `schemars`), or an implementation of [`Tool`]; servers of the
-//! Model Context Protocol bring theirs by the feature `mcp`. Whether a call runs a host may [decide](core::Approval).
+//! Model Context Protocol bring theirs by the feature `mcp`. Whether a call runs a host may [decide](core::tool::Approval).
 //!
 //! ```
 //! use alloquy::core::tool::TypedTool;
@@ -119,7 +119,7 @@
 //! | `pocket` | [`Model::pocket`]: the tiny model, 4 MB | yes |
 //! | `constraints` | replies that keep to a [`Grammar`], and calls to their tools | yes |
 //! | `media` | images, audio and video, for models that take them | yes |
-//! | `schemars` | [`TypedTool`](core::TypedTool): tools from functions | yes |
+//! | `schemars` | [`TypedTool`](core::tool::TypedTool): tools from functions | yes |
 //! | `sqlite` | conversations in `sqlite:FILE` | yes |
 //! | `postgres`, `s3` | conversations in PostgreSQL, and in a bucket | no |
 //! | `mcp` | tools of servers of the Model Context Protocol | no |
@@ -127,6 +127,12 @@
 //!
 //! Without features there are conversations, stores in memory and in files, and models of a host's own: [`Model::of`] an engine,
 //! or anything that is a [`ChatModel`].
+//!
+//! # Beside other crates
+//!
+//! Versions are ranges, so that a program may have the same crates for itself. Two need care: one build of SQLite is in a program
+//! (feature `sqlite`: `rusqlite` 0.38 to 0.41), and `ort` is pinned to one release candidate (feature `onnx`), since they break each
+//! other: a program that uses `ort` itself names the same one.
 //!
 //! # The crates within
 //!

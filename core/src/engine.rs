@@ -119,7 +119,7 @@ pub trait Engine: Send + Sync + Debug {
     /// Opens an empty session.
     ///
     /// # Errors
-    /// [`ErrorKind::Backend`](crate::ErrorKind::Backend) when there is no memory for one.
+    /// [`ErrorKind::Backend`] when there is no memory for one.
     fn open(&self) -> Result<Box<dyn Session>>;
 
     /// Returns how long its runtime has computed since it was loaded, for all sessions together; `None` where it does not

@@ -17,7 +17,7 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 /// There is one error type for all crates because errors cross their traits: a store's failure travels
 /// through a turn to whoever polls it. The sentence quotes the offending value and names what would have
 /// been valid. `{}` prints the sentence, `{:#}` adds the chain of causes. What quotes a value may be as long as the value: of
-/// what is printed, [`excerpt`](crate::error::excerpt) leaves the middle out, and [`Error::whole`] has it all.
+/// what is printed, [`excerpt`] leaves the middle out, and [`Error::whole`] has it all.
 ///
 /// ```
 /// use alloquy_core::{Error, ErrorKind};

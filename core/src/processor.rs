@@ -167,7 +167,7 @@ impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
 #[serde(deny_unknown_fields)]
 pub struct Channel {
     /// What it is called; [`Channel::THINKING`] is the one that every family with thoughts has. What is said in
-    /// another becomes [`Content::Channel`](crate::Content::Channel).
+    /// another becomes [`Content::Channel`].
     pub name: String,
     /// The text that begins it.
     pub start: String,
