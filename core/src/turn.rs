@@ -127,8 +127,10 @@ impl Turn {
     /// refused, and once a tool may have run all of it, on the path of the head.
     pub async fn finish(mut self) -> Result<TurnReply> {
         while self.next().await.is_some() {}
-        let missing = || Error::new(ErrorKind::Cancelled, "the turn ended without a reply");
-        self.outcome.ok_or_else(missing)?
+        match self.outcome {
+            Some(outcome) => outcome,
+            None => Err(Error::new(ErrorKind::Cancelled, "the turn ended without a reply")),
+        }
     }
 }
 
@@ -246,7 +248,7 @@ impl Line {
 
     /// The way to the model.
     fn next(&self) -> Next<'_> {
-        Next::new(&self.middleware, &*self.parts.model)
+        self.parts.next(&self.middleware)
     }
 
     /// The last node, stored or not.

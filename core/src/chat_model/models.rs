@@ -67,9 +67,12 @@ impl Models {
 
     fn find(&self, request: &Request) -> Result<&dyn ChatModel> {
         request.must_name_one_of(self)?;
-        let Some(name) = &request.model else { return Ok(&*self.first.1) };
-        let further = self.further.iter().find(|(known, _)| known == name);
-        Ok(further.map_or(&*self.first.1, |(_, model)| &**model))
+        for (name, model) in &self.further {
+            if request.model.as_ref() == Some(name) {
+                return Ok(&**model);
+            }
+        }
+        Ok(&*self.first.1)
     }
 }
 

@@ -10,12 +10,13 @@ use crate::report::{Degradation, FinishReason};
 use crate::stream::Run;
 
 impl ReplyStream {
-    /// Makes a reply to a request of the pieces that somebody else writes, such as a server: they join to its message, and the
+    /// Makes a reply to a request of pieces that come from elsewhere, such as a server: they join to its message, and the
     /// request's signal ends it early.
     ///
-    /// `honoured` names the sampling options that whoever writes the pieces was told, as [`SamplingOptions::names`] has them; each
+    /// `honoured` names the sampling options that have an effect there, as [`SamplingOptions::names`] has them; each
     /// other one that the request sets is reported as ignored. An error among the pieces ends the reply too: what came before is
-    /// the message, and [`Reply::error`] says what went wrong.
+    /// the message, and [`Reply::error`] says what went wrong. What the request's [guidance](Request::guidance) demands is the
+    /// model's to honour, or to refuse before.
     ///
     /// [`SamplingOptions::names`]: crate::SamplingOptions::names
     ///

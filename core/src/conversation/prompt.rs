@@ -3,7 +3,6 @@
 use super::Conversation;
 use crate::Result;
 use crate::chat_model::Request;
-use crate::middleware::Next;
 use crate::prompt::PreparedPrompt;
 use crate::report::{CacheReport, Score};
 use crate::template::Ending;
@@ -38,7 +37,7 @@ impl Conversation {
         let draft = draft.into();
         let middleware = self.parts.middleware(&draft);
         let request = self.drafted(draft).await?;
-        Next::new(&middleware, &*self.parts.model).warm(request.ending(Ending::Closed)).await
+        self.parts.next(&middleware).warm(request.ending(Ending::Closed)).await
     }
 
     /// Returns what the model would be asked at the head, before middleware.
@@ -60,7 +59,7 @@ impl Conversation {
         let draft = draft.into();
         let middleware = self.parts.middleware(&draft);
         let request = self.drafted(draft).await?;
-        Next::new(&middleware, &*self.parts.model).score(request.ending(Ending::Answer), targets).await
+        self.parts.next(&middleware).score(request.ending(Ending::Answer), targets).await
     }
 
     /// Returns the prompt that the model would be given for `draft`, as middleware passes it on, without asking the model;
@@ -89,7 +88,7 @@ impl Conversation {
         let draft = draft.into();
         let middleware = self.parts.middleware(&draft);
         let request = self.drafted(draft).await?;
-        Next::new(&middleware, &*self.parts.model).prompt(request.ending(Ending::Answer)).await
+        self.parts.next(&middleware).prompt(request.ending(Ending::Answer)).await
     }
 
     /// Returns the prompt of the messages up to the head, in which no reply begins; `None` for models that keep their prompts
@@ -102,7 +101,7 @@ impl Conversation {
         if request.path.is_empty() && request.preface.messages.is_empty() {
             return Ok(None);
         }
-        Next::new(&self.parts.middleware, &*self.parts.model).prompt(request).await
+        self.parts.next(&self.parts.middleware).prompt(request).await
     }
 
     /// Returns how many positions of the context the messages up to the head take; `None` where [`Conversation::history_prompt`] is.

@@ -6,7 +6,7 @@ use super::{PartialReplies, Trails, TurnRequest, Unfinished};
 use crate::Result;
 use crate::chat_model::{ChatModel, Request};
 use crate::message::MessagePath;
-use crate::middleware::Middleware;
+use crate::middleware::{Middleware, Next};
 use crate::sampling::SamplingOptions;
 use crate::store::{ConversationId, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner};
 use crate::tool::{ToolContext, Toolbox, Tools};
@@ -98,6 +98,11 @@ impl Parts {
     pub(crate) fn tools(&self, ask: &TurnRequest) -> Result<Tools> {
         let toolbox = ask.tools.as_ref().unwrap_or(&self.toolbox);
         Ok(toolbox.now()?.with_context(ToolContext::new(ask.turn_data.clone())))
+    }
+
+    /// The way to the model, past this middleware.
+    pub(crate) fn next<'a>(&'a self, middleware: &'a [Arc<dyn Middleware>]) -> Next<'a> {
+        Next::new(middleware, &*self.model)
     }
 
     /// The middleware of a turn: the manager's, then its own.

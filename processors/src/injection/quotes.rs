@@ -129,9 +129,10 @@ impl ExpectedMessage {
         }
         for part in &message.parts {
             let is_text = matches!(part.content, Content::Text(_) | Content::Malformed(_));
-            if let Some(source) =
-                part.source.as_ref().filter(|_| !is_text && part.content.media_kind().is_none())
-            {
+            if is_text || part.content.media_kind().is_some() {
+                continue;
+            }
+            if let Some(source) = &part.source {
                 expected.beside.push(source.into());
             }
         }
