@@ -1,8 +1,10 @@
 //! The host's door: a manager makes and finds conversations.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use crate::Result;
@@ -16,7 +18,7 @@ use crate::store::{
     ConversationId, ConversationPage, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner,
 };
 use crate::tool::{Tool, Toolbox};
-use crate::turn::{PartialReplies, Parts, TOOL_ROUNDS};
+use crate::turn::{PartialReplies, Parts, Spawner, TOOL_ROUNDS, Unfinished};
 
 /// Makes and finds conversations.
 ///
@@ -224,7 +226,6 @@ impl ConversationManager for Manager {
 }
 
 /// What a [`Manager`] is made of.
-#[derive(Debug)]
 #[must_use]
 pub struct ManagerBuilder {
     model: Arc<dyn ChatModel>,
@@ -235,6 +236,14 @@ pub struct ManagerBuilder {
     sampling: SamplingOptions,
     tool_rounds: usize,
     partial_replies: PartialReplies,
+    spawner: Option<Spawner>,
+}
+
+impl fmt::Debug for ManagerBuilder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = formatter.debug_struct("ManagerBuilder");
+        debug.field("model", &self.model).field("owner", &self.owner).finish_non_exhaustive()
+    }
 }
 
 impl ManagerBuilder {
@@ -248,6 +257,7 @@ impl ManagerBuilder {
             sampling: SamplingOptions::default(),
             tool_rounds: TOOL_ROUNDS,
             partial_replies: PartialReplies::default(),
+            spawner: None,
         }
     }
 
@@ -301,6 +311,26 @@ impl ManagerBuilder {
         self
     }
 
+    /// Stores what dropped turns have left in tasks of the host's runtime, which `spawn` starts.
+    ///
+    /// Unless set, a store with a thread of its own, as every store of `alloquy-storage` has, does so by itself, and another
+    /// store with the manager's next call or with [`Manager::settle`].
+    ///
+    /// ```
+    /// use alloquy_core::Manager;
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// // With a `handle` of tokio's runtime: `.spawner(move |work| drop(handle.spawn(work)))`.
+    /// let manager = Manager::builder(EchoModel)
+    ///     .spawner(|work| drop(std::thread::spawn(|| pollster::block_on(work))))
+    ///     .build()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn spawner(mut self, spawn: impl Fn(BoxFuture<'static, ()>) + Send + Sync + 'static) -> Self {
+        self.spawner = Some(Arc::new(spawn));
+        self
+    }
+
     /// Builds the manager.
     ///
     /// # Errors
@@ -323,7 +353,7 @@ impl ManagerBuilder {
             sampling: self.sampling,
             tool_rounds: self.tool_rounds,
             partial_replies: self.partial_replies,
-            unfinished: Arc::default(),
+            unfinished: Arc::new(Unfinished::with_spawner(self.spawner)),
             trails: Arc::default(),
         };
         Manager { parts: Arc::new(parts) }

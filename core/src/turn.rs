@@ -50,7 +50,7 @@ use start::open_path;
 pub(crate) use start::{Place, Start};
 pub(crate) use trail::{Trail, Trails};
 pub use unfinished::PartialReplies;
-pub(crate) use unfinished::Unfinished;
+pub(crate) use unfinished::{Spawner, Unfinished};
 
 /// A turn that is being taken.
 ///

@@ -15,6 +15,8 @@ use alloquy_core::{
 };
 use alloquy_testing::{EchoModel, FaultStore, StoreCall};
 use futures::StreamExt;
+use futures::channel::mpsc;
+use futures::future::BoxFuture;
 use pollster::block_on;
 
 const SAID: &str = "one two three four";
@@ -146,6 +148,43 @@ fn what_a_model_said_before_it_failed_is_kept() {
                 (None, left)
             );
         }
+    });
+}
+
+/// Drops a turn over a store that takes its time, with a manager whose work `spawn` starts.
+async fn dropped_over_slow_store(
+    spawn: impl Fn(BoxFuture<'static, ()>) + Send + Sync + 'static,
+) -> (Arc<FaultStore<MemoryStore>>, Manager, Conversation) {
+    let store = Arc::new(FaultStore::new(MemoryStore::default()).slow());
+    let manager = Manager::builder(EchoModel).store(store.clone()).spawner(spawn).build().unwrap();
+    let conversation = manager.create(Preface::default()).await.unwrap();
+    drop_after(&conversation, 2).await;
+    (store, manager, conversation)
+}
+
+#[test]
+fn a_spawner_stores_a_dropped_reply_without_another_call() {
+    block_on(async {
+        let (sender, mut spawned) = mpsc::unbounded();
+        let spawn = move |work| sender.unbounded_send(work).unwrap();
+        let (store, manager, conversation) = dropped_over_slow_store(spawn).await;
+        let id = conversation.id().clone();
+        let owner = manager.owner().clone();
+        drop((conversation, manager));
+        assert_eq!(store.inner().load(&owner, &id).await.unwrap().1.len(), 1, "the question alone");
+        spawned.next().await.unwrap().await;
+        let (record, tree) = store.inner().load(&owner, &id).await.unwrap();
+        assert_eq!((record.head, tree.len()), (Some(tree.leaves()[0]), 2));
+        assert!(spawned.next().await.is_none(), "of one dropped turn there is one task");
+    });
+}
+
+#[test]
+fn a_spawner_that_panics_leaves_a_dropped_reply_to_the_next_call() {
+    block_on(async {
+        let (_, _, conversation) = dropped_over_slow_store(|_| panic!("there is no runtime")).await;
+        let history = conversation.history().await.unwrap();
+        assert_eq!(history.last().unwrap().status, NodeStatus::Interrupted);
     });
 }
 

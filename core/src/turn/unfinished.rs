@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 
-use crate::{Error, Result};
+use crate::panics::caught_now;
+use crate::{Error, ErrorKind, Result};
 
 /// What becomes of a reply that is dropped while it is written, or whose model fails midway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,6 +22,9 @@ pub enum PartialReplies {
     Discard,
 }
 
+/// Starts work that nobody waits for, as a task of the host's runtime.
+pub(crate) type Spawner = Arc<dyn Fn(BoxFuture<'static, ()>) + Send + Sync>;
+
 type Work = Shared<BoxFuture<'static, std::result::Result<(), Arc<Error>>>>;
 
 /// What dropped turns have yet to store.
@@ -28,20 +32,42 @@ type Work = Shared<BoxFuture<'static, std::result::Result<(), Arc<Error>>>>;
 /// Dropping does as much as the store does without waiting. The rest is done by whatever uses the manager next, which
 /// waits for it: the same future, so that nothing is written twice, and nothing is read before it is there.
 #[derive(Default)]
-pub(crate) struct Unfinished(Mutex<Vec<Work>>);
+pub(crate) struct Unfinished {
+    work: Mutex<Vec<Work>>,
+    spawner: Option<Spawner>,
+}
 
 impl Unfinished {
+    /// Also starts what is left with `spawner`.
+    pub(crate) fn with_spawner(spawner: Option<Spawner>) -> Self {
+        Self { work: Mutex::default(), spawner }
+    }
+
     fn work(&self) -> MutexGuard<'_, Vec<Work>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn begin(&self, work: BoxFuture<'static, std::result::Result<(), Arc<Error>>>) {
         let work = work.shared();
         // The first poll hands the work to a store that has a thread of its own, which ends it even when nothing of this
         // process polls again.
-        let outcome = work.clone().now_or_never();
-        if outcome.is_none_or(|outcome| outcome.is_err()) {
-            self.work().push(work);
+        match work.clone().now_or_never() {
+            Some(Ok(())) => return,
+            Some(Err(_)) => {}
+            None => self.spawn(work.clone()),
+        }
+        self.work().push(work);
+    }
+
+    /// Starts work with the host's spawner. Where that panics, as outside of its runtime, the work waits for the next call.
+    fn spawn(&self, work: Work) {
+        let Some(spawner) = &self.spawner else { return };
+        let started = caught_now(ErrorKind::Invalid, "the spawner", || {
+            spawner(work.map(drop).boxed());
+            Ok(())
+        });
+        if let Err(error) = started {
+            tracing::warn!(%error, "a dropped reply is stored with the next call");
         }
     }
 
@@ -79,6 +105,6 @@ impl Unfinished {
 
 impl fmt::Debug for Unfinished {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Unfinished").field(&self.work().len()).finish()
+        formatter.debug_struct("Unfinished").field("work", &self.work().len()).finish_non_exhaustive()
     }
 }
