@@ -223,6 +223,17 @@ pub trait ConversationStore: Send + Sync + fmt::Debug + 'static {
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
         import_each(self, owner, &archives).await
     }
+
+    /// Waits until the changes that were taken over are done, then closes the store's files and connections.
+    ///
+    /// A store of a runtime's host closes here: dropping a store on a thread of a runtime does not wait. Closing again is
+    /// `Ok`. A store that holds nothing open, such as one in memory, may work on; the provided method does nothing.
+    ///
+    /// # Errors
+    /// Those of the store. After it, calls of a closed store fail with [`ErrorKind::Store`].
+    async fn close(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Brings a conversation in, whole or not at all.

@@ -83,7 +83,7 @@ impl BucketStore {
     async fn start(objects: Arc<dyn ObjectStore>, prefix: &str, is_for_reading: bool) -> Result<Self> {
         let (name, prefix) = (format!("object store {objects}, prefix {prefix:?}"), prefix.to_owned());
         let open = async move || Ok(Bucket::new(Objects { store: objects, is_for_reading }, prefix));
-        Ok(Self { tasks: Tasks::start(open).await?, name })
+        Ok(Self { tasks: Tasks::start(&name, open).await?, name })
     }
 
     /// Uses objects in a folder, which is created where there is none, each one synced to the disk. A folder that is created
@@ -424,5 +424,10 @@ impl ConversationStore for BucketStore {
             bucket.collect(&owner, grace).await
         })
         .await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.tasks.close().await;
+        Ok(())
     }
 }

@@ -112,6 +112,8 @@ pub(crate) enum Failure {
     Objects(#[from] object_store::Error),
     #[error("the thread of the store has ended")]
     Ended,
+    #[error("the store is closed: open it again")]
+    Closed,
     #[error(transparent)]
     Core(#[from] Error),
 }
@@ -129,7 +131,7 @@ impl Failure {
             Self::NotJson(_) | Self::Inexact => ErrorKind::Invalid,
             Self::Damaged { .. } => ErrorKind::Corrupt,
             Self::Newer { .. } => ErrorKind::Unsupported,
-            Self::Ended => ErrorKind::Store,
+            Self::Ended | Self::Closed => ErrorKind::Store,
             Self::ForReading => ErrorKind::Unsupported,
             #[cfg(any(feature = "file", feature = "sqlite", feature = "postgres"))]
             Self::Absent { .. } => ErrorKind::NotFound,

@@ -145,17 +145,19 @@ impl FileStore {
     pub async fn open_for_reading(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let root = path.clone();
-        let worker = Worker::start(move || Folder::open_for_reading(&root, Disk::default(), PATIENCE)).await;
-        match worker {
+        let name = folder_name(&path);
+        let open = move || Folder::open_for_reading(&root, Disk::default(), PATIENCE);
+        match Worker::start(&name, open).await {
             Ok(worker) => Ok(Self { worker, path }),
-            Err(error) => Err(error.context(format_args!("folder {path:?}"))),
+            Err(error) => Err(error.context(name)),
         }
     }
 
     async fn start(path: &Path, disk: Disk, patience: Duration) -> Result<Self> {
         let path = path.to_owned();
         let root = path.clone();
-        let worker = Worker::start(move || Folder::open(&root, disk, patience)).await?;
+        let name = folder_name(&path);
+        let worker = Worker::start(&name, move || Folder::open(&root, disk, patience)).await?;
         Ok(Self { worker, path })
     }
 
@@ -179,6 +181,10 @@ impl FileStore {
     ) -> Result<T> {
         self.worker.run(job).await
     }
+}
+
+fn folder_name(path: &Path) -> String {
+    format!("folder {path:?}")
 }
 
 #[async_trait]
@@ -299,6 +305,11 @@ impl ConversationStore for FileStore {
         let owner = owner.clone();
         self.run(move |folder| folder.collect_blobs(&owner, grace)).await
     }
+    async fn close(&self) -> Result<()> {
+        self.worker.close().await;
+        Ok(())
+    }
+
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
         let (owner, count) = (owner.clone(), archives.len());
         outcomes(self.run(move |folder| Ok(folder.import_all(&owner, &archives))).await, count)

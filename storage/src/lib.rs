@@ -46,6 +46,8 @@ mod private;
 mod stored;
 #[cfg(any(feature = "postgres", feature = "object-store"))]
 mod tasks;
+#[cfg(any(feature = "file", feature = "sqlite", feature = "postgres", feature = "object-store"))]
+mod thread;
 #[cfg(any(feature = "file", feature = "sqlite"))]
 mod worker;
 

@@ -95,7 +95,7 @@ impl PostgresStore {
             }
             Ok(pool)
         };
-        match Tasks::start(open).await {
+        match Tasks::start(&name, open).await {
             Ok(tasks) => Ok(Self { tasks, endings: Endings::default(), name, is_for_reading }),
             Err(error) => Err(error.context(name)),
         }
@@ -325,6 +325,11 @@ impl ConversationStore for PostgresStore {
         let owner = owner.clone();
         self.write(async move |unit: &Transaction<'_>| blobs::collect(unit, &owner, grace).await).await
     }
+    async fn close(&self) -> Result<()> {
+        self.tasks.close().await;
+        Ok(())
+    }
+
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
         let (owner, count) = (owner.clone(), archives.len());
         let written =

@@ -136,7 +136,7 @@ impl SqliteStore {
     pub async fn open_for_reading(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let name = format!("SQLite database {path:?}");
-        match Worker::start(move || Reader::open(&path).map(Access::Reading)).await {
+        match Worker::start(&name, move || Reader::open(&path).map(Access::Reading)).await {
             Ok(worker) => Ok(Self { worker, name }),
             Err(error) => Err(error.context(name)),
         }
@@ -161,7 +161,7 @@ impl SqliteStore {
             schema::prepare(&mut connection, durability)?;
             Ok(Access::Writing(connection))
         };
-        match Worker::start(open).await {
+        match Worker::start(&name, open).await {
             Ok(worker) => Ok(Self { worker, name }),
             Err(error) => Err(error.context(name)),
         }
@@ -351,6 +351,11 @@ impl ConversationStore for SqliteStore {
         let owner = owner.clone();
         self.write(move |transaction| blobs::collect(transaction, &owner, grace)).await
     }
+    async fn close(&self) -> Result<()> {
+        self.worker.close().await;
+        Ok(())
+    }
+
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
         let (owner, count) = (owner.clone(), archives.len());
         let written = self.write(move |transaction| imports::all(transaction, &owner, &archives)).await;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::rc::Rc;
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::Result;
 use futures::StreamExt;
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::channel::oneshot;
@@ -12,6 +12,7 @@ use futures::future::LocalBoxFuture;
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::failure::Failure;
+use crate::thread::{StoreThread, cannot_start};
 
 type Job<S> = Box<dyn FnOnce(Rc<S>) -> LocalBoxFuture<'static, ()> + Send>;
 
@@ -27,23 +28,21 @@ enum Wanted {
 /// A job that has begun runs to its end even when nobody waits for it any more, so a dropped future leaves all of its
 /// work or none; a job that has not begun by then is left out, unless it is to be [completed](Self::complete).
 pub(crate) struct Tasks<S> {
-    jobs: Option<UnboundedSender<Job<S>>>,
-    thread: Option<JoinHandle<()>>,
+    /// `None` once the store is closed. Above the thread, so that dropping the tasks ends the jobs before it waits.
+    jobs: Mutex<Option<UnboundedSender<Job<S>>>>,
+    thread: StoreThread,
 }
 
 impl<S: 'static> Tasks<S> {
-    /// Starts the thread, which opens the state.
-    pub(crate) async fn start<F>(open: impl FnOnce() -> F + Send + 'static) -> Result<Self>
+    /// Starts the thread of the store of a name; the thread opens the state.
+    pub(crate) async fn start<F>(store: &str, open: impl FnOnce() -> F + Send + 'static) -> Result<Self>
     where
         F: Future<Output = Result<S, Failure>> + 'static,
     {
         let (jobs, queue) = unbounded();
         let (opened, opening) = oneshot::channel();
-        let thread = Builder::new()
-            .name("alloquy-storage".to_owned())
-            .spawn(move || work(open, opened, queue))
-            .map_err(|source| cannot_start().with_source(source))?;
-        let tasks = Self { jobs: Some(jobs), thread: Some(thread) };
+        let thread = StoreThread::start(store, move || work(open, opened, queue))?;
+        let tasks = Self { jobs: Mutex::new(Some(jobs)), thread };
         opening.await.map_err(|_| Failure::Ended)??;
         Ok(tasks)
     }
@@ -88,14 +87,26 @@ impl<S: 'static> Tasks<S> {
                 }
             })
         });
-        let jobs = self.jobs.as_ref().ok_or(Failure::Ended)?;
-        jobs.unbounded_send(job).map_err(|_| Failure::Ended)?;
+        self.send(job)?;
         Ok(answer.await.map_err(|_| Failure::Ended)??)
     }
-}
 
-fn cannot_start() -> Error {
-    Error::new(ErrorKind::Store, "cannot start the thread of the store")
+    fn send(&self, job: Job<S>) -> Result<(), Failure> {
+        match self.jobs().as_ref() {
+            Some(jobs) => jobs.unbounded_send(job).map_err(|_| Failure::Ended),
+            None => Err(Failure::Closed),
+        }
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Option<UnboundedSender<Job<S>>>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses further jobs, and waits until those before are done and the state is dropped.
+    pub(crate) async fn close(&self) {
+        self.jobs().take();
+        self.thread.ended().await;
+    }
 }
 
 fn work<S: 'static, F>(
@@ -135,17 +146,6 @@ async fn serve<S: 'static>(state: Rc<S>, mut queue: UnboundedReceiver<Job<S>>) {
         while running.try_join_next().is_some() {}
     }
     while running.join_next().await.is_some() {}
-}
-
-impl<S> Drop for Tasks<S> {
-    /// Waits for the jobs that are wanted and for the state to close, so that a store that was dropped is closed.
-    fn drop(&mut self) {
-        drop(self.jobs.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread was answered to whoever waited for the job.
-            let _ = thread.join();
-        }
-    }
 }
 
 impl<S> fmt::Debug for Tasks<S> {

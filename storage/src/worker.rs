@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::{Builder, JoinHandle};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_core::Result;
 use futures::channel::oneshot;
 
 use crate::failure::Failure;
+use crate::thread::StoreThread;
 
 type Job<S> = Box<dyn FnOnce(&mut S) + Send>;
 
@@ -23,22 +24,21 @@ enum Wanted {
 /// A job that has begun runs to its end even when nobody waits for it any more, so a dropped future leaves all of
 /// its work or none; a job that has not begun by then is left out, unless it is to be [completed](Self::complete).
 pub(crate) struct Worker<S> {
-    jobs: Option<Sender<Job<S>>>,
-    thread: Option<JoinHandle<()>>,
+    /// `None` once the store is closed. Above the thread, so that dropping the worker ends the jobs before it waits.
+    jobs: Mutex<Option<Sender<Job<S>>>>,
+    thread: StoreThread,
 }
 
 impl<S: 'static> Worker<S> {
-    /// Starts the thread, which opens the state.
-    pub(crate) async fn start(open: impl FnOnce() -> Result<S, Failure> + Send + 'static) -> Result<Self> {
+    /// Starts the thread of the store of a name; the thread opens the state.
+    pub(crate) async fn start(
+        store: &str,
+        open: impl FnOnce() -> Result<S, Failure> + Send + 'static,
+    ) -> Result<Self> {
         let (jobs, queue) = channel();
         let (opened, opening) = oneshot::channel();
-        let thread = Builder::new()
-            .name("alloquy-storage".to_owned())
-            .spawn(move || work(open, opened, &queue))
-            .map_err(|source| {
-                Error::new(ErrorKind::Store, "cannot start the thread of the store").with_source(source)
-            })?;
-        let worker = Self { jobs: Some(jobs), thread: Some(thread) };
+        let thread = StoreThread::start(store, move || work(open, opened, &queue))?;
+        let worker = Self { jobs: Mutex::new(Some(jobs)), thread };
         opening.await.map_err(|_| Failure::Ended)??;
         Ok(worker)
     }
@@ -66,15 +66,31 @@ impl<S: 'static> Worker<S> {
         job: impl FnOnce(&mut S) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        let job = Box::new(move |state: &mut S| {
+        let job: Job<S> = Box::new(move |state| {
             if wanted == Wanted::Always || !reply.is_canceled() {
                 // Whoever has stopped waiting meanwhile does not want the answer.
                 let _ = reply.send(job(state));
             }
         });
-        let jobs = self.jobs.as_ref().ok_or(Failure::Ended)?;
-        jobs.send(job).map_err(|_| Failure::Ended)?;
+        self.send(job)?;
         Ok(answer.await.map_err(|_| Failure::Ended)??)
+    }
+
+    fn send(&self, job: Job<S>) -> Result<(), Failure> {
+        match self.jobs().as_ref() {
+            Some(jobs) => jobs.send(job).map_err(|_| Failure::Ended),
+            None => Err(Failure::Closed),
+        }
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Option<Sender<Job<S>>>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses further jobs, and waits until those before are done and the state is dropped.
+    pub(crate) async fn close(&self) {
+        self.jobs().take();
+        self.thread.ended().await;
     }
 }
 
@@ -93,17 +109,6 @@ fn work<S>(
     };
     if opened.send(Ok(())).is_ok() {
         queue.iter().for_each(|job| job(&mut state));
-    }
-}
-
-impl<S> Drop for Worker<S> {
-    /// Waits for the jobs that are wanted and for the state to close, so that a store that was dropped is closed.
-    fn drop(&mut self) {
-        drop(self.jobs.take());
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread was answered to whoever waited for the job.
-            let _ = thread.join();
-        }
     }
 }
 

@@ -126,6 +126,10 @@ impl ConversationStore for Guarded {
         caught(ErrorKind::Store, STORE, async { self.0.collect_blobs(owner, grace).await }).await
     }
 
+    async fn close(&self) -> Result<()> {
+        caught(ErrorKind::Store, STORE, async { self.0.close().await }).await
+    }
+
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
         let count = archives.len();
         let imported =

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use alloquy_core::store::{ConversationRecord, ConversationStore};
 use alloquy_core::{ErrorKind, Preface, Query};
 use alloquy_storage::BucketStore;
-use alloquy_testing::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
+use alloquy_testing::laws::store::{
+    all, closing_keeps_dropped_turns, dropped_turns_are_kept, large, persistent, threads_lose_nothing,
+};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
@@ -23,6 +25,8 @@ fn laws_in_memory() {
     block_on(all(async || BucketStore::in_memory().await.unwrap()));
     block_on(dropped_turns_are_kept(async || BucketStore::in_memory().await.unwrap()));
     block_on(persistent(|| Arc::new(InMemory::new()), async |objects| over(&objects).await));
+    let objects = Arc::new(InMemory::new());
+    block_on(closing_keeps_dropped_turns(async || over(&objects).await));
     threads_lose_nothing(&block_on(BucketStore::in_memory()).unwrap());
 }
 
@@ -37,6 +41,8 @@ fn laws_in_a_folder() {
     let open = async |path| BucketStore::in_folder(path).await.unwrap();
     block_on(all(async || open(places.next()).await));
     block_on(dropped_turns_are_kept(async || open(places.next()).await));
+    let place = places.next();
+    block_on(closing_keeps_dropped_turns(async || open(place.clone()).await));
     block_on(persistent(|| places.next(), open));
     threads_lose_nothing(&block_on(open(places.next())));
 }
@@ -47,6 +53,8 @@ fn laws_on_a_server() {
     let open = async |url: String| BucketStore::open(&url).await.unwrap();
     block_on(all(async || open(fresh()).await));
     block_on(dropped_turns_are_kept(async || open(fresh()).await));
+    let place = fresh();
+    block_on(closing_keeps_dropped_turns(async || open(place.clone()).await));
     block_on(persistent(&fresh, open));
     threads_lose_nothing(&block_on(open(fresh())));
 }

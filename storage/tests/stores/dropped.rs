@@ -9,7 +9,7 @@ use alloquy_core::manager::NewConversation;
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_core::tree::NodeStatus;
 use alloquy_core::{Conversation, ConversationManager, Manager, Owner, Preface, Turn, TurnEvent};
-use alloquy_storage::{BucketStore, open};
+use alloquy_storage::{BucketStore, SqliteStore, open};
 use alloquy_testing::{EchoModel, laws::store::count_kept};
 use futures::StreamExt;
 use pollster::block_on;
@@ -106,6 +106,25 @@ fn replies_are_kept_that_are_dropped_with_their_store_and_their_runtime() {
             assert!(block_on(async { is_kept(&conversation(store, number).await).await }), "{url}, {number}");
         }
     }
+}
+
+#[test]
+fn a_runtime_does_not_wait_for_a_store_that_is_dropped_on_its_thread() {
+    let places = Places::new();
+    let path = places.next();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let blocker = rusqlite::Connection::open(&path).unwrap();
+    runtime.block_on(async {
+        let store: Arc<dyn ConversationStore> = Arc::new(SqliteStore::open(&path).await.unwrap());
+        let manager = manager(store, 0);
+        let turn = begun(&manager, 3).await;
+        blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
+        // The thread of the store waits for the lock of this one, which would be held until it gave up.
+        drop((turn, manager));
+        blocker.execute_batch("COMMIT").unwrap();
+        let store = Arc::new(SqliteStore::open(&path).await.unwrap());
+        assert!(is_kept(&conversation(store, 0).await).await);
+    });
 }
 
 /// Holds a store, a manager and a turn that has said some words, for ever.

@@ -1,7 +1,9 @@
 //! Every store keeps the laws of a store.
 
 use alloquy_storage::{Durability, FileStore, SqliteStore};
-use alloquy_testing::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
+use alloquy_testing::laws::store::{
+    all, closing_keeps_dropped_turns, dropped_turns_are_kept, large, persistent, threads_lose_nothing,
+};
 use pollster::block_on;
 use rusqlite::Connection;
 
@@ -13,6 +15,8 @@ fn files() {
     let open = async |path| FileStore::open(path).await.unwrap();
     block_on(all(async || open(places.next()).await));
     block_on(dropped_turns_are_kept(async || open(places.next()).await));
+    let place = places.next();
+    block_on(closing_keeps_dropped_turns(async || open(place.clone()).await));
     block_on(persistent(|| places.next(), open));
     threads_lose_nothing(&block_on(open(places.next())));
 }
@@ -23,6 +27,8 @@ fn files_that_do_not_wait_for_the_disk() {
     let open = async |path| FileStore::open_with(path, Durability::Crash).await.unwrap();
     block_on(all(async || open(places.next()).await));
     block_on(dropped_turns_are_kept(async || open(places.next()).await));
+    let place = places.next();
+    block_on(closing_keeps_dropped_turns(async || open(place.clone()).await));
     block_on(persistent(|| places.next(), open));
 }
 
@@ -32,6 +38,8 @@ fn sqlite() {
     let open = async |path| SqliteStore::open(path).await.unwrap();
     block_on(all(async || open(places.next()).await));
     block_on(dropped_turns_are_kept(async || open(places.next()).await));
+    let place = places.next();
+    block_on(closing_keeps_dropped_turns(async || open(place.clone()).await));
     block_on(persistent(|| places.next(), open));
     threads_lose_nothing(&block_on(open(places.next())));
 }

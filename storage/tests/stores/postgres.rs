@@ -8,7 +8,9 @@ use alloquy_core::query::{Sort, SortKey};
 use alloquy_core::store::{ConversationRecord, ConversationStore};
 use alloquy_core::{ConversationId, ErrorKind, Preface, Query};
 use alloquy_storage::PostgresStore;
-use alloquy_testing::laws::store::{all, dropped_turns_are_kept, large, persistent, threads_lose_nothing};
+use alloquy_testing::laws::store::{
+    all, closing_keeps_dropped_turns, dropped_turns_are_kept, large, persistent, threads_lose_nothing,
+};
 use pollster::block_on;
 use tokio_postgres::{Client, NoTls};
 
@@ -39,6 +41,8 @@ fn laws() {
     let Some(fresh) = urls() else { return };
     block_on(all(async || open(fresh()).await));
     block_on(dropped_turns_are_kept(async || open(fresh()).await));
+    let place = fresh();
+    block_on(closing_keeps_dropped_turns(async || open(place.clone()).await));
     block_on(persistent(&fresh, open));
     threads_lose_nothing(&block_on(open(fresh())));
 }

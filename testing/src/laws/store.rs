@@ -2,7 +2,7 @@
 //!
 //! [`all`] runs on any store, [`large`] too but takes its seconds, [`persistent`] on those that outlive the process,
 //! [`threads_lose_nothing`] on those whose calls may be waited for from any thread, [`dropped_turns_are_kept`] on those that
-//! end a call by themselves. Nothing here knows a runtime, a
+//! end a call by themselves, [`closing_keeps_dropped_turns`] on those that do both. Nothing here knows a runtime, a
 //! file or a database.
 //!
 //! ```
@@ -137,6 +137,8 @@ pub async fn large<S: ConversationStore>(open: impl AsyncFn() -> S) {
 /// # Panics
 /// When a law is broken, with a sentence that says which.
 pub async fn persistent<P: Clone, S: ConversationStore>(place: impl Fn() -> P, open: impl AsyncFn(P) -> S) {
+    let here = place();
+    what_was_acknowledged_survives_closing(async || open(here.clone()).await).await;
     let here = place();
     what_was_acknowledged_survives(async || open(here.clone()).await).await;
     let here = place();

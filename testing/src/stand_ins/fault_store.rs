@@ -55,6 +55,8 @@ pub enum StoreCall {
     GetBlob,
     /// [`ConversationStore::collect_blobs`].
     CollectBlobs,
+    /// [`ConversationStore::close`].
+    Close,
 }
 
 /// Wraps a store and fails chosen calls before they reach it, or panics in them; where it is to be slow, each call lets
@@ -327,5 +329,9 @@ impl<S: ConversationStore> ConversationStore for FaultStore<S> {
     async fn import_all(&self, owner: &Owner, archives: Vec<Archive>) -> Vec<Result<()>> {
         // One after the other, so that each call of each import can fail.
         import_each(self, owner, &archives).await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.pass(StoreCall::Close).await?.close().await
     }
 }

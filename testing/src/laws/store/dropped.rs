@@ -62,6 +62,24 @@ pub async fn dropped_turns_are_kept<S: ConversationStore>(open: impl AsyncFn() -
     assert_eq!(kept, TURNS, "of {TURNS} dropped turns of {TURNS} managers, {kept} are kept");
 }
 
+/// A store that is closed ends what dropped turns have handed over; `open` opens the same place again and again.
+///
+/// For stores that outlive the process and end [`append_and_move`](ConversationStore::append_and_move) by themselves.
+///
+/// # Panics
+/// When the law is broken.
+pub async fn closing_keeps_dropped_turns<S: ConversationStore>(open: impl AsyncFn() -> S) {
+    for words in 0..4 {
+        let owner: Owner = must("an owner", format!("last client {words}").parse());
+        let store: Arc<dyn ConversationStore> = Arc::new(open().await);
+        let id = drop_turn(&store, &owner, words).await;
+        must("close", store.close().await);
+        let reopened: Arc<dyn ConversationStore> = Arc::new(open().await);
+        let conversation = must("open", manager(&reopened, &owner).open(&id).await);
+        assert!(is_kept(&conversation).await, "a turn that is dropped before its store is closed is kept");
+    }
+}
+
 /// Drops `turns` turns with their managers, and returns how many are kept as they should be.
 ///
 /// # Panics

@@ -39,6 +39,26 @@ pub async fn what_was_acknowledged_survives<S: ConversationStore>(open: impl Asy
     must("append after reopening", store.append(&me(), &record.id, &chain(last, 2)).await);
 }
 
+/// A store closes as often as it is asked to. After that a call works or fails with [`ErrorKind::Store`], and what was
+/// acknowledged is there when the place is opened again.
+pub async fn what_was_acknowledged_survives_closing<S: ConversationStore>(open: impl AsyncFn() -> S) {
+    let store = open().await;
+    let id = filled(&store, "closed").await;
+    let before = contents(&store, &id).await;
+    must("close", store.close().await);
+    must("close again", store.close().await);
+    let late = Node::new(None, Message::user("late"));
+    let refused = kind(store.append(&me(), &id, &[late]).await);
+    assert!(
+        refused.is_none_or(|kind| kind == ErrorKind::Store),
+        "a closed store works or says so: {refused:?}"
+    );
+    if refused.is_some() {
+        let reopened = open().await;
+        assert_eq!(contents(&reopened, &id).await, before, "a conversation survives closing");
+    }
+}
+
 /// Replaces the metadata, and compacts a conversation from which a node was pruned.
 async fn changed(store: &dyn ConversationStore, id: &ConversationId) -> Node {
     let pruned = Node::new(None, Message::user("pruned"));
