@@ -21,11 +21,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alloquy_context::{DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ShiftPolicy, SummaryPolicy};
 use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
 use alloquy_core::manager::ManagerBuilder;
-use alloquy_core::middleware::{
-    DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ShiftPolicy, SummaryPolicy,
-};
 use alloquy_core::prompt::Unit;
 use alloquy_core::store::{ConversationRecord, ConversationStore, MemoryStore};
 use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};

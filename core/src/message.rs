@@ -17,8 +17,7 @@ use crate::{Error, ErrorKind, Result};
 
 pub use content::{ChannelText, Content, Malformed, ToolCall, ToolResult};
 pub use part::Part;
-pub(crate) use path::written;
-pub use path::{MessagePath, MessagesMut};
+pub use path::{MessagePath, MessagesMut, PathOutline};
 pub use source::Source;
 
 /// Who says a message.

@@ -1,4 +1,4 @@
-//! Middleware: whatever stands between a turn and its model.
+//! Middleware: whatever is between a turn and its model.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,21 +10,6 @@ use crate::panics::caught;
 use crate::prompt::PreparedPrompt;
 use crate::report::{CacheReport, Score};
 use crate::{ErrorKind, Result};
-
-mod cut_history;
-mod fitting;
-mod groups;
-mod history_drop;
-mod history_shift;
-mod history_summary;
-mod ids;
-mod lengths;
-mod memory;
-
-pub use fitting::{FittedRequest, PromptLength};
-pub use history_drop::{DropPolicy, HistoryDrop};
-pub use history_shift::{HistoryShift, ShiftPolicy};
-pub use history_summary::{HistorySummary, SummarisedRequest, SummaryPolicy};
 
 /// Sees every model call of a turn, those after tools included.
 ///

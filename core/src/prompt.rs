@@ -1,5 +1,6 @@
 //! A prompt as a model takes it: tokens and media, in order.
 
+mod length;
 mod prepared;
 
 use crate::Result;
@@ -7,6 +8,7 @@ use crate::media::Media;
 use crate::processor::PromptPart;
 use crate::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer};
 
+pub use length::PromptLength;
 pub use prepared::{PlacedMedia, PreparedPrompt};
 
 /// One unit of a prompt.

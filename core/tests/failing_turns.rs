@@ -11,7 +11,6 @@ use std::task::Context;
 
 use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::middleware::{DropPolicy, HistoryDrop};
 use alloquy_core::report::{CacheReport, FinishReason};
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_core::stream::Run;
@@ -329,22 +328,6 @@ fn a_question_that_cannot_be_asked_leaves_nothing_however_often_it_is_tried() {
             (conversation.history().await.unwrap().len(), conversation.branches().await.unwrap().len()),
             (4, 1)
         );
-    });
-}
-
-#[test]
-fn a_question_for_which_a_policy_makes_room_is_asked_and_kept() {
-    block_on(async {
-        let units = |request: &Request| -> Result<usize> { Ok(length(request)) };
-        let policy = HistoryDrop::new(units, DropPolicy::new(100)).unwrap();
-        let manager = Manager::builder(Clerk { room: 100 }).middleware(policy).build().unwrap();
-        let conversation = manager.create(Preface::default()).await.unwrap();
-        for turn in 1..8 {
-            conversation.send("a question of forty characters, about so").finish().await.unwrap();
-            assert_eq!(conversation.history().await.unwrap().len(), 2 * turn);
-        }
-        conversation.send("x".repeat(200)).finish().await.unwrap_err();
-        assert_eq!(conversation.branches().await.unwrap().len(), 1);
     });
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use alloquy_core::manager::ManagerBuilder;
 use alloquy_core::message::ToolCall;
-use alloquy_core::middleware::{DropPolicy, HistoryDrop, HistoryShift, Middleware, Next, ShiftPolicy};
+use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::report::CacheReport;
 use alloquy_core::store::MemoryStore;
 use alloquy_core::stream::Run;
@@ -155,26 +155,6 @@ fn who_waits_for_an_answer_gets_the_error_and_goes_on() {
         assert!(error.to_string().ends_with(" panicked: boom 42"), "{place:?}: {error}");
         assert_eq!(conversation.ask("on").unwrap().text(), "on");
     }
-}
-
-#[test]
-fn a_context_policy_that_panics_fails_its_turn() {
-    block_on(async {
-        let counting = |bomb: Bomb| {
-            move |request: &Request| -> Result<usize> {
-                bomb.tick();
-                Ok(request.path.len())
-            }
-        };
-        let dropping = HistoryDrop::new(counting(Bomb::armed()), DropPolicy::new(1000)).unwrap();
-        let shifting = HistoryShift::new(counting(Bomb::armed()), ShiftPolicy::new(1000)).unwrap();
-        for conversation in [
-            conversation(Manager::builder(EchoModel).middleware(dropping)).await,
-            conversation(Manager::builder(EchoModel).middleware(shifting)).await,
-        ] {
-            assert!(failure(&conversation).await.1.ends_with("panicked: boom 42"));
-        }
-    });
 }
 
 /// A model that panics before it answers, or in the middle.

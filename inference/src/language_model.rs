@@ -11,9 +11,8 @@ use alloquy_core::decoder::{
 use alloquy_core::engine::ModelInfo;
 use alloquy_core::grammar::Constraints;
 use alloquy_core::media::Digest;
-use alloquy_core::middleware::PromptLength;
 use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
-use alloquy_core::prompt::{PreparedPrompt, Prompt};
+use alloquy_core::prompt::{PreparedPrompt, Prompt, PromptLength};
 use alloquy_core::report::{CacheReport, Degradation, FinishReason, Score};
 use alloquy_core::stream::Run;
 use alloquy_core::template::{PromptTemplate, TemplateInput};

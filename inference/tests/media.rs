@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use alloquy_core::media::{Digest, MediaKind};
-use alloquy_core::middleware::{DropPolicy, HistoryDrop};
 use alloquy_core::processor::PromptPart;
 use alloquy_core::prompt::{PreparedPrompt, Unit};
 use alloquy_core::report::{CacheReport, Degradation};
@@ -196,23 +195,6 @@ fn scores_and_warming_count_and_reuse_pictures() {
         let narrow = over(engine().context_length(taken + 5));
         let error = narrow.score(path(), &["A cat.".into()]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ContextOverflow);
-    });
-}
-
-#[test]
-fn a_policy_drops_the_picture_that_no_longer_fits() {
-    block_on(async {
-        let round = Arc::new(over(engine().context_length(130)));
-        let model = round.clone();
-        let drop = HistoryDrop::new(LanguageModel::clone(&round), DropPolicy::new(130)).unwrap();
-        let manager = Manager::builder(model).middleware(drop).build().unwrap();
-        let conversation = manager.create(Preface::default()).await.unwrap();
-        let first =
-            conversation.send(TurnRequest::from(vec![shown(picture(&[7; 80]), "What?")])).finish().await;
-        assert_eq!(first.unwrap().reply.degradations, []);
-        let second = conversation.send("And now?").finish().await.unwrap();
-        let dropped = |told: &Degradation| matches!(told, Degradation::HistoryShifted { dropped: 2, .. });
-        assert!(second.reply.degradations.iter().any(dropped), "{:?}", second.reply.degradations);
     });
 }
 

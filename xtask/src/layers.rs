@@ -26,50 +26,38 @@ impl Layers {
     }
 }
 
+/// In the table below: any of [`PARTS`].
+const ANY_PART: &str = "any part";
+
+/// The crates that a model is opened with and a conversation is held with.
+const PARTS: [&str; 13] = [
+    "backends/",
+    "constraints",
+    "context",
+    "core",
+    "formats",
+    "inference",
+    "media",
+    "model-files",
+    "pocket",
+    "processors",
+    "storage",
+    "templates",
+    "tools/",
+];
+
 /// Which members a folder's crate may import, and which in its tests alone: the first line that fits counts. A crate may always
 /// import what stands in a folder of its own.
-const MEMBERS: [(&str, &[&str], &[&str]); 18] = [
+const MEMBERS: [(&str, &[&str], &[&str]); 19] = [
     ("backends/onnx/runtime", &[], &[]),
     ("backends/", &["core", "model-files"], &["testing"]),
     // What opens a model knows everything that makes one.
-    (
-        "alloquy",
-        &[
-            "backends/",
-            "constraints",
-            "core",
-            "formats",
-            "inference",
-            "media",
-            "model-files",
-            "pocket",
-            "processors",
-            "storage",
-            "templates",
-            "tools/",
-        ],
-        &["testing"],
-    ),
+    ("alloquy", &[ANY_PART], &["testing"]),
     // The command line wires nothing that a library's user could not: its tests look at the parts too.
-    (
-        "cli",
-        &["alloquy"],
-        &[
-            "backends/",
-            "constraints",
-            "core",
-            "formats",
-            "inference",
-            "media",
-            "model-files",
-            "pocket",
-            "processors",
-            "storage",
-            "templates",
-            "testing",
-        ],
-    ),
+    ("cli", &["alloquy"], &[ANY_PART, "testing"]),
     ("constraints", &["core"], &["testing"]),
+    // Policies are held against prompts of a language model.
+    ("context", &["core"], &["inference", "testing"]),
     ("core", &[], &["testing"]),
     ("formats", &["core"], &["testing"]),
     ("inference", &["core"], &["testing"]),
@@ -82,25 +70,7 @@ const MEMBERS: [(&str, &[&str], &[&str]); 18] = [
     ("templates", &["core"], &["inference", "testing"]),
     ("testing", &["core"], &[]),
     // What needs several siblings at once is tested here.
-    (
-        "tests",
-        &[
-            "alloquy",
-            "backends/",
-            "constraints",
-            "core",
-            "formats",
-            "inference",
-            "media",
-            "model-files",
-            "pocket",
-            "processors",
-            "storage",
-            "templates",
-            "tools/",
-        ],
-        &["testing"],
-    ),
+    ("tests", &["alloquy", ANY_PART], &["testing"]),
     ("tools/", &["core"], &["testing"]),
     // Chores must build when members do not, so they import only what looks for a shared library and imports none.
     ("xtask", &["backends/onnx/runtime"], &[]),
@@ -129,6 +99,7 @@ const NOWHERE_BELOW: (&[&str], &[&str]) = (
     &["hyper", "reqwest", "tokio"],
     &[
         "constraints",
+        "context",
         "core",
         "formats",
         "inference",
@@ -180,11 +151,24 @@ fn stands_in_any(folder: &str, patterns: &[&str]) -> bool {
 }
 
 /// What a folder's crate may import, and what in tests also.
-type Rule = (&'static [&'static str], &'static [&'static str]);
+type Rule = (Vec<&'static str>, Vec<&'static str>);
 
 fn rule_of(folder: &str) -> Option<Rule> {
     let rule = MEMBERS.iter().find(|(pattern, ..)| stands_in(folder, pattern));
-    rule.map(|(_, may, in_tests)| (*may, *in_tests))
+    rule.map(|(_, may, in_tests)| (in_full(may), in_full(in_tests)))
+}
+
+/// Folders with [`PARTS`] in the place of [`ANY_PART`].
+fn in_full(folders: &[&'static str]) -> Vec<&'static str> {
+    let mut all = Vec::new();
+    for folder in folders {
+        if *folder == ANY_PART {
+            all.extend(PARTS);
+        } else {
+            all.push(folder);
+        }
+    }
+    all
 }
 
 fn unknown_folder(folder: &str) -> Option<String> {
@@ -198,22 +182,25 @@ fn among_members(folder: &str, package: &Package, members: &Members<'_>) -> Vec<
     let is_nested = |other: &str| other.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     let mut breaches = Vec::new();
     for (other, imported) in members {
-        if *other == folder || stands_in_member(other, may) || is_nested(other) {
+        if *other == folder || stands_in_member(other, &may) || is_nested(other) {
             continue;
         }
         let imports: Vec<_> =
             package.dependencies.iter().filter(|import| import.name == *imported.name).collect();
         let is_for_tests = |import: &&Dependency| {
-            import.kind == DependencyKind::Development && stands_in_member(other, in_tests)
+            import.kind == DependencyKind::Development && stands_in_member(other, &in_tests)
         };
         if imports.iter().all(is_for_tests) {
             continue;
         }
-        let also =
-            if in_tests.is_empty() { String::new() } else { format!(", in tests also {}", listed(in_tests)) };
+        let also = if in_tests.is_empty() {
+            String::new()
+        } else {
+            format!(", in tests also {}", listed(&in_tests))
+        };
         breaches.push(format!(
             "{folder}: must not import {other}; of the members it may import {}{also}",
-            listed(may)
+            listed(&may)
         ));
     }
     breaches
@@ -304,6 +291,7 @@ pub(crate) fn tables() -> String {
     for (folder, may, in_tests) in MEMBERS {
         tables += &format!("| {} | {} | {} |\n", listed(&[folder]), listed(may), listed(in_tests));
     }
+    tables += &format!("\nAny part: {}.\n", listed(&PARTS));
     tables += "\n| of others | may be imported by |\n|---|---|\n";
     tables.extend(ELSEWHERE.map(|(crates, only)| format!("| {} | {} |\n", crates.join(", "), listed(only))));
     tables

@@ -3,10 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use alloquy_context::{DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ShiftPolicy, SummaryPolicy};
 use alloquy_core::engine::ModelInfo;
-use alloquy_core::middleware::{
-    DropPolicy, HistoryDrop, HistoryShift, HistorySummary, Middleware, Next, ShiftPolicy, SummaryPolicy,
-};
+use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::report::Degradation;
 use alloquy_core::{ReplyStream, Request, Result};
 use alloquy_inference::LanguageModel;
@@ -44,12 +43,14 @@ impl FullContext {
     /// Takes what is asked for, else what the model's makers wanted; a shift has their numbers where they gave some.
     pub(super) fn choose(asked: Option<ContextPolicy>, model: &ModelInfo) -> Result<Self> {
         let window = model.context_length;
-        let told = || chat_config(model)?.shift_policy(window);
         Ok(match asked {
-            None => told()?.map_or(Self::Error, Self::Shift),
+            None => recommended_shift(model)?.map_or(Self::Error, Self::Shift),
             Some(ContextPolicy::Error) => Self::Error,
             Some(ContextPolicy::Drop) => Self::Drop(DropPolicy::new(window)),
-            Some(ContextPolicy::Shift) => Self::Shift(told()?.unwrap_or_else(|| usual_shift(window))),
+            Some(ContextPolicy::Shift) => {
+                let recommended = recommended_shift(model)?;
+                Self::Shift(recommended.unwrap_or_else(|| usual_shift(window)))
+            }
             Some(ContextPolicy::Summarize) => Self::Summarize(SummaryPolicy::new(window)),
         })
     }
@@ -77,6 +78,13 @@ impl fmt::Display for FullContext {
         };
         write!(formatter, "a conversation of more than {window} tokens {what}")
     }
+}
+
+/// The numbers in a model's file of MLC, where it has some.
+fn recommended_shift(model: &ModelInfo) -> Result<Option<ShiftPolicy>> {
+    let shift = chat_config(model)?.shift_within(model.context_length)?;
+    Ok(shift
+        .map(|shift| ShiftPolicy::new(shift.window).reply(shift.mean_gen_len).fill(shift.shift_fill_factor)))
 }
 
 /// MLC's numbers, but a quarter for the reply where the context is that small.

@@ -4,13 +4,16 @@ use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::media::Digest;
 use crate::message::Message;
 use crate::report::CutHistory;
 use crate::tokenizer::TokenId;
 
 mod outline;
 
-pub(crate) use outline::{Outline, written};
+use outline::Outlined;
+
+pub use outline::PathOutline;
 
 /// A path of messages: a slice of them, and a vector to whoever changes it.
 ///
@@ -44,7 +47,7 @@ struct Said {
     /// What replies remember of where the histories of their prompts began, by their places.
     cuts: Vec<(usize, CutHistory)>,
     /// What was found out about the messages so far.
-    outline: Mutex<Outline>,
+    outline: Mutex<Outlined>,
 }
 
 /// The ids that the reply at a place was sampled as.
@@ -63,7 +66,7 @@ impl Clone for Said {
 }
 
 impl Said {
-    fn outline(&self) -> MutexGuard<'_, Outline> {
+    fn outline(&self) -> MutexGuard<'_, Outlined> {
         // An outline is as true as it is long, whatever a thread was doing when it panicked.
         self.outline.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -99,9 +102,11 @@ impl MessagePath {
         }
     }
 
-    /// What replies remember of where the histories of their prompts began, with their places, the last first. A part of a
-    /// path has others.
-    pub(crate) fn cuts(&self) -> impl Iterator<Item = (usize, &CutHistory)> {
+    /// Returns where the histories of earlier prompts began, each with the index of the reply that remembers it; the last
+    /// first. A path that does not begin at the first message has none.
+    ///
+    /// A policy for a full context continues there, in any process: see [`Reply::cut`](crate::Reply::cut).
+    pub fn history_cuts(&self) -> impl Iterator<Item = (usize, &CutHistory)> {
         let shown = if self.shown.start == 0 { self.shown.end } else { 0 };
         let known = self.said.cuts.iter().rev().map(|(place, cut)| (*place, cut));
         known.skip_while(move |(place, _)| *place >= shown)
@@ -125,7 +130,7 @@ impl MessagePath {
         let said = self.own();
         said.sampled.retain(|sampled| sampled.place != place);
         said.cuts.clear();
-        *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outline::default();
+        *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outlined::default();
         said.messages.get_mut(place).map(|before| std::mem::replace(before, message))
     }
 
@@ -134,7 +139,7 @@ impl MessagePath {
         let said = self.own();
         said.sampled.clear();
         said.cuts.clear();
-        *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outline::default();
+        *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outlined::default();
         MessagesMut(self)
     }
 
@@ -155,9 +160,23 @@ impl MessagePath {
         (from, sampled.partition_point(|sampled| sampled.place < places.end).max(from))
     }
 
-    /// The first `lead` messages, then `instead`, then those of a range behind.
-    pub(crate) fn part(&self, lead: usize, instead: &[Message], rest: Range<usize>) -> Self {
-        let rest = rest.start.max(lead)..rest.end.min(self.len());
+    /// Returns the first `lead` messages, then `instead`, then those in `rest`, where `rest` begins after the lead. Replies
+    /// keep the ids that they were sampled as.
+    ///
+    /// ```
+    /// use alloquy_core::Message;
+    /// use alloquy_core::message::MessagePath;
+    ///
+    /// let said = ["Be kind.", "Hi", "Hello!", "And you?"];
+    /// let path: MessagePath = said.into_iter().map(Message::user).collect();
+    /// let excerpt = path.excerpt(1, &[Message::system("They greeted.")], 3..4);
+    /// let texts: Vec<_> = excerpt.iter().map(Message::text).collect();
+    /// assert_eq!(texts, ["Be kind.", "They greeted.", "And you?"]);
+    /// ```
+    pub fn excerpt(&self, lead: usize, instead: &[Message], rest: Range<usize>) -> Self {
+        let lead = lead.min(self.len());
+        let end = rest.end.min(self.len()).max(lead);
+        let rest = rest.start.clamp(lead, end)..end;
         let lost = lead..rest.start;
         let (from, to) = self.sampled_within(&self.shifted(&lost));
         let lost = self.lost || from < to;
@@ -186,26 +205,40 @@ impl MessagePath {
         self.shown.start + range.start..self.shown.start + range.end
     }
 
-    /// What is known of its messages, up to the last. A part of a path is copied first, once.
-    pub(crate) fn outline<T>(&mut self, look: impl FnOnce(&mut Outline, &[Message]) -> T) -> T {
-        if self.shown != (0..self.said.messages.len()) {
-            self.own();
-        }
-        let mut outline = self.said.outline();
-        outline.reach(&self.said.messages);
-        look(&mut outline, &self.said.messages)
+    /// Returns what is known of the messages without a template: their roles, calls and weights. Paths that share messages
+    /// share it, and a message that is added is looked at once.
+    ///
+    /// ```
+    /// use alloquy_core::Message;
+    /// use alloquy_core::message::MessagePath;
+    ///
+    /// let mut path = MessagePath::from(vec![Message::system("Be kind."), Message::user("Hi")]);
+    /// assert_eq!(path.outline().system(), 1);
+    /// path.push(Message::assistant("Hello!"));
+    /// assert_eq!((path.outline().restarts(), path.outline().answers()), (&[1][..], &[2][..]));
+    /// ```
+    pub fn outline(&mut self) -> Arc<PathOutline> {
+        self.become_whole();
+        self.said.outline().reach(&self.said.messages)
+    }
+
+    /// Returns the digest of the first `length` messages. It is computed once for each message.
+    pub fn digest(&mut self, length: usize) -> Digest {
+        self.become_whole();
+        self.said.outline().digest(&self.said.messages, length)
     }
 
     /// The messages that this path alone shows, to be changed.
     fn own(&mut self) -> &mut Said {
-        if self.shown != (0..self.said.messages.len()) {
-            self.become_whole();
-        }
+        self.become_whole();
         Arc::make_mut(&mut self.said)
     }
 
     /// Leaves out of what is shared what this path does not show.
     fn become_whole(&mut self) {
+        if self.shown == (0..self.said.messages.len()) {
+            return;
+        }
         let length = self.len();
         let is_beginning = self.shown.start == 0;
         match Arc::get_mut(&mut self.said).filter(|_| is_beginning) {
@@ -213,7 +246,7 @@ impl MessagePath {
                 said.messages.truncate(length);
                 said.sampled.retain(|sampled| sampled.place < length);
                 said.cuts.retain(|(place, _)| *place < length);
-                *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outline::default();
+                *said.outline.get_mut().unwrap_or_else(PoisonError::into_inner) = Outlined::default();
             }
             None => {
                 let (messages, sampled) = (self.to_vec(), self.sampled_from(&(0..length), 0));

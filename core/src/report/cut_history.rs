@@ -20,6 +20,13 @@ pub struct CutHistory {
     pub summary: Option<CutSummary>,
 }
 
+impl CutHistory {
+    /// Returns a cut without a summary.
+    pub fn new(policy: Digest, dropped: usize, tokens: usize) -> Self {
+        Self { policy, dropped, tokens, summary: None }
+    }
+}
+
 /// A summary that stood for messages that were left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -30,4 +37,11 @@ pub struct CutSummary {
     pub left_out: usize,
     /// It ended at its limit of tokens.
     pub cut: bool,
+}
+
+impl CutSummary {
+    /// Returns a summary that covers all of the messages and is complete.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), left_out: 0, cut: false }
+    }
 }

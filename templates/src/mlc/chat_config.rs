@@ -4,7 +4,6 @@
 //! older files, `MLCChatConfig` in `python/mlc_llm/protocol/mlc_chat_config.py` for today's.
 
 use alloquy_core::engine::ModelInfo;
-use alloquy_core::middleware::ShiftPolicy;
 use alloquy_core::sampling::PenaltyScope;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
@@ -150,7 +149,7 @@ impl ChatConfig {
 }
 
 impl ChatConfig {
-    /// Returns the policy for a model of so many units of context whose conversations are to be shortened when they
+    /// Returns the numbers for a model of so many units of context whose conversations are to be shortened when they
     /// outgrow it; `None` where the file names neither `mean_gen_len` nor `shift_fill_factor`, or the window slides.
     ///
     /// The window is the smaller of the file's and the model's; a file need not name one.
@@ -162,12 +161,12 @@ impl ChatConfig {
     /// use alloquy_templates::mlc::ChatConfig;
     ///
     /// let config = ChatConfig::from_json(r#"{"max_window_size": 2048, "mean_gen_len": 64}"#)?;
-    /// let policy = config.shift_policy(4096)?.unwrap();
-    /// assert_eq!((policy.window, policy.reply, policy.fill), (2048, 64, 0.3));
-    /// assert!(ChatConfig::from_json(r#"{"context_window_size": 2048}"#)?.shift_policy(4096)?.is_none());
+    /// let shift = config.shift_within(4096)?.unwrap();
+    /// assert_eq!((shift.window, shift.mean_gen_len, shift.shift_fill_factor), (2048, 64, 0.3));
+    /// assert!(ChatConfig::from_json(r#"{"context_window_size": 2048}"#)?.shift_within(4096)?.is_none());
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
-    pub fn shift_policy(&self, context: usize) -> Result<Option<ShiftPolicy>> {
+    pub fn shift_within(&self, context: usize) -> Result<Option<ContextShift>> {
         let names_none = self.mean_gen_len.is_none() && self.shift_fill_factor.is_none();
         if names_none || self.sliding_window.is_some() {
             return Ok(None);
@@ -176,7 +175,7 @@ impl ChatConfig {
         let shift = shift.with_mean_gen_len(self.mean_gen_len.unwrap_or(MEAN_GEN_LEN));
         let shift = shift.with_fill_factor(self.shift_fill_factor.unwrap_or(SHIFT_FILL_FACTOR));
         shift.validate().map_err(|error| error.context(MLC_CHAT_CONFIG))?;
-        Ok(Some(shift.policy()))
+        Ok(Some(shift))
     }
 }
 

@@ -4,7 +4,6 @@
 
 use std::ops::Range;
 
-use alloquy_core::middleware::ShiftPolicy;
 use alloquy_core::{Error, ErrorKind, Result};
 
 use super::part::{Part, PartKind};
@@ -12,8 +11,8 @@ use super::part::{Part, PartKind};
 /// When a conversation outgrows its window, and what it goes on with.
 ///
 /// A prompt that leaves no room for a reply is made anew from its front, its system text and its last messages, as
-/// many as fill a share of the window. This is MLC's arithmetic on the parts of one prompt; what applies it to
-/// conversations, with any template, is [`HistoryShift`](alloquy_core::middleware::HistoryShift) with its [`policy`](Self::policy).
+/// many as fill a share of the window. This is MLC's arithmetic on the parts of one prompt; what applies these numbers to
+/// conversations, with any template, is `HistoryShift` of alloquy-context.
 ///
 /// ```
 /// use alloquy_templates::mlc::{ContextShift, PartKind, PartLength};
@@ -131,12 +130,6 @@ impl ContextShift {
             return invalid(format!("mean_gen_len {reply} is not below the window of {window} tokens"));
         }
         Ok(())
-    }
-
-    /// Returns the policy that [`HistoryShift`](alloquy_core::middleware::HistoryShift) goes by in a conversation: this one's
-    /// window, reply and share. It goes on with a message of the user whatever [`restart`](Self::restart) says.
-    pub fn policy(&self) -> ShiftPolicy {
-        ShiftPolicy::new(self.window).reply(self.mean_gen_len).fill(self.shift_fill_factor)
     }
 
     /// Says whether a session that holds so many tokens must shift before it takes `new` ones.

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use alloquy_core::middleware::{Middleware, Next, PromptLength};
+use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::prompt::PromptLength;
 use alloquy_core::report::{CacheReport, Degradation};
 use alloquy_core::template::Ending;
 use alloquy_core::{ChatModel, Error, ErrorKind, Message, Reply, ReplyStream, Request, Result, Role};

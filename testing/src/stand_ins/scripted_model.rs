@@ -3,9 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use alloquy_core::middleware::PromptLength;
 use alloquy_core::processor::{DataProcessor, PromptSource};
-use alloquy_core::prompt::{PreparedPrompt, Prompt};
+use alloquy_core::prompt::{PreparedPrompt, Prompt, PromptLength};
 use alloquy_core::report::{CacheReport, Degradation, FinishReason};
 use alloquy_core::stream::{Emit, Run};
 use alloquy_core::template::PromptTemplate;

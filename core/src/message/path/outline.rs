@@ -1,7 +1,8 @@
-//! What policies ask of a path, found out once a message: where it can be taken up, where a model was asked, which calls it
-//! has, and what tells it from others.
+//! What policies for a full context ask of a path: where a part of it may begin, where a model was asked, which calls it has,
+//! and what its messages weigh. Each message is looked at once.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::media::Digest;
 use crate::message::{Content, Message, Role};
@@ -12,38 +13,54 @@ const MESSAGE: u64 = 16;
 /// What a piece of media weighs.
 const MEDIUM: u64 = 1024;
 
-/// The outline of a path, as far as somebody has looked. It grows message by message.
+/// The roles, calls and weights of a path's messages, as [`MessagePath::outline`](super::MessagePath::outline) returns them.
+///
+/// A policy that shortens prompts looks at this in place of the messages: it is there without counting a token, and what it
+/// costs a turn does not grow with the conversation.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outline {
-    /// How many messages it covers.
-    covered: usize,
-    /// How many system messages stand at the beginning.
+pub struct PathOutline {
     system: usize,
-    /// The messages of the user at which the path can be taken up: no result behind belongs to a call before.
-    questions: Vec<usize>,
-    /// The messages of the assistant.
+    restarts: Vec<usize>,
     answers: Vec<usize>,
     /// The calls by their ids, each with its message: the last one of that id.
     calls: HashMap<String, usize>,
-    /// What the messages up to each weigh together.
     weights: Vec<u64>,
-    /// What tells the path from others up to each message. Dearer than the rest, and made where it is asked for.
-    digests: Vec<Digest>,
 }
 
-impl Outline {
-    /// Covers all messages.
-    pub(super) fn reach(&mut self, messages: &[Message]) {
-        for (index, message) in messages.iter().enumerate().skip(self.covered) {
-            self.cover(index, message);
-        }
-        self.covered = messages.len();
+impl PathOutline {
+    /// Returns how many system messages are at the beginning.
+    pub fn system(&self) -> usize {
+        self.system
     }
 
-    fn cover(&mut self, index: usize, message: &Message) {
+    /// Returns the indices of the user's messages at which a shorter path may begin: no tool result from there on belongs to
+    /// an earlier call.
+    pub fn restarts(&self) -> &[usize] {
+        &self.restarts
+    }
+
+    /// Returns the indices of the assistant's messages.
+    pub fn answers(&self) -> &[usize] {
+        &self.answers
+    }
+
+    /// Says whether a message has a tool call of this id.
+    pub fn has_call(&self, id: &str) -> bool {
+        self.calls.contains_key(id)
+    }
+
+    /// Returns how many bytes the first `length` messages have, about; a piece of media counts as a kilobyte.
+    pub fn weight(&self, length: usize) -> u64 {
+        let Some(last) = length.checked_sub(1) else { return 0 };
+        self.weights.get(last).or(self.weights.last()).copied().unwrap_or_default()
+    }
+
+    fn add(&mut self, message: &Message) {
+        // Each message has its weight.
+        let index = self.weights.len();
         match message.role {
             Role::System if self.system == index => self.system += 1,
-            Role::User => self.questions.push(index),
+            Role::User => self.restarts.push(index),
             Role::Assistant => self.answers.push(index),
             _ => {}
         }
@@ -52,41 +69,37 @@ impl Outline {
         }
         let asked = message.tool_results().filter_map(|result| self.calls.get(result.id.as_str()));
         if let Some(earliest) = asked.min().copied() {
-            // A path that is taken up between the two would have a result without its call.
-            let valid = self.questions.partition_point(|question| *question <= earliest);
-            self.questions.truncate(valid);
+            // A path that began between the two would have a result without its call.
+            let valid = self.restarts.partition_point(|restart| *restart <= earliest);
+            self.restarts.truncate(valid);
         }
-        let before = self.weights.last().copied().unwrap_or_default();
-        self.weights.push(before + weight(message));
+        self.weights.push(self.weight(index) + weight(message));
+    }
+}
+
+/// What was found out about messages, as far as somebody has looked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outlined {
+    outline: Arc<PathOutline>,
+    /// The digest of the messages up to each. Dearer than the rest, and made where it is asked for.
+    digests: Vec<Digest>,
+}
+
+impl Outlined {
+    /// Returns the outline of all messages.
+    pub(super) fn reach(&mut self, messages: &[Message]) -> Arc<PathOutline> {
+        let covered = self.outline.weights.len();
+        if covered < messages.len() {
+            let outline = Arc::make_mut(&mut self.outline);
+            for message in messages.iter().skip(covered) {
+                outline.add(message);
+            }
+        }
+        Arc::clone(&self.outline)
     }
 
-    /// How many system messages stand at the beginning.
-    pub(crate) fn system(&self) -> usize {
-        self.system
-    }
-
-    /// The messages of the user at which the path can be taken up.
-    pub(crate) fn questions(&self) -> &[usize] {
-        &self.questions
-    }
-
-    /// The messages of the assistant.
-    pub(crate) fn answers(&self) -> &[usize] {
-        &self.answers
-    }
-
-    /// Says whether a message calls a tool by this id.
-    pub(crate) fn has_call(&self, id: &str) -> bool {
-        self.calls.contains_key(id)
-    }
-
-    /// What the first messages up to each weigh: about as many bytes as their texts have.
-    pub(crate) fn weights(&self) -> &[u64] {
-        &self.weights
-    }
-
-    /// What tells the first `length` messages from others.
-    pub(crate) fn digest(&mut self, messages: &[Message], length: usize) -> Digest {
+    /// Returns what tells the first `length` messages from others.
+    pub(super) fn digest(&mut self, messages: &[Message], length: usize) -> Digest {
         for message in messages.iter().take(length).skip(self.digests.len()) {
             let mut said = self.digests.last().map(|digest| digest.as_bytes().to_vec()).unwrap_or_default();
             said.extend(written(message));
@@ -97,8 +110,8 @@ impl Outline {
     }
 }
 
-/// The JSON of something, which for a message or a preface always exists.
-pub(crate) fn written(value: &impl serde::Serialize) -> Vec<u8> {
+/// The JSON of a value, which for a message always exists.
+fn written(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
 }
 

@@ -1,17 +1,17 @@
 //! Policies for a full context: what each leaves out of random conversations, and what it says of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use alloquy_context::{DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ShiftPolicy, SummaryPolicy};
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::middleware::{
-    DropPolicy, HistoryDrop, HistoryShift, HistorySummary, Middleware, ShiftPolicy, SummaryPolicy,
-};
+use alloquy_core::middleware::Middleware;
 use alloquy_core::report::{CacheReport, Degradation, Usage};
 use alloquy_core::{
     ChatModel, Content, ErrorKind, Manager, Message, Preface, Reply, ReplyStream, Request, Result, Role,
 };
-use alloquy_testing::{ScriptedModel, laws::context_policy};
+use alloquy_testing::{EchoModel, ScriptedModel, laws::context_policy};
 use pollster::block_on;
 use proptest::prelude::*;
 use serde_json::json;
@@ -262,6 +262,47 @@ fn what_was_dropped_is_said_in_each_reply() {
     let dropped =
         (0..6).map(|number| conversation.ask(format!("question {number}")).unwrap().reply.degradations);
     insta::assert_snapshot!(json!(dropped.collect::<Vec<_>>()));
+}
+
+#[test]
+fn a_question_for_which_a_policy_makes_room_is_asked_and_kept() {
+    let model = ScriptedModel::new([("<assistant>", "Yes.")]).context_length(100);
+    let policy = HistoryDrop::new(model.clone(), DropPolicy::new(100)).unwrap();
+    let manager = Manager::builder(model).middleware(policy).build().unwrap();
+    block_on(async {
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        for turn in 1..8 {
+            conversation.send("a question of forty characters, about so").finish().await.unwrap();
+            assert_eq!(conversation.history().await.unwrap().len(), 2 * turn);
+        }
+        conversation.send("x".repeat(200)).finish().await.unwrap_err();
+        assert_eq!(conversation.branches().await.unwrap().len(), 1);
+    });
+}
+
+/// Counts messages, and panics the first time.
+fn panicking() -> impl Fn(&Request) -> Result<usize> {
+    let is_armed = AtomicBool::new(true);
+    move |request: &Request| {
+        if is_armed.swap(false, Ordering::SeqCst) {
+            panic!("boom {}", 42);
+        }
+        Ok(request.path.len())
+    }
+}
+
+#[test]
+fn a_length_that_panics_fails_its_turn() {
+    let dropping = HistoryDrop::new(panicking(), DropPolicy::new(1000)).unwrap();
+    let shifting = HistoryShift::new(panicking(), ShiftPolicy::new(1000)).unwrap();
+    let managers =
+        [Manager::builder(EchoModel).middleware(dropping), Manager::builder(EchoModel).middleware(shifting)];
+    for manager in managers {
+        let conversation = block_on(manager.build().unwrap().create(Preface::default())).unwrap();
+        let error = conversation.ask("one").unwrap_err();
+        assert!(error.to_string().ends_with("panicked: boom 42"), "{error}");
+        assert_eq!(conversation.ask("on").unwrap().text(), "on");
+    }
 }
 
 #[test]

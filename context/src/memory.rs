@@ -2,17 +2,15 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::groups::written;
-use crate::chat_model::Request;
-use crate::media::Digest;
-use crate::preface::Preface;
+use alloquy_core::media::Digest;
+use alloquy_core::{Preface, Request};
 
 /// How many places are remembered; one is some 200 bytes, and its summary where it has one.
 const PLACES: usize = 1024;
 
 /// What was decided, by what was said up to there.
 #[derive(Debug)]
-pub(super) struct Memory<V> {
+pub(crate) struct Memory<V> {
     decided: HashMap<Place, V>,
     /// The oldest first.
     places: VecDeque<Place>,
@@ -20,20 +18,22 @@ pub(super) struct Memory<V> {
 
 /// A place in a conversation: what stands before its messages, and these up to there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(crate) struct Place {
     front: Digest,
     said: Digest,
 }
 
 /// What stands before the messages, where that tells one place from another.
-pub(super) fn front(preface: Option<&Preface>) -> Digest {
-    Digest::of(&preface.map(written).unwrap_or_default())
+pub(crate) fn front(preface: Option<&Preface>) -> Digest {
+    // A preface always has its JSON.
+    let written = preface.map(|preface| serde_json::to_vec(preface).unwrap_or_default());
+    Digest::of(&written.unwrap_or_default())
 }
 
 impl Place {
     /// Where the first `length` messages end.
-    pub(super) fn behind(front: Digest, request: &mut Request, length: usize) -> Self {
-        Self { front, said: request.path.outline(|outline, messages| outline.digest(messages, length)) }
+    pub(crate) fn behind(front: Digest, request: &mut Request, length: usize) -> Self {
+        Self { front, said: request.path.digest(length) }
     }
 }
 
@@ -46,7 +46,7 @@ impl<V> Default for Memory<V> {
 impl<V: Clone> Memory<V> {
     /// Returns the last of the places, which are lengths of the request's path, that is remembered: its index, and what was
     /// decided there.
-    pub(super) fn last_of(
+    pub(crate) fn last_of(
         &self,
         front: Digest,
         request: &mut Request,
@@ -61,7 +61,7 @@ impl<V: Clone> Memory<V> {
     }
 
     /// Remembers what was decided at a place.
-    pub(super) fn remember(&mut self, place: Place, decided: V) {
+    pub(crate) fn remember(&mut self, place: Place, decided: V) {
         if self.decided.insert(place, decided).is_some() {
             return;
         }

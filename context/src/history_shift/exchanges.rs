@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::message::MessagePath;
-use crate::middleware::fitting::Cut;
+use alloquy_core::message::MessagePath;
+
+use crate::fitting::Cut;
 
 /// The places of a path that matter when it is to become shorter.
 pub(super) struct Exchanges {
@@ -18,16 +19,15 @@ pub(super) struct Exchanges {
 impl Exchanges {
     /// Looks at a path of which system messages at the beginning and `keep` others stay.
     pub(super) fn new(path: &mut MessagePath, keep: usize) -> Self {
-        let length = path.len();
-        path.outline(|outline, _| {
-            let lead = outline.system().saturating_add(keep).min(length);
-            let (answers, questions) = (outline.answers(), outline.questions());
-            let asked = answers.get(answers.partition_point(|answer| *answer <= lead)..);
-            let questions = questions.get(questions.partition_point(|question| *question < lead)..);
-            let mut ends = asked.unwrap_or_default().to_vec();
-            ends.push(length);
-            Self { lead, ends, questions: questions.unwrap_or_default().to_vec() }
-        })
+        let outline = path.outline();
+        let lead = outline.system().saturating_add(keep).min(path.len());
+        let answers = outline.answers();
+        let asked = answers.get(answers.partition_point(|answer| *answer <= lead)..);
+        let mut ends = asked.unwrap_or_default().to_vec();
+        ends.push(path.len());
+        let questions = outline.restarts();
+        let questions = questions.get(questions.partition_point(|question| *question < lead)..);
+        Self { lead, ends, questions: questions.unwrap_or_default().to_vec() }
     }
 
     /// What was decided when the model gave the reply at a place, by how often it was asked before; `None` where it says that the

@@ -2,15 +2,12 @@
 
 use std::ops::Range;
 
+use alloquy_core::arguments::{ProcessorArguments, ThinkingSwitch};
+use alloquy_core::report::{CutHistory, CutSummary, FinishReason, Usage};
+use alloquy_core::{ChatModel, Error, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions};
+
 use super::policy::SummaryPolicy;
 use super::transcript::transcript;
-use crate::arguments::{ProcessorArguments, ThinkingSwitch};
-use crate::chat_model::{ChatModel, Reply, Request};
-use crate::message::Message;
-use crate::preface::Preface;
-use crate::report::{CutHistory, CutSummary, FinishReason, Usage};
-use crate::sampling::SamplingOptions;
-use crate::{Error, ErrorKind, Result};
 
 /// How many words a token is, about, in the languages that take more tokens: what a model is told is what it counts in.
 const WORDS: (usize, usize) = (3, 5);
@@ -111,19 +108,19 @@ impl Summarising<'_> {
     }
 }
 
-impl CutHistory {
-    /// With the summary that stood there.
-    pub(super) fn summarised(self, summary: &Summary) -> Self {
-        let Summary { text, left_out, cut } = summary.clone();
-        Self { summary: Some(CutSummary { text, left_out, cut }), ..self }
-    }
-}
-
 impl Summary {
     /// One that a reply remembers.
     pub(super) fn of(remembered: CutSummary) -> Self {
-        let CutSummary { text, left_out, cut } = remembered;
-        Self { text, left_out, cut }
+        Self { text: remembered.text, left_out: remembered.left_out, cut: remembered.cut }
+    }
+
+    /// Returns what a reply remembers, with this summary.
+    pub(super) fn noted_in(&self, mut history: CutHistory) -> CutHistory {
+        let mut summary = CutSummary::new(self.text.as_str());
+        summary.left_out = self.left_out;
+        summary.cut = self.cut;
+        history.summary = Some(summary);
+        history
     }
 
     /// Takes what a model made of it and of so many messages more.

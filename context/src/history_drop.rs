@@ -4,23 +4,22 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::prompt::PromptLength;
+use alloquy_core::template::Ending;
+use alloquy_core::{ReplyStream, Request, Result};
 use async_trait::async_trait;
 
-use super::cut_history;
-use super::fitting::{Cut, FittedRequest, PromptLength, Room, replaced, usual_reply};
-use super::groups::Groups;
-use super::lengths::Lengths;
-use super::memory::{Memory, Place, front};
-use super::{Middleware, Next, ids};
-use crate::Result;
-use crate::chat_model::{ReplyStream, Request};
-use crate::report::CutHistory;
-use crate::template::Ending;
+use crate::fitting::{Cut, FittedRequest, Room, replaced, usual_reply};
+use crate::groups::Groups;
+use crate::lengths::Lengths;
+use crate::memory::{Memory, Place, front};
+use crate::{cut_history, ids};
 
 /// When a prompt goes without its oldest turns, and which of them always stay.
 ///
 /// ```
-/// use alloquy_core::middleware::DropPolicy;
+/// use alloquy_context::DropPolicy;
 ///
 /// let policy = DropPolicy::new(4096).pinned(1);
 /// assert_eq!((policy.reply, policy.pinned), (128, 1));
@@ -64,16 +63,16 @@ impl DropPolicy {
 /// stands before the first question goes with it. As few turns as possible are left out, whole and the oldest first; the
 /// preface, system messages at the beginning, pinned turns and the last turn stay. So each prompt shows as much as fits, and
 /// once the window is full each begins differently from the one before: where computing that anew costs too much,
-/// [`HistoryShift`](crate::middleware::HistoryShift) leaves out more at once, less often.
+/// [`HistoryShift`](crate::HistoryShift) leaves out more at once, less often.
 ///
 /// Nothing is dropped from the conversation; a reply whose prompt went without messages has
-/// [`Degradation::HistoryShifted`](crate::report::Degradation::HistoryShifted). When the last turn leaves no room for a reply, the
+/// [`Degradation::HistoryShifted`](alloquy_core::report::Degradation::HistoryShifted). When the last turn leaves no room for a reply, the
 /// request is refused with the numbers. It stands innermost, because it counts what the model will see.
 ///
 /// ```
 /// use alloquy_testing::ScriptedModel;
 /// use alloquy_core::{Manager, Preface};
-/// use alloquy_core::middleware::{DropPolicy, HistoryDrop};
+/// use alloquy_context::{DropPolicy, HistoryDrop};
 /// use alloquy_core::report::Degradation;
 ///
 /// # pollster::block_on(async {
@@ -99,7 +98,7 @@ impl HistoryDrop {
     /// Creates the middleware; `length` counts as the model does that it stands in front of.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when the reply is given the whole window.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) when the reply is given the whole window.
     pub fn new(length: impl PromptLength + 'static, policy: DropPolicy) -> Result<Self> {
         let this = Self { length: Box::new(length), policy, memory: Mutex::default() };
         this.room().check()?;
@@ -114,20 +113,25 @@ impl HistoryDrop {
     /// Drops what a prompt has no room for; a request that fits comes back as it is.
     ///
     /// # Errors
-    /// Those of counting, and [`ErrorKind::ContextOverflow`](crate::ErrorKind::ContextOverflow) when the last turn leaves no
+    /// Those of counting, and [`ErrorKind::ContextOverflow`](alloquy_core::ErrorKind::ContextOverflow) when the last turn leaves no
     /// room for a reply.
     pub fn fit(&self, mut request: Request) -> Result<FittedRequest> {
         let groups = Groups::new(&mut request.path, self.policy.pinned);
-        let (end, front) = (request.path.len(), front(Some(&request.preface)));
-        let (weights, mut asked) =
-            request.path.outline(|outline, _| (outline.weights().to_vec(), outline.answers().to_vec()));
+        let end = request.path.len();
+        let front = front(Some(&request.preface));
+        let outline = request.path.outline();
+        let mut asked = outline.answers().to_vec();
         asked.push(end);
-        let before = self.memory().last_of(front, &mut request, &asked).map(|(_, cut)| cut);
         let policy = cut_history::policy(&self.policy, &*self.length, &request);
-        let remembered = || Some(cut_history::remembered(&request, policy)?.1.cut(groups.lead));
-        let before = before.or_else(remembered).filter(|cut| groups.is_place(cut.start));
-        let mut lengths = Lengths::new(&*self.length, &request, groups.lead, weights);
-        let (places, most) = (groups.places(), self.room().most());
+        let mut before = self.memory().last_of(front, &mut request, &asked).map(|(_, cut)| cut);
+        if before.is_none() {
+            let remembered = cut_history::remembered(&request, policy);
+            before = remembered.map(|(_, cut)| cut_history::cut(&cut, groups.lead));
+        }
+        let before = before.filter(|cut| groups.is_place(cut.start));
+        let mut lengths = Lengths::new(&*self.length, &request, groups.lead, outline);
+        let places = groups.places();
+        let most = self.room().most();
         let start = lengths.first_fitting(&places, end, most, before.map(|cut| cut.start))?;
         let units = lengths.units(start, end)?;
         if start > groups.lead || units > most {
@@ -140,8 +144,9 @@ impl HistoryDrop {
             return Ok(FittedRequest::whole(request));
         }
         let left = replaced(&request, groups.lead..start, &[]);
-        let (dropped, tokens) = (start - groups.lead, cut.tokens);
-        Ok(FittedRequest { request: left, cut: CutHistory::of(policy, dropped, tokens), dropped, tokens })
+        let dropped = start - groups.lead;
+        let tokens = cut.tokens;
+        Ok(FittedRequest { request: left, cut: cut_history::of(policy, dropped, tokens), dropped, tokens })
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory<Cut>> {

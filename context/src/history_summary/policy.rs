@@ -1,8 +1,8 @@
 //! When turns are summarised, how long a summary may be, and how it is shown. Knows no conversation.
 
-use crate::message::Role;
-use crate::middleware::fitting::{Room, usual_reply};
-use crate::{Error, ErrorKind, Result};
+use alloquy_core::{Error, ErrorKind, Result, Role};
+
+use crate::fitting::{Room, usual_reply};
 
 /// What the model that summarises is told unless it is told something else.
 const INSTRUCTION: &str = "Summarise the conversation below for somebody who has to go on with it, in the language that it is \
@@ -12,7 +12,7 @@ const INSTRUCTION: &str = "Summarise the conversation below for somebody who has
 ///
 /// ```
 /// use alloquy_core::Role;
-/// use alloquy_core::middleware::SummaryPolicy;
+/// use alloquy_context::SummaryPolicy;
 ///
 /// let policy = SummaryPolicy::new(4096).role(Role::System);
 /// assert_eq!((policy.reply, policy.summary, policy.fill), (128, 512, 0.5));
@@ -96,20 +96,23 @@ impl SummaryPolicy {
     }
 
     pub(super) fn validated(self) -> Result<Self> {
-        let invalid = |message| Err(Error::new(ErrorKind::Invalid, message));
-        let Self { window, reply, summary, fill, role, .. } = &self;
+        let Self { window, reply, summary, .. } = &self;
         self.room().check()?;
-        Room::check_share(*fill)?;
-        match (*summary, *role) {
-            (0, _) => invalid("a summary of 0 tokens says nothing, at least 1".to_owned()),
-            (summary, _) if summary + reply >= *window => invalid(format!(
-                "{summary} tokens of a summary and {reply} for a reply are not below the window of {window}"
-            )),
-            (_, Role::Tool) => {
-                invalid("a summary is nobody's \"tool\" result, one of: system, user, assistant".to_owned())
-            }
-            _ => Ok(self),
+        Room::check_share(self.fill)?;
+        if *summary == 0 {
+            return Err(Error::new(ErrorKind::Invalid, "a summary of 0 tokens says nothing, at least 1"));
         }
+        if summary.saturating_add(*reply) >= *window {
+            let message = format!(
+                "{summary} tokens of a summary and {reply} for a reply are not below the window of {window}"
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        if self.role == Role::Tool {
+            let message = "a summary is nobody's \"tool\" result, one of: system, user, assistant";
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        Ok(self)
     }
 
     /// The most units of a prompt that was just shortened.

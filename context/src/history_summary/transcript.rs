@@ -1,6 +1,6 @@
 //! A conversation as text for a model that reads about it. Thoughts are left out: they are nobody's words.
 
-use crate::message::Message;
+use alloquy_core::Message;
 
 /// Writes messages line by line, each behind whose it is.
 pub(super) fn transcript(messages: &[Message]) -> String {

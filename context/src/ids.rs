@@ -1,18 +1,15 @@
 //! Ids of tool calls in a conversation of which the model sees a part: a new one must not repeat one that is out of
 //! its sight.
 
+use alloquy_core::message::MessagePath;
+use alloquy_core::middleware::Next;
+use alloquy_core::report::{CutHistory, Degradation};
+use alloquy_core::stream::Run;
+use alloquy_core::{Content, Delta, ReplyStream, Request, Result};
 use futures::StreamExt;
 
-use super::Next;
-use crate::Result;
-use crate::chat_model::{ReplyStream, Request};
-use crate::message::{Content, MessagePath};
-use crate::processor::Delta;
-use crate::report::{CutHistory, Degradation};
-use crate::stream::Run;
-
 /// Asks for an answer to a request whose path may be a part of what was said, and lets the reply say so; `said` is all of it.
-pub(super) async fn answered(
+pub(crate) async fn answered(
     request: Request,
     said: MessagePath,
     degradations: Vec<Degradation>,
@@ -20,7 +17,7 @@ pub(super) async fn answered(
     next: Next<'_>,
 ) -> Result<ReplyStream> {
     let stream = next.call(request).await?;
-    Ok(if degradations.is_empty() { stream } else { told(stream, said, degradations, cut) })
+    if degradations.is_empty() { Ok(stream) } else { Ok(told(stream, said, degradations, cut)) }
 }
 
 /// A reply that says what was not as asked, and whose calls have ids that nobody else has.
@@ -53,12 +50,12 @@ fn told(
 
 /// The same call gets the same id, in the deltas and in the message.
 fn make_unique(id: &mut String, said: &mut MessagePath) {
-    said.outline(|calls, _| {
-        if calls.has_call(id) {
-            let mut others = (2..u64::MAX).map(|number| format!("{id}_{number}"));
-            if let Some(other) = others.find(|other| !calls.has_call(other)) {
-                *id = other;
-            }
-        }
-    });
+    let outline = said.outline();
+    if !outline.has_call(id) {
+        return;
+    }
+    let mut others = (2..u64::MAX).map(|number| format!("{id}_{number}"));
+    if let Some(other) = others.find(|other| !outline.has_call(other)) {
+        *id = other;
+    }
 }

@@ -1,16 +1,18 @@
 //! What a reply remembers of the prompt that it answered: where its history began, so that another process begins there too.
 
-use super::fitting::{Cut, PromptLength};
-use super::memory::front;
-use crate::chat_model::Request;
-use crate::media::Digest;
-use crate::report::CutHistory;
+use alloquy_core::Request;
+use alloquy_core::media::Digest;
+use alloquy_core::prompt::PromptLength;
+use alloquy_core::report::CutHistory;
+
+use crate::fitting::Cut;
+use crate::memory::front;
 
 /// How many of the last replies that remember something are asked.
 const REPLIES: usize = 4;
 
 /// What tells a policy with its numbers from others, as far as its lengths say whose they are.
-pub(super) fn policy(
+pub(crate) fn policy(
     numbers: &impl std::fmt::Debug,
     length: &dyn PromptLength,
     request: &Request,
@@ -22,22 +24,20 @@ pub(super) fn policy(
 }
 
 /// Returns the last reply on the path of a request that remembers a cut of this policy: its place, and the cut.
-pub(super) fn remembered(request: &Request, policy: Option<Digest>) -> Option<(usize, CutHistory)> {
+pub(crate) fn remembered(request: &Request, policy: Option<Digest>) -> Option<(usize, CutHistory)> {
     let policy = policy?;
-    let mut known = request.path.cuts().take(REPLIES);
+    let mut known = request.path.history_cuts().take(REPLIES);
     let (place, cut) = known.find(|(_, cut)| cut.policy == policy)?;
     Some((place, cut.clone()))
 }
 
-impl CutHistory {
-    /// What a reply to a prompt without so many messages remembers.
-    pub(super) fn of(policy: Option<Digest>, dropped: usize, tokens: usize) -> Option<Self> {
-        let policy = policy.filter(|_| dropped > 0)?;
-        Some(Self { policy, dropped, tokens, summary: None })
-    }
+/// Returns what a reply to a prompt without so many messages remembers.
+pub(crate) fn of(policy: Option<Digest>, dropped: usize, tokens: usize) -> Option<CutHistory> {
+    let policy = policy.filter(|_| dropped > 0)?;
+    Some(CutHistory::new(policy, dropped, tokens))
+}
 
-    /// The cut behind a lead.
-    pub(super) fn cut(&self, lead: usize) -> Cut {
-        Cut { start: lead.saturating_add(self.dropped), tokens: self.tokens }
-    }
+/// Returns where the path continues after a lead of so many messages.
+pub(crate) fn cut(remembered: &CutHistory, lead: usize) -> Cut {
+    Cut { start: lead.saturating_add(remembered.dropped), tokens: remembered.tokens }
 }

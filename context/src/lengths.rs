@@ -1,11 +1,12 @@
 //! How long the prompts of a path's parts are, counted where it has to be and guessed from there on. Knows no policy.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::fitting::PromptLength;
-use crate::Result;
-use crate::chat_model::Request;
-use crate::template::Ending;
+use alloquy_core::message::PathOutline;
+use alloquy_core::prompt::PromptLength;
+use alloquy_core::template::Ending;
+use alloquy_core::{Request, Result};
 
 /// How many units a byte is, until it is counted.
 const RATE: f64 = 0.25;
@@ -14,36 +15,36 @@ const RATE: f64 = 0.25;
 const GUESSES: u32 = 4;
 
 /// The lengths of one request's prompt without some of its messages.
-pub(super) struct Lengths<'a> {
+pub(crate) struct Lengths<'a> {
     length: &'a dyn PromptLength,
     request: &'a Request,
     /// How many messages at the beginning always stay.
     lead: usize,
-    /// What the messages up to each weigh together.
-    weights: Vec<u64>,
+    /// What the messages weigh.
+    outline: Arc<PathOutline>,
     counted: HashMap<(usize, usize), usize>,
     /// How many units a weight is, as it was counted last.
     rate: f64,
 }
 
 impl<'a> Lengths<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         length: &'a dyn PromptLength,
         request: &'a Request,
         lead: usize,
-        weights: Vec<u64>,
+        outline: Arc<PathOutline>,
     ) -> Self {
-        Self { length, request, lead, weights, counted: HashMap::new(), rate: RATE }
+        Self { length, request, lead, outline, counted: HashMap::new(), rate: RATE }
     }
 
     /// Counts the prompt of what always stays and of the messages from `start` to `end`. Where others follow, an answer was
     /// asked for.
-    pub(super) fn units(&mut self, start: usize, end: usize) -> Result<usize> {
+    pub(crate) fn units(&mut self, start: usize, end: usize) -> Result<usize> {
         if let Some(units) = self.counted.get(&(start, end)) {
             return Ok(*units);
         }
-        let path = self.request.path.part(self.lead, &[], start..end);
-        let mut request = Request { path, ..self.request.clone() };
+        let mut request = self.request.clone();
+        request.path = self.request.path.excerpt(self.lead, &[], start..end);
         if end < self.request.path.len() {
             request.ending = Ending::Answer;
         }
@@ -58,7 +59,7 @@ impl<'a> Lengths<'a> {
 
     /// The first of `starts` from which on the prompt up to `end` has no more than `most` units, or the last one where none
     /// is; `known` is where it was the last time. Of later ones less is to be counted.
-    pub(super) fn first_fitting(
+    pub(crate) fn first_fitting(
         &mut self,
         starts: &[usize],
         end: usize,
@@ -78,7 +79,7 @@ impl<'a> Lengths<'a> {
 
     /// Says whether the prompt from the first of `starts` up to `end` has no more than `most` units. It looks from `known` on
     /// ever farther back: one from a later place that is too long says enough.
-    pub(super) fn is_whole(
+    pub(crate) fn is_whole(
         &mut self,
         starts: &[usize],
         end: usize,
@@ -101,7 +102,7 @@ impl<'a> Lengths<'a> {
     }
 
     /// The index of the first of `ends`, from `from` on, up to which the prompt from `start` on has more than `most` units.
-    pub(super) fn first_full(
+    pub(crate) fn first_full(
         &mut self,
         start: usize,
         ends: &[usize],
@@ -121,7 +122,7 @@ impl<'a> Lengths<'a> {
 
     /// How many units the prompt is shorter without the messages from `from` to `to`. They are counted with no more than a
     /// part of the path at a time, each taken up at one of `starts`: what is left out may be far longer than what fits.
-    pub(super) fn left_out(
+    pub(crate) fn left_out(
         &mut self,
         from: usize,
         to: usize,
@@ -145,11 +146,8 @@ impl<'a> Lengths<'a> {
 
     /// What is kept and a range weigh.
     fn weight(&self, start: usize, end: usize) -> f64 {
-        let up_to = |length: usize| match length.checked_sub(1) {
-            Some(last) => self.weights.get(last).or(self.weights.last()).copied().unwrap_or_default(),
-            None => 0,
-        };
-        (up_to(self.lead) + up_to(end).saturating_sub(up_to(start))) as f64
+        let range = self.outline.weight(end).saturating_sub(self.outline.weight(start));
+        (self.outline.weight(self.lead) + range) as f64
     }
 
     fn guessed_start(&self, starts: &[usize], end: usize, most: usize) -> usize {

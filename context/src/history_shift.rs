@@ -4,18 +4,17 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
+use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::prompt::PromptLength;
+use alloquy_core::template::Ending;
+use alloquy_core::{ReplyStream, Request, Result};
 use async_trait::async_trait;
 
 use self::exchanges::Exchanges;
-use super::cut_history;
-use super::fitting::{Cut, FittedRequest, PromptLength, Room};
-use super::lengths::Lengths;
-use super::memory::{Memory, Place, front};
-use super::{Middleware, Next, ids};
-use crate::Result;
-use crate::chat_model::{ReplyStream, Request};
-use crate::report::CutHistory;
-use crate::template::Ending;
+use crate::fitting::{Cut, FittedRequest, Room};
+use crate::lengths::Lengths;
+use crate::memory::{Memory, Place, front};
+use crate::{cut_history, ids};
 
 mod exchanges;
 
@@ -24,7 +23,7 @@ mod exchanges;
 /// The defaults are those of MLC LLM up to May 2024 (`mean_gen_len` and `shift_fill_factor`).
 ///
 /// ```
-/// use alloquy_core::middleware::ShiftPolicy;
+/// use alloquy_context::ShiftPolicy;
 ///
 /// let policy = ShiftPolicy::new(4096);
 /// assert_eq!((policy.reply, policy.fill, policy.keep), (128, 0.3, 0));
@@ -97,17 +96,17 @@ impl ShiftPolicy {
 /// a share of the window allows and never later than the last one. The preface, system messages at the beginning and
 /// the messages that the policy keeps stay, once. From there on the prompt grows again, so that what was computed is
 /// of use until the window is full the next time. Where that happens depends on the messages alone: the same
-/// conversation has the same prompt in another process. A reply remembers it ([`Reply::cut`](crate::Reply::cut)), so that
+/// conversation has the same prompt in another process. A reply remembers it ([`Reply::cut`](alloquy_core::Reply::cut)), so that
 /// nobody goes through a long conversation again.
 ///
 /// Nothing is dropped from the conversation; a reply whose prompt went without messages has
-/// [`Degradation::HistoryShifted`](crate::report::Degradation::HistoryShifted). When the last exchange alone is too long, the model says so as it would without.
+/// [`Degradation::HistoryShifted`](alloquy_core::report::Degradation::HistoryShifted). When the last exchange alone is too long, the model says so as it would without.
 /// It stands innermost, because it counts what the model will see.
 ///
 /// ```
 /// use alloquy_testing::ScriptedModel;
 /// use alloquy_core::{Manager, Preface};
-/// use alloquy_core::middleware::{HistoryShift, ShiftPolicy};
+/// use alloquy_context::{HistoryShift, ShiftPolicy};
 /// use alloquy_core::report::Degradation;
 ///
 /// # pollster::block_on(async {
@@ -132,7 +131,7 @@ impl HistoryShift {
     /// Creates the middleware; `length` counts as the model does that it stands in front of.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a value of the policy is out of its range.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) when a value of the policy is out of its range.
     pub fn new(length: impl PromptLength + 'static, policy: ShiftPolicy) -> Result<Self> {
         let policy = policy.validated()?;
         Ok(Self { length: Box::new(length), policy, memory: Mutex::default() })
@@ -149,26 +148,30 @@ impl HistoryShift {
     /// Those of counting.
     pub fn shift(&self, mut request: Request) -> Result<FittedRequest> {
         let exchanges = Exchanges::new(&mut request.path, self.policy.keep);
-        let (front, lead, end) = (front(Some(&request.preface)), exchanges.lead, request.path.len());
+        let front = front(Some(&request.preface));
+        let lead = exchanges.lead;
+        let end = request.path.len();
         // The last place is now, and what the processor is told may be different now.
         let before = exchanges.ends.get(..exchanges.asked() - 1).unwrap_or_default();
         let known = self.memory().last_of(front, &mut request, before);
         let policy = cut_history::policy(&self.policy, &*self.length, &request);
         let remembered = cut_history::remembered(&request, policy);
-        let remembered = remembered.and_then(|(place, cut)| exchanges.known(place, cut.cut(lead)));
+        let remembered =
+            remembered.and_then(|(place, cut)| exchanges.known(place, cut_history::cut(&cut, lead)));
         // Whichever is of later.
         let known = known.into_iter().chain(remembered).max_by_key(|(index, _)| *index);
         let known = known.filter(|(_, cut)| cut.start >= lead).map(|(index, cut)| (index + 1, cut));
-        let weights = request.path.outline(|outline, _| outline.weights().to_vec());
-        let lengths = Lengths::new(&*self.length, &request, lead, weights);
+        let outline = request.path.outline();
+        let lengths = Lengths::new(&*self.length, &request, lead, outline);
         let mut going = Going { policy: &self.policy, lengths, exchanges: &exchanges };
         let (asked, cut) = known.unwrap_or((0, Cut { start: lead, tokens: 0 }));
         let cut = going.through(asked, cut)?;
         let now = Place::behind(front, &mut request, end);
         self.memory().remember(now, cut);
-        request.path = request.path.part(lead, &[], cut.start..end);
-        let (dropped, tokens) = (cut.start - lead, cut.tokens);
-        Ok(FittedRequest { request, cut: CutHistory::of(policy, dropped, tokens), dropped, tokens })
+        request.path = request.path.excerpt(lead, &[], cut.start..end);
+        let dropped = cut.start - lead;
+        let tokens = cut.tokens;
+        Ok(FittedRequest { request, cut: cut_history::of(policy, dropped, tokens), dropped, tokens })
     }
 
     fn memory(&self) -> std::sync::MutexGuard<'_, Memory<Cut>> {

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use alloquy_context::{HistoryShift, ShiftPolicy};
 use alloquy_core::message::{ToolCall, ToolResult};
-use alloquy_core::middleware::{HistoryShift, ShiftPolicy};
 use alloquy_core::processor::ArgumentsDelta;
 use alloquy_core::report::{CacheReport, Degradation};
 use alloquy_core::{

@@ -4,21 +4,20 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use alloquy_core::media::Digest;
+use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::prompt::PromptLength;
+use alloquy_core::report::{CutHistory, Degradation, Usage};
+use alloquy_core::template::Ending;
+use alloquy_core::{ChatModel, Content, Message, ReplyStream, Request, Result, Role};
 use async_trait::async_trait;
 
 use self::summary::{Spent, Summarising, Summary};
-use super::cut_history;
-use super::fitting::{Cut, PromptLength, Room, replaced};
-use super::groups::Groups;
-use super::lengths::Lengths;
-use super::memory::{self, Memory, front};
-use super::{Middleware, Next, ids};
-use crate::Result;
-use crate::chat_model::{ChatModel, ReplyStream, Request};
-use crate::media::Digest;
-use crate::message::{Message, Role};
-use crate::report::{CutHistory, Degradation, Usage};
-use crate::template::Ending;
+use crate::fitting::{Cut, Room, replaced};
+use crate::groups::Groups;
+use crate::lengths::Lengths;
+use crate::memory::{self, Memory, front};
+use crate::{cut_history, ids};
 
 mod policy;
 mod summary;
@@ -47,7 +46,7 @@ pub struct SummarisedRequest {
 /// the model that is given here summarises as many of the oldest turns as it takes to fill no more than a share of the
 /// window again. The summary is remembered by what was said up to there: later prompts of the conversation, and of its
 /// branches from behind that place, use it again, and once the window is full another time it is extended by what came since.
-/// A reply remembers it too ([`Reply::cut`](crate::Reply::cut)), and another process goes on from there.
+/// A reply remembers it too ([`Reply::cut`](alloquy_core::Reply::cut)), and another process goes on from there.
 ///
 /// Nothing is dropped from the conversation. A reply whose prompt has a summary says so with
 /// [`Degradation::HistorySummarised`], with what was left out, what the summary takes, and what making it took in this call.
@@ -62,7 +61,7 @@ pub struct SummarisedRequest {
 /// use std::sync::Arc;
 /// use alloquy_testing::ScriptedModel;
 /// use alloquy_core::{Manager, Preface};
-/// use alloquy_core::middleware::{HistorySummary, SummaryPolicy};
+/// use alloquy_context::{HistorySummary, SummaryPolicy};
 /// use alloquy_core::report::Degradation;
 ///
 /// # pollster::block_on(async {
@@ -91,7 +90,7 @@ impl HistorySummary {
     /// the same one.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) when a value of the policy is out of its range.
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) when a value of the policy is out of its range.
     pub fn new(
         length: impl PromptLength + 'static,
         model: Arc<dyn ChatModel>,
@@ -109,8 +108,8 @@ impl HistorySummary {
     /// Puts a summary in the place of what a prompt has no room for; a request that fits comes back as it is.
     ///
     /// # Errors
-    /// Those of counting and of the model that summarises, [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when the
-    /// request is stopped meanwhile, and [`ErrorKind::ContextOverflow`](crate::ErrorKind::ContextOverflow) when the last turn
+    /// Those of counting and of the model that summarises, [`ErrorKind::Cancelled`](alloquy_core::ErrorKind::Cancelled) when the
+    /// request is stopped meanwhile, and [`ErrorKind::ContextOverflow`](alloquy_core::ErrorKind::ContextOverflow) when the last turn
     /// leaves no room for a reply.
     pub async fn fit(&self, mut request: Request) -> Result<SummarisedRequest> {
         let groups = Groups::new(&mut request.path, self.policy.pinned);
@@ -120,8 +119,8 @@ impl HistorySummary {
             .and_then(|(index, kept)| Some(Place { index, start: *groups.restarts().get(index)?, kept }));
         let policy = cut_history::policy(&self.policy, &*self.length, &request);
         let known = known.or_else(|| Place::remembered(&request, policy, &groups));
-        let weights = request.path.outline(|outline, _| outline.weights().to_vec());
-        let lengths = Lengths::new(&*self.length, &request, groups.lead, weights);
+        let outline = request.path.outline();
+        let lengths = Lengths::new(&*self.length, &request, groups.lead, outline);
         let mut fitting = Fitting { summary: self, request: &request, groups: &groups, lengths };
         if fitting.is_whole(known.as_ref())? {
             return Ok(SummarisedRequest { request, degradations: Vec::new(), cut: None });
@@ -146,7 +145,7 @@ impl HistorySummary {
 
     /// The messages that a summary is shown as: none where nothing could be summarised.
     fn shown(&self, text: &str) -> Vec<Message> {
-        let said = Message::new(self.policy.role, vec![crate::Content::Text(text.to_owned())]);
+        let said = Message::new(self.policy.role, vec![Content::Text(text.to_owned())]);
         match self.policy.role {
             _ if text.is_empty() => Vec::new(),
             // Many templates want an answer to follow a question.
@@ -206,7 +205,7 @@ impl Place {
     /// Where the path went on when the last reply was given that remembers it.
     fn remembered(request: &Request, policy: Option<Digest>, groups: &Groups) -> Option<Self> {
         let (_, cut) = cut_history::remembered(request, policy)?;
-        let Cut { start, tokens } = cut.cut(groups.lead);
+        let Cut { start, tokens } = cut_history::cut(&cut, groups.lead);
         let index = groups.restarts().binary_search(&start).ok()?;
         let summary = Arc::new(Summary::of(cut.summary?));
         Some(Self { index, start, kept: Kept { summary, tokens } })
@@ -276,8 +275,10 @@ impl Fitting<'_> {
     /// The request as it goes on at a place, without the summary where the last turn leaves it no room.
     fn end(&self, place: &Place, spent: Option<Usage>, policy: Option<Digest>) -> Result<SummarisedRequest> {
         let Place { start, kept: Kept { summary, tokens }, .. } = place;
-        let (room, dropped, tokens) = (self.summary.room(), start - self.groups.lead, *tokens);
-        let cut = CutHistory::of(policy, dropped, tokens).map(|cut| cut.summarised(summary));
+        let room = self.summary.room();
+        let dropped = start - self.groups.lead;
+        let tokens = *tokens;
+        let cut = cut_history::of(policy, dropped, tokens).map(|cut| summary.noted_in(cut));
         let bare = self.units(*start, "")?;
         let units = self.units(*start, &summary.text)?;
         if units >= room.window {
