@@ -4,9 +4,9 @@
 mod program;
 mod shared;
 
-use alloquy_core::report::{ReplyFacts, Usage};
-use alloquy_core::store::ConversationRecord;
-use alloquy_core::{Message, Node, NodeId, Owner, Preface};
+use alloquy::core::report::{ReplyFacts, Usage};
+use alloquy::core::store::ConversationRecord;
+use alloquy::core::{Message, Node, NodeId, Owner, Preface};
 use pollster::block_on;
 use program::Program;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use serde_json::Value;
 fn program() -> Program {
     let program = Program::new();
     block_on(async {
-        let (store, owner) = (alloquy_storage::open(&program.store()).await.unwrap(), Owner::local());
+        let (store, owner) = (alloquy::storage::open(&program.store()).await.unwrap(), Owner::local());
         let record = ConversationRecord::new("tea".parse().unwrap(), Preface::default());
         let question = Node::new(None, Message::user("Tea?"));
         let answer = |text: &str, model: &str| {
@@ -84,7 +84,7 @@ fn a_copy_goes_its_own_way_and_comes_back() {
     let copied = object(&program, &["tree", "--conversation", "copy"]);
     assert_eq!(copied["nodes"].as_array().unwrap().len(), 2);
     block_on(async {
-        let store = alloquy_storage::open(&program.store()).await.unwrap();
+        let store = alloquy::storage::open(&program.store()).await.unwrap();
         let above: NodeId = copied["nodes"][1]["id"].as_str().unwrap().parse().unwrap();
         let more = Node::new(Some(above), Message::user("And sugar"));
         store.append(&Owner::local(), &"copy".parse().unwrap(), &[more]).await.unwrap();

@@ -7,7 +7,7 @@ mod shared;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_onnx::{Gpu, Locator, Wheel};
+use alloquy::onnx::{Gpu, Locator, Wheel};
 use program::{Program, Ran};
 
 /// A program whose cache is its own; the library is taken from where it is.
@@ -66,13 +66,13 @@ fn an_adapter_that_is_not_there_is_a_problem() {
 fn a_provider_that_this_build_does_not_have_is_refused_before_anything_is_fetched() {
     let program = Program::new();
     for name in ["cuda", "webgpu", "coreml", "directml"] {
-        let built = alloquy_onnx::providers().any(|built| built == name);
+        let built = alloquy::onnx::providers().any(|built| built == name);
         if built {
             continue;
         }
         let said = format!(
             "execution provider \"{name}\" is not available in this build, one of: {}; build it with the feature \"{name}\"",
-            alloquy_onnx::providers().collect::<Vec<_>>().join(", ")
+            alloquy::onnx::providers().collect::<Vec<_>>().join(", ")
         );
         let cache = program.path("cache");
         let mut ask = program.command(&["ask", "--provider", name, "Hello"]);

@@ -4,8 +4,8 @@
 mod program;
 mod shared;
 
-use alloquy_core::store::ConversationRecord;
-use alloquy_core::{Message, Node, Owner, Preface};
+use alloquy::core::store::ConversationRecord;
+use alloquy::core::{Message, Node, Owner, Preface};
 use pollster::block_on;
 use program::Program;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 fn program() -> Program {
     let program = Program::new();
     block_on(async {
-        let store = alloquy_storage::open(&program.store()).await.unwrap();
+        let store = alloquy::storage::open(&program.store()).await.unwrap();
         let (local, ann): (Owner, Owner) = (Owner::local(), "ann".parse().unwrap());
         let said = [
             (&local, "green", 7, "A cup of green tea, please"),

@@ -10,7 +10,7 @@ use alloquy_inference::RoleMarkers;
 use alloquy_templates::{Clock, JinjaTemplate, Polyfill};
 use serde_json::{Value, json};
 
-#[path = "../../cli/tests/injection/corpus.rs"]
+#[path = "../../tests/tests/injection/corpus.rs"]
 mod corpus;
 mod shared;
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What transformers says to pictures, on the weights of tiny exports: greedy ids and first logits, as fixtures.
 
-    python xtask/media/replies.py MODELS backends/onnx/tests/fixtures/media cli/tests/films
+    python xtask/media/replies.py MODELS backends/onnx/tests/fixtures/media tests/tests/films
 
 MODELS is the folder of models that ALLOQUY_SHARED holds. The exports have random linear maps, and norms and biases that are
 one or zero, so a transformers model of the same configuration gets the linear maps in the order in which the graph applies

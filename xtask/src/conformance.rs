@@ -44,7 +44,7 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "dataknobs",
         cases: "dataknobs",
-        package: "alloquy-cli",
+        package: "alloquy-tests",
         test: "dataknobs",
         features: &[],
         settings: &[],
@@ -62,7 +62,7 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "litert",
         cases: "litert",
-        package: "alloquy-cli",
+        package: "alloquy-tests",
         test: "litert",
         features: &[],
         settings: &[],
@@ -89,7 +89,7 @@ const SUITES: &[Suite] = &[
     Suite {
         name: "reuse",
         cases: "templates",
-        package: "alloquy-cli",
+        package: "alloquy-tests",
         test: "reuse",
         features: &[],
         settings: &[("ALLOQUY_REUSE_TURNS", "50")],

@@ -51,7 +51,7 @@ const TARGETS: &[Target] = &[
     },
     Target {
         name: "injection",
-        package: "alloquy-cli",
+        package: "alloquy-tests",
         test: "injection",
         features: "",
         variable: "ALLOQUY_FUZZ_MESSAGES",

@@ -53,8 +53,8 @@ const MEMBERS: [(&str, &[&str], &[&str]); 19] = [
     ("backends/", &["core", "model-files"], &["testing"]),
     // What opens a model knows everything that makes one.
     ("alloquy", &[ANY_PART], &["testing"]),
-    // The command line wires nothing that a library's user could not: its tests look at the parts too.
-    ("cli", &["alloquy"], &[ANY_PART, "testing"]),
+    // The command line wires nothing that a library's user could not, and its tests run the program.
+    ("cli", &["alloquy"], &["testing"]),
     ("constraints", &["core"], &["testing"]),
     // Policies are held against prompts of a language model.
     ("context", &["core"], &["inference", "testing"]),

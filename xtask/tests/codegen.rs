@@ -110,7 +110,7 @@ fn a_difference_is_a_section_with_its_rows() {
     let list = r#"{"differences": [{"title": "Whole numbers stay whole", "reason": "Why.", "rows": {"a.json 1": "f"}}]}"#;
     let tree = planted::tree(&[
         ("docs/differences-from-litert-lm.md", DIFFERENCES),
-        ("cli/tests/litert/deviations.json", list),
+        ("tests/tests/litert/deviations.json", list),
     ]);
     let page = page_with_differences(&tree).unwrap().text;
     let section = "### Whole numbers stay whole\n\nWhy.\n\n- `a.json 1`";
@@ -121,7 +121,7 @@ fn a_difference_is_a_section_with_its_rows() {
 fn a_difference_without_a_reason_is_an_error() {
     let tree = planted::tree(&[
         ("docs/differences-from-litert-lm.md", DIFFERENCES),
-        ("cli/tests/litert/deviations.json", r#"{"differences": [{"title": "A", "rows": {}}]}"#),
+        ("tests/tests/litert/deviations.json", r#"{"differences": [{"title": "A", "rows": {}}]}"#),
     ]);
     assert!(page_with_differences(&tree).unwrap_err().to_string().contains("title, reason and rows"));
 }

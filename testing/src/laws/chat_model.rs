@@ -149,7 +149,10 @@ pub async fn options_are_honoured_refused_or_reported(model: &dyn ChatModel, req
     let explained = SamplingOptions { logprobs: Some(1), ..sampling.clone() };
     if let Some(reply) = honoured(model, request, "logprobs", explained).await {
         let (explained, generated) = (reply.logprobs.len(), reply.tokens.len());
-        assert!(explained > 0 && explained == generated, "{explained} log-probabilities of {generated} tokens");
+        assert!(
+            explained > 0 && explained == generated,
+            "{explained} log-probabilities of {generated} tokens"
+        );
     }
     if let Some(first) = plain.tokens.first().copied() {
         let banned = SamplingOptions { suppress: vec![first], ..sampling.clone() };

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::between::between;
 use crate::{Error, File, Result, Tree};
 
-const LIST: &str = "cli/tests/litert/deviations.json";
+const LIST: &str = "tests/tests/litert/deviations.json";
 
 const PAGE: &str = "docs/differences-from-litert-lm.md";
 
@@ -29,7 +29,7 @@ pub fn page_with_differences(tree: &Tree) -> Result<File> {
     between(tree, PAGE, MARKERS, sections.trim_end())
 }
 
-const DATAKNOBS_LIST: &str = "cli/tests/dataknobs/differences.json";
+const DATAKNOBS_LIST: &str = "tests/tests/dataknobs/differences.json";
 
 const DATAKNOBS_PAGE: &str = "docs/differences-from-dataknobs.md";
 

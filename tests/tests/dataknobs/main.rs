@@ -14,26 +14,17 @@
     clippy::print_stdout
 )]
 
-#[path = "dataknobs/compaction.rs"]
 mod compaction;
-#[path = "dataknobs/costs.rs"]
 mod costs;
-#[path = "dataknobs/documents.rs"]
 mod documents;
-#[path = "dataknobs/model.rs"]
 mod model;
-#[path = "dataknobs/outcome.rs"]
 mod outcome;
-#[path = "dataknobs/queries.rs"]
 mod queries;
-#[path = "dataknobs/session.rs"]
 mod session;
+#[path = "../shared/mod.rs"]
 mod shared;
-#[path = "dataknobs/state.rs"]
 mod state;
-#[path = "dataknobs/stores.rs"]
 mod stores;
-#[path = "dataknobs/trees.rs"]
 mod trees;
 
 use std::fs;

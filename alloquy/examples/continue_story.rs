@@ -2,12 +2,12 @@
 
 use std::io::{Write, stdout};
 
-use alloquy_core::engine::{Cancel, Engine};
-use alloquy_core::prompt::Unit;
-use alloquy_core::tokenizer::{Piece, TokenId};
-use alloquy_core::{Result, SamplingOptions};
-use alloquy_inference::Sampler;
-use alloquy_onnx::OnnxEngine;
+use alloquy::core::engine::{Cancel, Engine};
+use alloquy::core::prompt::Unit;
+use alloquy::core::tokenizer::{Piece, TokenId};
+use alloquy::core::{Result, SamplingOptions};
+use alloquy::inference::Sampler;
+use alloquy::onnx::OnnxEngine;
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);

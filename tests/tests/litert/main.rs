@@ -14,76 +14,42 @@
     clippy::print_stdout
 )]
 
-#[path = "litert/budget.rs"]
 mod budget;
-#[path = "litert/calls.rs"]
 mod calls;
-#[path = "litert/cancels.rs"]
 mod cancels;
-#[path = "litert/channels.rs"]
 mod channels;
-#[path = "litert/constraints.rs"]
 mod constraints;
-#[path = "litert/counters.rs"]
 mod counters;
-#[path = "litert/cut.rs"]
 mod cut;
-#[path = "litert/demands.rs"]
 mod demands;
-#[path = "litert/deviations.rs"]
 mod deviations;
-#[path = "litert/dialects.rs"]
 mod dialects;
-#[path = "litert/draws.rs"]
 mod draws;
-#[path = "litert/factory.rs"]
 mod factory;
-#[path = "litert/failures.rs"]
 mod failures;
-#[path = "litert/families.rs"]
 mod families;
-#[path = "litert/formatters.rs"]
 mod formatters;
-#[path = "litert/inputs.rs"]
 mod inputs;
-#[path = "litert/kinds.rs"]
 mod kinds;
-#[path = "litert/logits.rs"]
 mod logits;
-#[path = "litert/matching.rs"]
 mod matching;
-#[path = "litert/messages.rs"]
 mod messages;
-#[path = "litert/options.rs"]
 mod options;
-#[path = "litert/outcome.rs"]
 mod outcome;
-#[path = "litert/recorder.rs"]
 mod recorder;
-#[path = "litert/replies.rs"]
 mod replies;
-#[path = "litert/report.rs"]
 mod report;
-#[path = "litert/row.rs"]
 mod row;
-#[path = "litert/rules.rs"]
 mod rules;
-#[path = "litert/scripts.rs"]
 mod scripts;
+#[path = "../shared/mod.rs"]
 mod shared;
-#[path = "litert/shares.rs"]
 mod shares;
-#[path = "litert/spelling.rs"]
 mod spelling;
-#[path = "litert/stops.rs"]
 mod stops;
-#[path = "litert/symbols.rs"]
 mod symbols;
-#[path = "litert/templates.rs"]
 mod templates;
-#[path = "litert/tokens.rs"]
 mod tokens;
-#[path = "litert/units.rs"]
 mod units;
 
 use std::path::PathBuf;

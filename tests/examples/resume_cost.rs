@@ -1,7 +1,7 @@
 //! How long a stored conversation takes to its next word after a restart: its prompt computed, against what was computed
 //! before put back. And how long without a restart, against a question with nothing before it.
 //!
-//! `cargo run --release -p alloquy-cli --example resume_cost -- [MODEL_FOLDER [TOKENS]]`; 2000 tokens unless told otherwise.
+//! `cargo run --release -p alloquy-tests --example resume_cost -- [MODEL_FOLDER [TOKENS]]`; 2000 tokens unless told otherwise.
 
 mod model;
 

@@ -15,27 +15,20 @@
     clippy::print_stderr
 )]
 
-#[path = "reuse/chat.rs"]
 mod chat;
-#[path = "injection/corpus.rs"]
+#[path = "../injection/corpus.rs"]
 mod corpus;
 #[allow(dead_code)] // another test shuffles
-#[path = "injection/draws.rs"]
+#[path = "../injection/draws.rs"]
 mod draws;
-#[path = "reuse/engine.rs"]
 mod engine;
-#[path = "reuse/figures.rs"]
 mod figures;
-#[path = "reuse/model.rs"]
 mod model;
-#[path = "reuse/setting.rs"]
 mod setting;
+#[path = "../shared/mod.rs"]
 mod shared;
-#[path = "reuse/spelling.rs"]
 mod spelling;
-#[path = "reuse/trie.rs"]
 mod trie;
-#[path = "reuse/writer.rs"]
 mod writer;
 
 use figures::Table;

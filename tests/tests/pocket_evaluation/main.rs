@@ -4,11 +4,8 @@
 //! model, its `evaluation.jsonl` and its `goldens.jsonl`, to measure that instead of the embedded one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
-#[path = "pocket_evaluation/dialogue.rs"]
 mod dialogue;
-#[path = "pocket_evaluation/score.rs"]
 mod score;
-#[path = "pocket_evaluation/verdict.rs"]
 mod verdict;
 
 use std::collections::HashMap;

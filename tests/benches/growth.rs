@@ -1,6 +1,6 @@
 //! What a turn costs behind few and behind many messages: processor time, and memory of the process that takes it.
 //!
-//! `cargo bench -p alloquy-cli --bench growth` prints Markdown tables; `cargo bench -p alloquy-cli --bench growth -- --soak 2000` holds a
+//! `cargo bench -p alloquy-tests --bench growth` prints Markdown tables; `cargo bench -p alloquy-tests --bench growth -- --soak 2000` holds a
 //! conversation of so many turns with the model within the program, shifted, and prints the memory on the way. Template,
 //! processor and tokenizer are those of the model within the program; the model itself is a stand-in that computes nothing and
 //! has as much context as the policy `error` needs, so that what is measured is what a turn costs beside the model. Each row is

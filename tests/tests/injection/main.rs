@@ -7,24 +7,16 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::print_stderr)]
 
-#[path = "injection/conversation.rs"]
 mod conversation;
-#[path = "injection/corpus.rs"]
 mod corpus;
-#[path = "injection/draws.rs"]
 mod draws;
-#[path = "injection/exceptions.rs"]
 mod exceptions;
-#[path = "injection/oracle.rs"]
 mod oracle;
-#[path = "injection/run.rs"]
 mod run;
-#[path = "injection/setting.rs"]
 mod setting;
+#[path = "../shared/mod.rs"]
 mod shared;
-#[path = "injection/tally.rs"]
 mod tally;
-#[path = "injection/writer.rs"]
 mod writer;
 
 /// Messages of the plain test run.

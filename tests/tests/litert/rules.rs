@@ -7,11 +7,8 @@ use serde_json::{Map, Value};
 use crate::matching::matches;
 use crate::row::Row;
 
-#[path = "rules/further.rs"]
 mod further;
-#[path = "rules/grammars.rs"]
 mod grammars;
-#[path = "rules/prompts.rs"]
 mod prompts;
 
 /// A name, and whether it is why a row differs.
