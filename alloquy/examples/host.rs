@@ -1,9 +1,9 @@
 //! What a host does with conversations: edits, branches, labels, metadata, search, cost, copies. In memory, or in the store that is
 //! named: `host sqlite:chats.db`.
 
-use alloquy::core::cost::PriceTable;
 use alloquy::core::manager::NewConversation;
 use alloquy::core::query::Filter;
+use alloquy::cost::{PriceTable, Spending};
 use alloquy::prelude::*;
 
 fn main() -> Result<()> {
@@ -28,7 +28,9 @@ async fn host() -> Result<()> {
     }
     chat.set_metadata("stars", 5).await?;
     print!("{}", chat.draw().await?);
-    println!("cost: {:?}", chat.spending(&PriceTable::example()).await?);
+    let prices = PriceTable::example();
+    println!("cost of an answer: {:?}", Spending::of(&first.nodes, &prices).total());
+    println!("cost of all: {:?}", Spending::of(chat.tree().await?.nodes(), &prices).total());
 
     let about = Query::default().filter(Filter::equals("stars", 5));
     println!("{} listed", manager.list(&about).await?.conversations.len());

@@ -20,7 +20,7 @@
 //! | [`arguments`], [`sampling`], [`grammar`], [`output`] | what a caller may ask of a reply |
 //! | [`processor`], [`template`], [`tokenizer`], [`prompt`], [`media_processor`] | from messages to a prompt of tokens, and from text back to messages |
 //! | [`decoder`], [`engine`] | what generates tokens, and what computes |
-//! | [`report`], [`cost`], [`json`] | what a reply took and what was not done as asked, what it cost, and the JSON of all this |
+//! | [`report`], [`json`] | what a reply took and what was not done as asked, and the JSON of all this |
 //! | [`error`], [`stream`] | the one error, and work that emits events |
 //!
 //! ```
@@ -37,7 +37,6 @@ pub mod arguments;
 pub mod chat_model;
 mod clock;
 pub mod conversation;
-pub mod cost;
 pub mod decoder;
 pub mod engine;
 pub mod error;

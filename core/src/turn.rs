@@ -280,7 +280,14 @@ impl Line {
         let (reply, node) = last.ok_or_else(nothing)?;
         let (last, pending) = (self.tip().unwrap_or(node), self.open_calls().into_calls());
         let (answers, head) = (self.answers, self.head);
-        Ok(TurnReply { end, reply, node, last, answers, head, pending, model_calls, timings })
+        let nodes = self.added().to_vec();
+        Ok(TurnReply { end, reply, node, last, answers, head, pending, nodes, model_calls, timings })
+    }
+
+    /// The nodes below the one that is answered.
+    fn added(&self) -> &[Node] {
+        let answered = self.path.iter().rposition(|node| Some(node.id) == self.answers);
+        self.path.get(answered.map_or(0, |index| index + 1)..).unwrap_or_default()
     }
 
     /// Puts what is said at the end of the path, and returns the calls that it leaves open. The bytes of what it shows are

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use alloquy_core::cost::PriceTable;
 use alloquy_core::report::CacheReport;
 use alloquy_core::store::{ConversationStore, MemoryStore};
 use alloquy_core::stream::Run;
@@ -48,9 +47,7 @@ fn a_dropped_reply_is_kept_as_far_as_it_was_said() {
         assert_eq!((kept.len(), reply.status), (2, NodeStatus::Interrupted));
         let text = reply.message.text();
         assert!(text.starts_with("one two ") && SAID.starts_with(&text), "{text:?}");
-        assert_eq!((reply.model(), reply.usage()), (Some("echo"), None));
-        let spent = conversation.spending(&PriceTable::example()).await.unwrap();
-        assert_eq!((spent.uncounted, spent.total()), (1, None), "what it took nobody knows");
+        assert_eq!((reply.model(), reply.usage()), (Some("echo"), None), "what it took nobody knows");
         assert_eq!(conversation.send("on").finish().await.unwrap().text(), "on");
         assert_eq!(conversation.history().await.unwrap().len(), 4);
     });

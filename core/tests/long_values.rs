@@ -3,7 +3,6 @@
 
 use std::fmt::Debug;
 
-use alloquy_core::cost::{Day, PriceTable};
 use alloquy_core::media::Digest;
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::query::Cursor;
@@ -49,9 +48,7 @@ fn names(long: &str, refused: &mut Refused) {
     refused.note("an address", long.parse::<Address>());
     refused.note("a digest", long.parse::<Digest>());
     refused.note("a role", long.parse::<Role>());
-    refused.note("a day", long.parse::<Day>());
     refused.note("a cursor", long.parse::<Cursor>());
-    refused.note("prices", PriceTable::from_json(&json!({long: long}).to_string()));
     refused.note_if("a query", Query::default().text(long));
     let wrong = serde_json::from_value::<ConversationId>(long.into()).unwrap_err();
     refused.note::<()>("JSON", Err(Error::new(ErrorKind::Invalid, "it is not so").with_source(wrong)));

@@ -168,8 +168,11 @@ fn calls_beyond_the_last_round_are_pending_and_completing_runs_them() {
         assert_eq!((reply.end, reply.model_calls), (TurnEnd::ToolRounds, 3));
         assert_eq!(reply.pending, reply.message().tool_calls().cloned().collect::<Vec<_>>());
         assert_eq!(conversation.head().await.unwrap(), Some(reply.node));
+        let history = conversation.history().await.unwrap();
+        assert_eq!(reply.nodes, history[1..], "the question was there, the rest is the turn's");
         let more = conversation.complete(TurnRequest::default()).finish().await.unwrap();
         assert_eq!((more.end, more.model_calls, more.answers()), (TurnEnd::ToolRounds, 3, Some(reply.node)));
+        assert_eq!(more.nodes, conversation.history().await.unwrap()[history.len()..]);
         let roles: Vec<_> =
             conversation.history().await.unwrap().iter().map(|node| node.message.role).collect();
         assert_eq!(roles.iter().filter(|role| **role == Role::Tool).count(), 5);

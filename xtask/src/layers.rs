@@ -30,11 +30,12 @@ impl Layers {
 const ANY_PART: &str = "any part";
 
 /// The crates that a model is opened with and a conversation is held with.
-const PARTS: [&str; 13] = [
+const PARTS: [&str; 14] = [
     "backends/",
     "constraints",
     "context",
     "core",
+    "cost",
     "formats",
     "inference",
     "media",
@@ -48,7 +49,7 @@ const PARTS: [&str; 13] = [
 
 /// Which members a folder's crate may import, and which in its tests alone: the first line that fits counts. A crate may always
 /// import what stands in a folder of its own.
-const MEMBERS: [(&str, &[&str], &[&str]); 19] = [
+const MEMBERS: [(&str, &[&str], &[&str]); 20] = [
     ("backends/onnx/runtime", &[], &[]),
     ("backends/", &["core", "model-files"], &["testing"]),
     // What opens a model knows everything that makes one.
@@ -59,13 +60,15 @@ const MEMBERS: [(&str, &[&str], &[&str]); 19] = [
     // Policies are held against prompts of a language model.
     ("context", &["core"], &["inference", "testing"]),
     ("core", &[], &["testing"]),
+    ("cost", &["core"], &["testing"]),
     ("formats", &["core"], &["testing"]),
     ("inference", &["core"], &["testing"]),
     ("media", &["core"], &["testing"]),
     ("model-files", &["core"], &["testing"]),
     ("pocket", &["core", "model-files"], &["testing"]),
     ("processors", &["core"], &["testing"]),
-    ("storage", &["core", "formats"], &["testing"]),
+    // What stores of earlier releases hold is priced.
+    ("storage", &["core", "formats"], &["cost", "testing"]),
     // What a template parts messages by is learnt by what renders it.
     ("templates", &["core"], &["inference", "testing"]),
     ("testing", &["core"], &[]),
@@ -101,6 +104,7 @@ const NOWHERE_BELOW: (&[&str], &[&str]) = (
         "constraints",
         "context",
         "core",
+        "cost",
         "formats",
         "inference",
         "media",

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use alloquy::core::cost::{PriceTable, Spending};
 use alloquy::core::{Error, ErrorKind, Result};
+use alloquy::cost::{PriceTable, Spending};
 use clap::Args;
 use serde_json::json;
 
@@ -51,7 +51,7 @@ impl Cost {
             let chat = self.stored.open_for_reading(context).await?;
             let spent = match &self.at {
                 Some(at) => Spending::of(&chat.path(chat.resolve(at).await?).await?, &prices),
-                None => chat.spending(&prices).await?,
+                None => Spending::of(chat.tree().await?.nodes(), &prices),
             };
             let value = json!({"conversation": chat.id(), "spending": spent, "total": spent.total()});
             context.print(&text(&spent), &value)
@@ -64,9 +64,11 @@ fn read(path: &Path) -> Result<PriceTable> {
         Error::new(ErrorKind::Invalid, format!("table of prices {path:?} cannot be read")).with_source(source)
     };
     let text = crate::file::text(path).map_err(failed)?;
-    let table = match path.extension().is_some_and(|extension| extension == "json") {
-        true => PriceTable::from_json(&text),
-        false => toml::from_str(&text).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string())),
+    let is_json = path.extension().is_some_and(|extension| extension == "json");
+    let table = if is_json {
+        PriceTable::from_json(&text)
+    } else {
+        toml::from_str(&text).map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))
     };
     table.map_err(|error| error.context(format_args!("table of prices {path:?}")))
 }

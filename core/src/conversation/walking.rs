@@ -3,7 +3,6 @@
 use super::Conversation;
 use crate::annotations::Annotations;
 use crate::conversation::{Branch, BranchDiff, Drawing};
-use crate::cost::{PriceTable, Spending};
 use crate::message::Role;
 use crate::tree::{Address, Node, NodeId, Tree};
 use crate::{Error, ErrorKind, Result};
@@ -143,15 +142,6 @@ impl Conversation {
         let (record, tree) = self.parts.settled().await.load(&self.parts.owner, &self.id).await?;
         let annotations = Annotations::of(&record)?;
         Ok(Drawing::new(&tree).head(record.head).annotations(&annotations).to_string())
-    }
-
-    /// Returns what all replies took and cost, on every branch. What was pruned is not among them; [`Spending::of`]
-    /// says it of any nodes, such as a path.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn spending(&self, prices: &PriceTable) -> Result<Spending> {
-        Ok(Spending::of(self.tree().await?.nodes(), prices))
     }
 
     /// Finds a node by its id, by its position such as `0.1`, or by its bookmark; the empty position is `None`.

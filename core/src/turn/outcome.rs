@@ -64,6 +64,9 @@ pub struct TurnReply {
     /// Calls that nothing has answered yet. The results that the next message carries are theirs; calls of tools that
     /// the manager has run when the turn is completed; the rest is answered by an error when the conversation goes on.
     pub pending: Vec<ToolCall>,
+    /// The nodes that the turn added below the one that it answered, in their order: a reply for each model call, and the
+    /// results of its tools. Each reply's node has what the call took.
+    pub nodes: Vec<Node>,
     /// How many times the model was called.
     pub model_calls: usize,
     /// How long each of these calls took, where known, in their order.

@@ -1,8 +1,8 @@
 //! What replies cost by dataknobs' list of prices, summed up by ours.
 
 use alloquy_core::Node;
-use alloquy_core::cost::{PriceTable, Spending};
 use alloquy_core::tree::Tree;
+use alloquy_cost::{PriceTable, Spending};
 use serde_json::{Value, json};
 
 use crate::outcome::{Named, Outcome, Report};

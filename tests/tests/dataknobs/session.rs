@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use alloquy_core::cost::Spending;
 use alloquy_core::manager::NewConversation;
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::report::ReplyFacts;
@@ -15,6 +14,7 @@ use alloquy_core::{
     Content, Conversation, ConversationId, ConversationManager, Manager, Message, Node, NodeId, Preface,
     Request, Role, SamplingOptions, ToolSpec, TurnEvent, TurnRequest,
 };
+use alloquy_cost::Spending;
 use futures::StreamExt as _;
 use pollster::block_on;
 use serde_json::{Map, Value, json};

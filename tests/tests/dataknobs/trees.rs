@@ -1,5 +1,6 @@
 //! Cases that are a list of operations on one conversation.
 
+use alloquy_cost::Spending;
 use serde_json::{Value, json};
 
 use crate::compaction::compact;
@@ -205,8 +206,8 @@ fn system_prompt(session: &Session) -> Value {
 }
 
 fn total(session: &Session) -> Value {
-    let spent = session.chat().map(|chat| pollster::block_on(chat.spending(&costs::prices())).unwrap());
-    spent.map_or(0.0.into(), |spent| costs::number(&spent))
+    let tree = session.chat().map(|chat| pollster::block_on(chat.tree()).unwrap());
+    tree.map_or(0.0.into(), |tree| costs::number(&Spending::of(tree.nodes(), &costs::prices())))
 }
 
 fn rag_metadata(session: &Session, node: Option<&str>) -> Result<Value> {

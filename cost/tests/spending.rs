@@ -3,12 +3,16 @@
 
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::cost::{Day, Price, PriceTable, Spending, TokenCount};
-use alloquy_core::report::{ReplyFacts, Usage};
-use alloquy_core::{ErrorKind, Manager, Message, Node, Preface};
+use alloquy_core::message::ToolCall;
+use alloquy_core::report::{CacheReport, FinishReason, ReplyFacts, Usage};
+use alloquy_core::{
+    ChatModel, Content, Conversation, ErrorKind, Manager, Message, Node, Preface, Reply, ReplyStream,
+    Request, Result, Role, Tool, ToolSpec, TurnRequest,
+};
+use alloquy_cost::{Day, Decimal, Price, PriceTable, Spending, TokenCount};
 use alloquy_testing::EchoModel;
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn reply(model: &str, usage: Usage) -> Node {
     let mut node = Node::new(None, Message::assistant("x"));
@@ -101,12 +105,133 @@ fn a_bad_table_says_what_is_wrong() {
 #[test]
 fn a_model_that_does_not_count_is_not_free() {
     let manager = Manager::new(EchoModel);
+    let prices = table(&json!([{"models": ["*"], "input": "1", "output": "1"}]));
     let spent = pollster::block_on(async {
         let conversation = manager.create(Preface::default()).await.unwrap();
-        conversation.send("Hello").finish().await.unwrap();
-        conversation.spending(&table(&json!([{"models": ["*"], "input": "1", "output": "1"}]))).await.unwrap()
+        let turn = conversation.send("Hello").await.unwrap();
+        Spending::of(&turn.nodes, &prices)
     });
     assert_eq!((spent.replies, spent.uncounted, spent.total()), (1, 1, None));
+}
+
+#[derive(Debug)]
+struct Clock;
+
+#[async_trait::async_trait]
+impl Tool for Clock {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec::new("clock", "Returns the time", json!({"type": "object"}))
+    }
+
+    async fn call(&self, _: &Value) -> Result<Value> {
+        Ok("noon".into())
+    }
+}
+
+/// Calls a clock, and reads it then; each takes so many tokens.
+#[derive(Debug)]
+struct Metered;
+
+#[async_trait::async_trait]
+impl ChatModel for Metered {
+    fn name(&self) -> &str {
+        "m"
+    }
+
+    async fn reply(&self, request: Request) -> Result<ReplyStream> {
+        let is_asked = request.path.last().is_some_and(|message| message.role == Role::User);
+        let message = if is_asked {
+            Message::new(
+                Role::Assistant,
+                vec![Content::ToolCall(ToolCall::new("call_0", "clock", json!({})))],
+            )
+        } else {
+            Message::assistant("Noon.")
+        };
+        let mut reply = Reply::new(message);
+        reply.finish = if is_asked { FinishReason::ToolCalls } else { FinishReason::Stop };
+        reply.usage = Usage::new(100 * request.path.len(), 10);
+        Ok(ReplyStream::new(|_| async { Ok(reply) }))
+    }
+
+    async fn warm(&self, _: Request) -> Result<Option<CacheReport>> {
+        Ok(None)
+    }
+}
+
+#[test]
+fn a_turn_costs_what_each_of_its_model_calls_does() {
+    let prices = table(&json!([{"models": ["m"], "input": "1", "output": "10"}]));
+    let manager = Manager::builder(Metered).tool(Clock).build().unwrap();
+    pollster::block_on(async {
+        let conversation = manager.create(Preface::default()).await.unwrap();
+        let mut sum = Spending::zero(&prices);
+        let mut costs = Vec::new();
+        for _ in 0..2 {
+            let turn = conversation.send("What time is it?").await.unwrap();
+            let spent = Spending::of(&turn.nodes, &prices);
+            assert_eq!((spent.replies, turn.model_calls), (2, 2));
+            costs.push(spent.total().unwrap().to_string());
+            sum.add(&spent).unwrap();
+        }
+        // Prompts of 1 and 3 messages, then of 5 and 7; replies of 10 tokens.
+        assert_eq!(costs, ["0.0006", "0.0014"]);
+        let again = conversation.regenerate(TurnRequest::default()).await.unwrap();
+        assert_eq!(Spending::of(&again.nodes, &prices).replies, 2);
+        sum.add(&Spending::of(&again.nodes, &prices)).unwrap();
+        assert_eq!(Spending::of(conversation.tree().await.unwrap().nodes(), &prices), sum);
+        let path = conversation.history().await.unwrap();
+        assert_eq!(Spending::of(&path, &prices).total().unwrap().to_string(), "0.002");
+    });
+}
+
+#[test]
+fn a_reply_that_is_added_with_its_facts_counts() {
+    pollster::block_on(async {
+        let conversation = Conversation::new(EchoModel);
+        conversation.add("Hi!").await.unwrap();
+        let mut facts = ReplyFacts::new("gpt-4o");
+        facts.usage = Some(Usage::new(1000, 100));
+        let reply = TurnRequest::from(Message::assistant("Hello!")).reply_facts(facts);
+        conversation.add(reply).await.unwrap();
+        let spent = Spending::of(&conversation.history().await.unwrap(), &PriceTable::example());
+        // 1000 at 2.50 and 100 at 10 for a million.
+        assert_eq!(spent.total().unwrap().to_string(), "0.0035");
+    });
+}
+
+#[test]
+fn only_one_currency_is_summed() {
+    let euros = table(&json!([{"models": ["m"], "input": "1", "output": "1"}]));
+    let mut sum = Spending::of([&reply("m", Usage::new(10, 0))], &euros);
+    let before = sum.clone();
+    let error = sum.add(&Spending::zero(&PriceTable::example())).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (ErrorKind::Invalid, "\"USD\" cannot be added to \"EUR\"")
+    );
+    assert_eq!(sum, before);
+    let unknown = Spending::of([&reply("n", Usage::new(1, 1))], &euros);
+    sum.add(&unknown).unwrap();
+    assert_eq!((sum.replies, sum.total(), sum.known), (2, None, before.known));
+}
+
+#[test]
+fn a_table_made_in_code_is_checked_as_one_that_is_read() {
+    let price = Price::new(["m"], Decimal::from(-1), Decimal::ONE);
+    assert_eq!(PriceTable::new("EUR", [price]).unwrap_err().kind(), ErrorKind::Invalid);
+    let read = table(&json!([{"models": ["m"], "input": "1", "output": "3"}]));
+    assert_eq!(PriceTable::new("EUR", [Price::new(["m"], 1.into(), 3.into())]).unwrap(), read);
+}
+
+#[test]
+fn what_is_refused_is_quoted_in_short() {
+    let long = "x".repeat(100_000);
+    let day = long.parse::<Day>().unwrap_err();
+    let prices = PriceTable::from_json(&json!({&long: long}).to_string()).unwrap_err();
+    for error in [day, prices] {
+        assert!(error.to_string().len() < 2000, "{:.300}", error.to_string());
+    }
 }
 
 #[test]
@@ -121,7 +246,7 @@ proptest! {
     fn a_sum_is_exact_to_the_last_digit(counts in prop::collection::vec((0..u32::MAX, 0..u32::MAX), 1..50), cents in 0..1_000_000_000_u64) {
         let price = format!("{}.{:06}", cents / 1_000_000, cents % 1_000_000);
         let price: Price = serde_json::from_value(json!({"models": ["m"], "input": price, "output": price})).unwrap();
-        let mut sum = rust_decimal::Decimal::ZERO;
+        let mut sum = Decimal::ZERO;
         let mut exact = 0_u128;
         for (input, output) in counts {
             let mut tokens = TokenCount::default();
@@ -129,7 +254,7 @@ proptest! {
             sum += price.cost(&tokens).unwrap();
             exact += (u128::from(input) + u128::from(output)) * u128::from(cents);
         }
-        let whole = sum * rust_decimal::Decimal::from(1_000_000_000_000_u64);
+        let whole = sum * Decimal::from(1_000_000_000_000_u64);
         prop_assert_eq!(whole.normalize().to_string(), exact.to_string());
     }
 

@@ -4,11 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::SystemTime;
 
+use alloquy_core::report::Usage;
+use alloquy_core::{Error, ErrorKind, Result};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
-
-use crate::report::Usage;
-use crate::{Error, ErrorKind, Result};
 
 /// Tokens by what they are charged as; none is counted twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -56,7 +55,7 @@ const HIGHEST: i64 = 1_000_000_000;
 /// A day of the calendar, in UTC, as `2025-03-31`.
 ///
 /// ```
-/// use alloquy_core::cost::Day;
+/// use alloquy_cost::Day;
 ///
 /// let day: Day = "2024-02-29".parse()?;
 /// assert!(day > "2024-02-28".parse()? && "2023-02-29".parse::<Day>().is_err());
@@ -143,8 +142,20 @@ impl From<Day> for String {
 }
 
 /// What a million tokens of some models cost, from a day on.
+///
+/// ```
+/// use alloquy_cost::{Decimal, Price, TokenCount};
+///
+/// let mut price = Price::new(["big", "big-2*"], Decimal::from(2), Decimal::from(8));
+/// price.cached = Some(Decimal::from(1));
+/// let mut tokens = TokenCount::default();
+/// tokens.cached = 500_000;
+/// tokens.output = 1_000;
+/// assert_eq!(price.cost(&tokens).map(|cost| cost.to_string()).as_deref(), Some("0.508"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Price {
     /// The names of the models; a `*` at the end of one stands for any end.
     pub models: Vec<String>,
@@ -164,6 +175,13 @@ pub struct Price {
 }
 
 impl Price {
+    /// Creates the price of these models' tokens: of prompts and of replies. It always holds, and cached tokens and thinking
+    /// cost as much as others; set the other fields where that is not so.
+    pub fn new(models: impl IntoIterator<Item = impl Into<String>>, input: Decimal, output: Decimal) -> Self {
+        let models = models.into_iter().map(Into::into).collect();
+        Self { models, from: None, input, cached: None, output, reasoning: None }
+    }
+
     /// Returns what tokens cost, exactly; `None` for more tokens than 2³² − 1 of a kind.
     pub fn cost(&self, tokens: &TokenCount) -> Option<Decimal> {
         let million = |price: Decimal, count: usize| {
@@ -215,7 +233,7 @@ impl Price {
 /// the way:
 ///
 /// ```
-/// use alloquy_core::cost::PriceTable;
+/// use alloquy_cost::PriceTable;
 ///
 /// let table = PriceTable::from_json(r#"{
 ///     "currency": "USD",
@@ -253,12 +271,23 @@ impl TryFrom<Written> for PriceTable {
     type Error = Error;
 
     fn try_from(written: Written) -> Result<Self> {
-        written.prices.iter().try_for_each(Price::validate)?;
-        Ok(Self { currency: written.currency, prices: written.prices })
+        Self::new(written.currency, written.prices)
     }
 }
 
 impl PriceTable {
+    /// Creates a table of prices in one currency.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] with the price that names no models, is negative, or has too many digits for exact sums.
+    pub fn new(currency: impl Into<String>, prices: impl IntoIterator<Item = Price>) -> Result<Self> {
+        let prices: Vec<_> = prices.into_iter().collect();
+        for price in &prices {
+            price.validate()?;
+        }
+        Ok(Self { currency: currency.into(), prices })
+    }
+
     /// Reads a table from JSON.
     ///
     /// # Errors

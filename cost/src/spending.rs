@@ -1,19 +1,19 @@
-//! What replies took and what they cost: of one node, a branch, a tree. Knows nodes and prices, not stores.
+//! What replies took and what they cost: of one node, a turn, a branch, a tree. Knows nodes and prices, not stores.
 
 use std::collections::BTreeSet;
 
+use alloquy_core::{Error, ErrorKind, Node, Result};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use crate::cost::{Day, PriceTable, TokenCount};
-use crate::tree::Node;
+use crate::prices::{Day, PriceTable, TokenCount};
 
 /// What some replies took and cost.
 ///
 /// ```
-/// use alloquy_core::{Message, Node};
-/// use alloquy_core::cost::{PriceTable, Spending};
 /// use alloquy_core::report::{ReplyFacts, Usage};
+/// use alloquy_core::{Message, Node};
+/// use alloquy_cost::{PriceTable, Spending};
 ///
 /// let mut usage = Usage::new(1000, 30);
 /// usage.reused = 400;
@@ -34,38 +34,44 @@ use crate::tree::Node;
 pub struct Spending {
     /// The currency of the table.
     pub currency: String,
-    /// How many replies there are: what a model said here. What hosts wrote in its name is none.
+    /// How many replies there are: messages that a model generated here. What hosts wrote in its name is none.
     pub replies: usize,
     /// What they took, as far as that is known.
     pub tokens: TokenCount,
     /// What those cost of which it is known.
     pub known: Decimal,
-    /// How many replies did not say what they took, such as those that were dropped.
+    /// How many replies did not report what they took, such as those that were dropped.
     pub uncounted: usize,
     /// The models of whose replies nobody knows the price.
     pub unpriced: BTreeSet<String>,
 }
 
 impl Spending {
-    /// Sums up the replies among `nodes`, each at the price of its day.
-    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>, prices: &PriceTable) -> Self {
-        let mut spent = Self {
+    /// Returns the sum of no replies: what others are [added](Self::add) to.
+    pub fn zero(prices: &PriceTable) -> Self {
+        Self {
             currency: prices.currency().to_owned(),
             replies: 0,
             tokens: TokenCount::default(),
             known: Decimal::ZERO,
             uncounted: 0,
             unpriced: BTreeSet::new(),
-        };
+        }
+    }
+
+    /// Sums up the replies among `nodes`, each at the price of its day: one node, the
+    /// [nodes of a turn](alloquy_core::TurnReply::nodes), a path, a tree.
+    pub fn of<'a>(nodes: impl IntoIterator<Item = &'a Node>, prices: &PriceTable) -> Self {
+        let mut spent = Self::zero(prices);
         for node in nodes {
             if let Some(model) = node.model() {
-                spent.add(node, model, prices);
+                spent.count(node, model, prices);
             }
         }
         spent
     }
 
-    fn add(&mut self, node: &Node, model: &str, prices: &PriceTable) {
+    fn count(&mut self, node: &Node, model: &str, prices: &PriceTable) {
         self.replies += 1;
         let Some(usage) = node.usage() else {
             self.uncounted += 1;
@@ -74,10 +80,28 @@ impl Spending {
         let tokens = TokenCount::from(usage);
         self.tokens.add(tokens);
         let price = prices.price(model, Day::of(node.id.created()));
-        match price.and_then(|price| price.cost(&tokens)) {
-            Some(cost) => self.known = self.known.saturating_add(cost).normalize(),
-            None => drop(self.unpriced.insert(model.to_owned())),
+        if let Some(cost) = price.and_then(|price| price.cost(&tokens)) {
+            self.known = self.known.saturating_add(cost).normalize();
+        } else {
+            self.unpriced.insert(model.to_owned());
         }
+    }
+
+    /// Adds other replies, such as those of the next turn.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] where they were paid in another currency; nothing is added then.
+    pub fn add(&mut self, other: &Self) -> Result<()> {
+        if self.currency != other.currency {
+            let message = format!("{:?} cannot be added to {:?}", other.currency, self.currency);
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+        self.replies += other.replies;
+        self.tokens.add(other.tokens);
+        self.known = self.known.saturating_add(other.known).normalize();
+        self.uncounted += other.uncounted;
+        self.unpriced.extend(other.unpriced.iter().cloned());
+        Ok(())
     }
 
     /// Returns what all of them cost; `None` where that is not known of one.
