@@ -2,10 +2,10 @@
 
 use std::io::{Write, stdout};
 
-use alloquy::core::engine::{Cancel, Engine};
 use alloquy::core::prompt::Unit;
 use alloquy::core::tokenizer::{Piece, TokenId};
 use alloquy::core::{Result, SamplingOptions};
+use alloquy::engine::{Cancel, Engine};
 use alloquy::inference::Sampler;
 use alloquy::onnx::OnnxEngine;
 

@@ -137,7 +137,7 @@
 //! # The crates within
 //!
 //! Each is a module here, and a crate of its own: [`core`] (messages, the tree, the turn, the traits), [`context`] (policies for a
-//! full context), [`cost`] (what replies took and cost), [`formats`] (messages and conversations in the formats people have), [`inference`] (one model call, and the local decoder), [`templates`], [`processors`] (the families), [`media`], [`constraints`],
+//! full context), [`cost`] (what replies took and cost), [`engine`] (the contracts of what generates tokens), [`formats`] (messages and conversations in the formats people have), [`inference`] (one model call, and the local decoder), [`templates`], [`processors`] (the families), [`media`], [`constraints`],
 //! [`model_files`], [`onnx`], [`storage`] and `mcp`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -149,6 +149,7 @@ pub use alloquy_constraints as constraints;
 pub use alloquy_context as context;
 pub use alloquy_core as core;
 pub use alloquy_cost as cost;
+pub use alloquy_engine as engine;
 pub use alloquy_formats as formats;
 pub use alloquy_inference as inference;
 #[cfg(feature = "mcp")]

@@ -18,8 +18,8 @@ mod warning;
 
 use std::sync::Arc;
 
-use alloquy_core::engine::{LoadTiming, ModelInfo};
 use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::ToolChoice;
 use alloquy_core::prompt::PreparedPrompt;
 use alloquy_core::report::{CacheReport, Degradation, Score};
@@ -27,6 +27,7 @@ use alloquy_core::{
     ChatModel, Conversation, Manager, Preface, ReplyStream, Request, Result, SamplingOptions, TurnReply,
     TurnRequest,
 };
+use alloquy_engine::LoadTiming;
 use alloquy_inference::LanguageModel;
 use async_trait::async_trait;
 

@@ -8,9 +8,10 @@
 //! use alloquy_constraints::Llguidance;
 //! use alloquy_core::grammar::{Constraints, Grammar, Progress};
 //! use alloquy_core::tokenizer::Vocabulary;
-//! use alloquy_testing::NoiseEngine;
+//! use alloquy_testing::ByteTokenizer;
 //!
-//! let vocabulary = Vocabulary::of(&NoiseEngine::new([]));
+//! // A token for each byte, and one that ends a reply.
+//! let vocabulary = Vocabulary::new(&ByteTokenizer::new(["<end>"]), 257, &[256]);
 //! let compiler = Llguidance::default().prepare(&vocabulary)?;
 //! let mut matcher = compiler.compile(&Grammar::choice(["yes", "no"]))?;
 //! for token in "yes".bytes() {

@@ -18,8 +18,7 @@
 //! | [`tree`], [`annotations`], [`store`], [`query`], [`search`] | nodes and their places, what is noted on them, where they are kept, and how they are found |
 //! | [`chat_model`], [`middleware`], [`tool`] | anything that answers, what is between a turn and a model, and what a model may ask for |
 //! | [`arguments`], [`sampling`], [`grammar`], [`output`] | what a caller may ask of a reply |
-//! | [`processor`], [`template`], [`tokenizer`], [`prompt`], [`media_processor`] | from messages to a prompt of tokens, and from text back to messages |
-//! | [`decoder`], [`engine`] | what generates tokens, and what computes |
+//! | [`model_info`], [`processor`], [`template`], [`tokenizer`], [`prompt`] | what a model's files say; from messages to a prompt of tokens, and from text back to messages |
 //! | [`report`], [`json`] | what a reply took and what was not done as asked, and the JSON of all this |
 //! | [`error`], [`stream`] | the one error, and work that emits events |
 //!
@@ -37,17 +36,15 @@ pub mod arguments;
 pub mod chat_model;
 mod clock;
 pub mod conversation;
-pub mod decoder;
-pub mod engine;
 pub mod error;
 pub mod grammar;
 mod invisible;
 pub mod json;
 pub mod manager;
 pub mod media;
-pub mod media_processor;
 pub mod message;
 pub mod middleware;
+pub mod model_info;
 pub mod output;
 mod panics;
 pub mod preface;

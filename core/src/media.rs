@@ -34,7 +34,7 @@ impl Digest {
     }
 
     /// The digest that [`Digest::as_bytes`] returned once.
-    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
@@ -178,8 +178,8 @@ impl Media {
         Self { bytes: None, frames: None, ..self }
     }
 
-    /// Media of which nothing but the identity is known.
-    pub(crate) fn known_as(digest: Digest) -> Self {
+    /// Creates media of which nothing but the identity is known.
+    pub fn known_as(digest: Digest) -> Self {
         Self { digest, media_type: String::new(), bytes: None, frames: None, time: None }
     }
 

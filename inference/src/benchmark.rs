@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use alloquy_core::engine::{Cancel, Engine, Session, Step};
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
+use alloquy_engine::{Cancel, Engine, Session, Step};
 
 use crate::sampler::Sampler;
 

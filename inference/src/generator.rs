@@ -4,18 +4,19 @@ use std::pin::Pin;
 use std::sync::{Arc, mpsc as queue};
 use std::task::{Context, Poll};
 
-use alloquy_core::decoder::snapshot::Reading;
-use alloquy_core::decoder::{
-    CacheStatistics, DecodeEvent, DecodeRequest, Decoder, GrammarSupport, Snapshot, SnapshotOrigin,
-    SnapshotRefusal, SnapshotSource, TokenStream,
-};
-use alloquy_core::engine::{Cancel, Engine, ModelInfo};
 use alloquy_core::media::Digest;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::{Prompt, Unit};
 use alloquy_core::sampling::Logprob;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::decoder::snapshot::Reading;
+use alloquy_engine::decoder::{
+    CacheStatistics, DecodeEvent, DecodeRequest, Decoder, GrammarSupport, Snapshot, SnapshotOrigin,
+    SnapshotRefusal, SnapshotSource, TokenStream,
+};
+use alloquy_engine::media_processor::MediaProcessor;
+use alloquy_engine::{Cancel, Engine};
 use async_trait::async_trait;
 use futures::channel::{mpsc, oneshot};
 use futures::{Stream, StreamExt};
@@ -48,7 +49,7 @@ pub use slots::CacheBudget;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use alloquy_core::decoder::{DecodeEventKind, DecodeRequest, Decoder};
+/// use alloquy_engine::decoder::{DecodeEventKind, DecodeRequest, Decoder};
 /// use alloquy_core::processor::PromptPart;
 /// use alloquy_core::prompt::Prompt;
 /// use alloquy_inference::Generator;

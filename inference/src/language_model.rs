@@ -4,13 +4,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use alloquy_core::arguments::{ProcessorArguments, ThinkingSwitch};
-use alloquy_core::decoder::{
-    CacheStatistics, DecodeEventKind, DecodeRequest, Decoder, Snapshot, SnapshotOrigin, SnapshotRefusal,
-    SnapshotSource,
-};
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::grammar::Constraints;
 use alloquy_core::media::Digest;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
 use alloquy_core::prompt::{PreparedPrompt, Prompt, PromptLength};
 use alloquy_core::report::{CacheReport, Degradation, FinishReason, Score};
@@ -18,6 +14,10 @@ use alloquy_core::stream::Run;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ChatModel, Error, ErrorKind, ReplyStream, Request, Result, SamplingOptions};
+use alloquy_engine::decoder::{
+    CacheStatistics, DecodeEventKind, DecodeRequest, Decoder, Snapshot, SnapshotOrigin, SnapshotRefusal,
+    SnapshotSource,
+};
 use async_trait::async_trait;
 use futures::StreamExt;
 

@@ -3,7 +3,7 @@
 //! A [`LanguageModel`] is the `ChatModel` of anything that continues ids of tokens: a `Decoder` with the chat template and the
 //! processor of its model. It is the only place that knows their order. The local decoder is a [`Generator`]: the one thread that
 //! owns the sessions of an `Engine`, decides what of a prompt is cached, and draws tokens with a [`Sampler`]. This crate imports
-//! `alloquy-core` alone: templates, processors, grammars and engines are handed in.
+//! `alloquy-core` and `alloquy-engine` alone: templates, processors, grammars and engines are handed in.
 //!
 //! ```text
 //! Request ─▶ rendered ─▶ parts ─▶ prompt ─▶ DecodeRequest ─▶ ids ─▶ text ─▶ deltas ─▶ Reply

@@ -14,7 +14,7 @@ use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
 use alloquy_core::arguments::TextSource;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Degradation;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 
@@ -28,7 +28,7 @@ use marker::Marker;
 /// The plain text by which a template parts the messages of a prompt.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_core::template::TemplateInput;
 /// use alloquy_inference::RoleMarkers;
 /// use alloquy_testing::TaggedTemplate;

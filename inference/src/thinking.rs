@@ -1,6 +1,6 @@
 //! Where a reply begins and ends thinking, told from its bytes. Knows no grammar and no sampler.
 
-use alloquy_core::decoder::ThinkingRule;
+use alloquy_engine::decoder::ThinkingRule;
 
 /// What is being said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

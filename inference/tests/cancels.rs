@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::stop::StopSignal;
 use alloquy_core::template::Ending;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{ChatModel, Conversation, Manager, Preface, Request, Result, SamplingOptions, Turn};
+use alloquy_engine::{Cancel, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{Draws, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;

@@ -4,11 +4,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use alloquy_core::decoder::{DecodeEnd, DecodeEventKind, TokenStream};
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session, Step};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::{Prompt, Unit};
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};
+use alloquy_engine::decoder::{DecodeEnd, DecodeEventKind, TokenStream};
+use alloquy_engine::{Cancel, Engine, Session, Step};
 use alloquy_inference::{CacheBudget, Generator, GeneratorOptions, PromptLookup, Sampler};
 use alloquy_testing::{NoiseEngine, ScriptedEngine};
 use futures::{FutureExt, StreamExt};

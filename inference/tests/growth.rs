@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alloquy_core::engine::{Engine, ModelInfo, Session};
 use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
 use alloquy_core::{Manager, Message, Preface, ReplyStream, Request, Result};
+use alloquy_engine::{Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ByteTokenizer, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;

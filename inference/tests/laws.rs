@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::decoder::Decoder;
 use alloquy_core::processor::PromptPart;
 use alloquy_core::prompt::Prompt;
 use alloquy_core::{Message, Preface, Request, SamplingOptions};
+use alloquy_engine::decoder::Decoder;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel, PromptLookup};
 use alloquy_testing::{
     ByteTokenizer, EchoModel, NoiseEngine, ScriptedEngine, TaggedProcessor, TaggedTemplate, laws,

@@ -9,10 +9,10 @@
 use std::sync::Arc;
 
 use alloquy_core::SamplingOptions;
-use alloquy_core::decoder::{DecodeEventKind, TokenStream};
-use alloquy_core::engine::{Cancel, Engine, Session, Step};
 use alloquy_core::prompt::{Prompt, Unit};
 use alloquy_core::tokenizer::TokenId;
+use alloquy_engine::decoder::{DecodeEventKind, TokenStream};
+use alloquy_engine::{Cancel, Engine, Session, Step};
 use alloquy_inference::{Generator, Sampler};
 use alloquy_testing::{NoiseEngine, ScriptedEngine};
 use futures::StreamExt;

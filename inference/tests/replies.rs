@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
 use alloquy_core::manager::NewConversation;
 use alloquy_core::media::Digest;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::report::{FinishReason, Usage};
 use alloquy_core::template::{PromptTemplate, TemplateInput};
@@ -16,6 +16,7 @@ use alloquy_core::{
     ChatModel, Conversation, ConversationManager, Error, ErrorKind, Manager, Message, Preface, Reply,
     Request, Result, SamplingOptions, TurnRequest,
 };
+use alloquy_engine::{Cancel, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::future::join_all;

@@ -32,7 +32,7 @@ fn targets() -> Vec<String> {
 
 /// The script's next token is 10 above all others: its probability, and that of any other.
 fn logprobs(engine: &ScriptedEngine) -> (f64, f64) {
-    use alloquy_core::engine::Engine;
+    use alloquy_engine::Engine;
     let others = (engine.model().vocabulary - 1) as f64;
     let total = (10_f64.exp() + others).ln();
     (10.0 - total, -total)

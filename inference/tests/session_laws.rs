@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use alloquy_core::engine::Engine;
 use alloquy_core::tokenizer::Piece;
+use alloquy_engine::Engine;
 use alloquy_testing::{ScriptedEngine, laws};
 
 #[test]

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use alloquy_core::decoder::{Snapshot, SnapshotOrigin, SnapshotRefusal, StateReader};
-use alloquy_core::engine::{Engine, ModelInfo, Session};
 use alloquy_core::media::Digest;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::report::MissReason;
 use alloquy_core::template::Ending;
 use alloquy_core::tokenizer::Tokenizer;
 use alloquy_core::{ChatModel, ErrorKind, Media, Message, Preface, Reply, Request};
+use alloquy_engine::decoder::{Snapshot, SnapshotOrigin, SnapshotRefusal, StateReader};
+use alloquy_engine::{Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{Draws, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
@@ -197,7 +198,7 @@ impl Session for Plain {
     fn forward(
         &mut self,
         units: &[Unit],
-        cancel: &alloquy_core::engine::Cancel,
+        cancel: &alloquy_engine::Cancel,
     ) -> alloquy_core::Result<&mut [f32]> {
         self.0.forward(units, cancel)
     }
@@ -255,7 +256,7 @@ fn pictures_are_units_like_others() {
     let picture = Unit::Media(Media::new("image/png", b"a picture".to_vec()));
     let units = [Unit::Token(104), picture.clone(), Unit::Token(105)];
     let mut session = engine().open().unwrap();
-    session.forward(&units, &alloquy_core::engine::Cancel::default()).unwrap();
+    session.forward(&units, &alloquy_engine::Cancel::default()).unwrap();
     let origin = SnapshotOrigin::new(Digest::of(b"model"), Digest::of(b"template"));
     let taken = Snapshot::take(origin, &units, &*session).unwrap();
     let read = Snapshot::read(taken.bytes().to_vec()).unwrap();

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
 use alloquy_core::media::Digest;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::template::{PromptTemplate, TemplateInput};
@@ -12,6 +12,7 @@ use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokeniz
 use alloquy_core::{
     ChatModel, Conversation, Delta, Manager, Message, Preface, Request, Result, TurnEvent, TurnRequest,
 };
+use alloquy_engine::{Cancel, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{ByteTokenizer, ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use futures::StreamExt;

@@ -7,9 +7,9 @@
 
 use std::time::{Duration, Instant};
 
-use alloquy_core::engine::ModelInfo;
-use alloquy_core::media_processor::{MediaTensor, TensorData};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::media_processor::{MediaTensor, TensorData};
 use alloquy_media::{AudioLimits, AudioProcessor, Waveform};
 
 /// How often each measurement is taken.

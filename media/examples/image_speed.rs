@@ -9,9 +9,9 @@
 use std::io::Cursor;
 use std::time::Instant;
 
-use alloquy_core::engine::ModelInfo;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::{Error, ErrorKind, Media, Result};
+use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_media::{ImageBackend, MediaOptions, MediaProcessors};
 use image::{ImageFormat, Rgb, RgbImage};
 

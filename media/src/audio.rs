@@ -27,11 +27,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::{Digest, MediaKind};
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Degradation;
 use alloquy_core::{Error, ErrorKind, Media, Result};
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor};
 
 pub use extractor::WaveformShape;
 pub use limits::AudioLimits;
@@ -51,8 +51,8 @@ use settings::{AudioSettings, ExtractorKind, Texts};
 /// features of its own.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
-/// use alloquy_core::media_processor::MediaProcessor;
+/// use alloquy_core::model_info::ModelInfo;
+/// use alloquy_engine::media_processor::MediaProcessor;
 /// use alloquy_media::{AudioProcessor, Waveform};
 ///
 /// let mut model = ModelInfo::default();

@@ -3,7 +3,7 @@
 #[cfg(feature = "audio")]
 use std::ops::RangeInclusive;
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::Digest;
+use alloquy_core::model_info::ModelInfo;
 
 /// The description files that decide on media.
 const FILES: [&str; 5] = [

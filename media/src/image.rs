@@ -26,11 +26,11 @@ mod webp;
 
 use std::borrow::Cow;
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::{Digest, MediaKind};
-use alloquy_core::media_processor::{MediaOutline, MediaProcessor, MediaTensor};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Degradation;
 use alloquy_core::{Media, Result};
+use alloquy_engine::media_processor::{MediaOutline, MediaProcessor, MediaTensor};
 
 pub use plan::ImagePlan;
 pub use view::{ImageView, ResizeArea, Size};
@@ -52,7 +52,7 @@ use crate::options::MediaOptions;
 /// Makes of pictures what the vision encoder of one model is fed.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_media::{ImageProcessor, MediaOptions, Size};
 ///
 /// let mut model = ModelInfo::default();

@@ -4,15 +4,15 @@
 //! [`MediaProcessors`] reads a model's description files and chooses what fits the model: an [`ImageProcessor`], a
 //! [`VideoProcessor`], an [`AudioProcessor`]. Each one reports which texts and how many positions a medium takes in a prompt
 //! (its outline), and makes the tensors that the model's encoder receives. All of them implement
-//! [`alloquy_core::media_processor::MediaProcessor`], so that a model is given one of them without knowing which. Files are decoded within
+//! [`alloquy_engine::media_processor::MediaProcessor`], so that a model is given one of them without knowing which. Files are decoded within
 //! [`MediaLimits`] and [`AudioLimits`], and in pure Rust. Containers of video are not decoded: a host decodes the frames that
 //! [`VideoProcessor::frames_wanted`] names.
 //!
 //! ```
 //! # #[cfg(feature = "image")] {
 //! use alloquy_core::Media;
-//! use alloquy_core::engine::ModelInfo;
-//! use alloquy_core::media_processor::MediaProcessor;
+//! use alloquy_core::model_info::ModelInfo;
+//! use alloquy_engine::media_processor::MediaProcessor;
 //! use alloquy_media::MediaProcessors;
 //!
 //! // A backend reads these from the model's folder.

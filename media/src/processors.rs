@@ -1,9 +1,9 @@
 //! The processor of everything that a model takes: it hands media on by their kind.
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::{Digest, MediaKind};
-use alloquy_core::media_processor::{MediaOutline, MediaProcessor, MediaTensor};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::{Error, ErrorKind, Media, Result};
+use alloquy_engine::media_processor::{MediaOutline, MediaProcessor, MediaTensor};
 
 #[cfg(feature = "audio")]
 use crate::audio::AudioProcessor;
@@ -17,8 +17,8 @@ use crate::video::VideoProcessor;
 ///
 /// ```
 /// use alloquy_core::{ErrorKind, Media};
-/// use alloquy_core::engine::ModelInfo;
-/// use alloquy_core::media_processor::MediaProcessor;
+/// use alloquy_core::model_info::ModelInfo;
+/// use alloquy_engine::media_processor::MediaProcessor;
 /// use alloquy_media::MediaProcessors;
 ///
 /// let mut model = ModelInfo::default();

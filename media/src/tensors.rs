@@ -1,6 +1,6 @@
 //! Tensors by the type of their values. Knows no media.
 
-use alloquy_core::media_processor::{MediaTensor, TensorData};
+use alloquy_engine::media_processor::{MediaTensor, TensorData};
 
 /// A tensor of single precision.
 pub(crate) fn floats(name: &str, shape: &[usize], values: Vec<f32>) -> MediaTensor {

@@ -6,11 +6,11 @@ mod qwen;
 mod rules;
 mod sampling;
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::{Digest, MediaKind};
-use alloquy_core::media_processor::{MediaOutline, MediaProcessor, MediaTensor};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Degradation;
 use alloquy_core::{Error, ErrorKind, Media, Result};
+use alloquy_engine::media_processor::{MediaOutline, MediaProcessor, MediaTensor};
 
 pub use sampling::{FrameCount, FrameRate};
 
@@ -29,8 +29,8 @@ use crate::options::MediaOptions;
 /// use std::time::Duration;
 ///
 /// use alloquy_core::Media;
-/// use alloquy_core::engine::ModelInfo;
-/// use alloquy_core::media_processor::MediaProcessor;
+/// use alloquy_core::model_info::ModelInfo;
+/// use alloquy_engine::media_processor::MediaProcessor;
 /// use alloquy_media::{VideoProcessor, FrameRate, MediaOptions};
 ///
 /// let mut model = ModelInfo::default();

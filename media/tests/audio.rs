@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::MediaKind;
-use alloquy_core::media_processor::{MediaPiece, MediaProcessor, MediaTensor, TensorData};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Degradation;
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_core::{ErrorKind, Media};
+use alloquy_engine::media_processor::{MediaPiece, MediaProcessor, MediaTensor, TensorData};
 use alloquy_media::{AudioLimits, AudioOptions, AudioOverflow, AudioProcessor, MediaProcessors, Waveform};
 use proptest::prelude::*;
 

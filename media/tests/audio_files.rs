@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use alloquy_core::engine::ModelInfo;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Degradation;
 use alloquy_core::{ErrorKind, Media, Result};
+use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_media::{AudioLimits, AudioProcessor, Waveform};
 
 fn bytes(name: &str) -> Vec<u8> {

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use alloquy_core::Media;
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::Digest;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::tokenizer::SpecialToken;
+use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_media::{
     AlphaHandling, AudioLimits, AudioOptions, AudioOverflow, ImageBackend, MediaLimits, MediaOptions,
     MediaProcessors,

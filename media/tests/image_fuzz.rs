@@ -10,9 +10,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use alloquy_core::engine::ModelInfo;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::{ErrorKind, Media};
+use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_media::{MediaLimits, MediaOptions, MediaProcessors};
 use alloquy_testing::Draws;
 use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};

@@ -6,9 +6,9 @@ mod bombs;
 
 use std::time::Instant;
 
-use alloquy_core::engine::ModelInfo;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::{ErrorKind, Media};
+use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_media::{MediaLimits, MediaOptions, MediaProcessors};
 use alloquy_testing::CountingAllocator;
 

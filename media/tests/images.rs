@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::{Digest, MediaKind};
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Degradation;
 use alloquy_core::{ErrorKind, Media};
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 use alloquy_media::{
     AlphaHandling, FrameRate, ImageBackend, MediaLimits, MediaOptions, MediaProcessors, ResizeArea, Size,
     VideoProcessor,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 
 use crate::description::Description;
 use crate::files::ModelFiles;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::tokenizer::{SpecialToken, TokenId, Tokenizer};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 //! `detect` looks at.
 
 use alloquy_core::arguments::InjectionPolicy;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::Channel;
 use alloquy_core::template::TemplateInput;
 use serde_json::Value;

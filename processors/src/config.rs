@@ -14,7 +14,7 @@ use crate::family::Family;
 ///
 /// ```
 /// use alloquy_core::{Message, Preface};
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_core::processor::PromptSource;
 /// use alloquy_core::template::Ending;
 /// use alloquy_processors::{DataProcessorConfig, named_with};

@@ -6,7 +6,7 @@ mod tests;
 use std::sync::Arc;
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::DataProcessor;
 
 use crate::built_in::BuiltIn;
@@ -27,7 +27,7 @@ pub struct Detected {
 /// Finds the family that claims `model`.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 ///
 /// let mut model = ModelInfo::default();
 /// model.architecture = Some("Qwen3ForCausalLM".to_owned());
@@ -48,7 +48,7 @@ pub fn detect(model: &ModelInfo) -> Detected {
 /// As [`named_with`].
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_core::processor::Channel;
 /// use alloquy_processors::{DataProcessorConfig, detect_with};
 ///
@@ -79,7 +79,7 @@ fn claiming(model: &ModelInfo) -> (&'static BuiltIn, bool) {
 /// [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown name; the sentence lists the known ones.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 ///
 /// let processor = alloquy_processors::named("vicuna", &ModelInfo::default())?;
 /// assert_eq!(processor.name(), "vicuna");
@@ -100,7 +100,7 @@ pub fn named(name: &str, model: &ModelInfo) -> Result<Arc<dyn DataProcessor>> {
 /// are written, of a family without calls between two markers.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_core::processor::Channel;
 /// use alloquy_processors::{DataProcessorConfig, named_with};
 ///

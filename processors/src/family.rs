@@ -16,7 +16,7 @@ use crate::placeholders::Placeholder;
 ///
 /// ```
 /// use alloquy_core::{Message, Preface, ToolSpec};
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_core::processor::PromptSource;
 /// use alloquy_core::template::Ending;
 /// use alloquy_processors::{DataProcessorConfig, Family};

@@ -1,8 +1,8 @@
 //! What the laws of other crates hold a family to. Knows no law.
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::message::ToolCall;
+use alloquy_core::model_info::ModelInfo;
 
 use crate::built_in::chat_template;
 use crate::calls::Call;
@@ -14,7 +14,7 @@ use crate::tool_grammar::{Writer, written};
 /// calls, and for no calls.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_core::message::ToolCall;
 /// use serde_json::json;
 ///

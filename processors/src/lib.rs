@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use alloquy_core::{Message, Preface};
-//! use alloquy_core::engine::ModelInfo;
+//! use alloquy_core::model_info::ModelInfo;
 //! use alloquy_core::processor::{PromptPart, PromptSource};
 //! use alloquy_core::template::Ending;
 //! use alloquy_core::tokenizer::SpecialToken;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloquy_core::arguments::{InjectionPolicy, ThinkingHistory};
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::grammar::Grammar;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::{ParallelCalls, ToolChoice};
 use alloquy_core::processor::{Channel, DataProcessor, PromptPart, PromptSource, ReplyParser};
 use alloquy_core::report::Degradation;

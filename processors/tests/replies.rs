@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::{env, fs};
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
 use alloquy_core::template::Ending;
 use alloquy_core::{Message, Preface, ToolSpec};

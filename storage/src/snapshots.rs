@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use alloquy_core::decoder::{Snapshot, SnapshotSource};
 use alloquy_core::media::Digest;
 use alloquy_core::{ConversationId, Error, ErrorKind, Owner, Result};
+use alloquy_engine::decoder::{Snapshot, SnapshotSource};
 
 use crate::open::{Place, place};
 use crate::private;
@@ -32,8 +32,8 @@ const PART: &str = "part";
 /// ```
 /// use alloquy_testing::ScriptedEngine;
 /// use alloquy_core::Owner;
-/// use alloquy_core::decoder::{Snapshot, SnapshotOrigin};
-/// use alloquy_core::engine::Engine;
+/// use alloquy_engine::decoder::{Snapshot, SnapshotOrigin};
+/// use alloquy_engine::Engine;
 /// use alloquy_core::media::Digest;
 /// use alloquy_storage::SnapshotFolder;
 ///

@@ -6,11 +6,11 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use alloquy_core::decoder::{Snapshot, SnapshotOrigin};
-use alloquy_core::engine::{Cancel, Engine};
 use alloquy_core::media::Digest;
 use alloquy_core::prompt::Unit;
 use alloquy_core::{ConversationId, Owner};
+use alloquy_engine::decoder::{Snapshot, SnapshotOrigin};
+use alloquy_engine::{Cancel, Engine};
 use alloquy_storage::{SnapshotFolder, SnapshotWritten};
 use alloquy_testing::ScriptedEngine;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::Digest;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::PromptTemplate;
 use alloquy_core::tokenizer::TokenId;
 
@@ -43,7 +43,7 @@ pub struct Detected {
 /// model lacks, [`ErrorKind::NotFound`](alloquy_core::ErrorKind::NotFound) for an unknown conversation template.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_templates::{TemplateOrigin, detect};
 ///
 /// let mut model = ModelInfo::default();
@@ -65,7 +65,7 @@ pub fn detect(model: &ModelInfo) -> Result<Detected> {
 /// Those of [`detect`].
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_core::template::TemplateInput;
 /// use alloquy_templates::{Dialect, detect_with};
 ///

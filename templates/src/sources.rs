@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::Value;
 
@@ -76,7 +76,7 @@ impl fmt::Display for TemplateOrigin {
 /// named texts, [`ErrorKind::Template`] when several templates have names and none is called `default`.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_templates::{TemplateOrigin, sources};
 ///
 /// let mut model = ModelInfo::default();
@@ -98,7 +98,7 @@ pub fn find(model: &ModelInfo) -> Result<Option<TemplateSource>> {
 /// [`ErrorKind::NotFound`] when the model has no template of that name, and [`ErrorKind::Model`] as [`find`].
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_templates::sources;
 ///
 /// let mut model = ModelInfo::default();
@@ -147,7 +147,7 @@ fn all(model: &ModelInfo) -> Result<Option<(BTreeMap<String, String>, TemplateOr
 /// A file that cannot be read has none here; where its turn comes, [`detect`](crate::detect) says what is wrong.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_templates::{TemplateOrigin, sources};
 ///
 /// let mut model = ModelInfo::default();

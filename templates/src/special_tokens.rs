@@ -1,7 +1,7 @@
 //! A model's special tokens as the variables that templates know them by (`bos_token`, `eos_token`, …).
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use serde_json::{Map, Value};
 
 use crate::files::TOKENIZER_CONFIG;
@@ -19,7 +19,7 @@ const SPECIAL_TOKENS_MAP: &str = "special_tokens_map.json";
 /// [`ErrorKind::Model`](alloquy_core::ErrorKind::Model) when one of the files is not JSON.
 ///
 /// ```
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_core::model_info::ModelInfo;
 ///
 /// let mut model = ModelInfo::default();
 /// let config = r#"{"bos_token": {"content": "<s>"}, "eos_token": "</s>", "pad_token": null}"#;

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, missing_docs)] // a test may panic
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_inference::RoleMarkers;

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // a test may panic
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::{PromptTemplate as _, TemplateInput};
 use alloquy_templates::JinjaTemplate;
 use serde_json::{Map, json};

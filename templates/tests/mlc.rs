@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use alloquy_core::ErrorKind;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::{Ending, PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_templates::ConversationTemplate;

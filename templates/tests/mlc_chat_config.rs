@@ -3,7 +3,7 @@
 // Helpers of tests count as tests.
 #![allow(clippy::unwrap_used)]
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)] // a test may panic
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Degradation;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;

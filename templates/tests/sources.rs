@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use alloquy_core::ErrorKind;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_templates::sources::find;

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_context::{DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ShiftPolicy, SummaryPolicy};
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
 use alloquy_core::manager::ManagerBuilder;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::store::{ConversationRecord, ConversationStore, MemoryStore};
 use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
@@ -31,6 +31,7 @@ use alloquy_core::{
     ConversationManager, Error, Manager, Message, Node, NodeId, Owner, Preface, Query, Result,
     SamplingOptions,
 };
+use alloquy_engine::{Cancel, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::{FileStore, SqliteStore};

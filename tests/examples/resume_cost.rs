@@ -7,12 +7,12 @@ mod model;
 
 use std::time::{Duration, Instant};
 
-use alloquy_core::engine::Engine;
 use alloquy_core::template::Ending;
 use alloquy_core::{
     ChatModel, ConversationId, Error, ErrorKind, Message, Owner, Preface, Reply, Request, Result,
     SamplingOptions,
 };
+use alloquy_engine::Engine;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_storage::SnapshotFolder;
 
@@ -77,7 +77,7 @@ async fn measure(tokens: usize) -> Result<()> {
 async fn write(
     round: &LanguageModel,
     tokens: usize,
-    keep: impl FnOnce(&alloquy_core::decoder::Snapshot) -> Result<()>,
+    keep: impl FnOnce(&alloquy_engine::decoder::Snapshot) -> Result<()>,
 ) -> Result<Vec<Message>> {
     let path = conversation(round, tokens)?;
     let closed = Request::new(Preface::default(), path.clone()).ending(Ending::Closed);

@@ -6,8 +6,8 @@ mod shared;
 
 use std::fs;
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::PromptSource;
 use alloquy_core::template::{Ending, PromptTemplate};
 use alloquy_core::{Content, Message, Preface, Role, ToolSpec};

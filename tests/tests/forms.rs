@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use alloquy_constraints::{GrammarLimits, JsonNumbers, JsonSpacing, Llguidance};
-use alloquy_core::engine::Engine;
 use alloquy_core::grammar::{Constraint, Constraints, Grammar, Progress};
 use alloquy_core::output::Guidance;
 use alloquy_core::report::{Degradation, FinishReason};
-use alloquy_core::tokenizer::{Piece, TokenId, Vocabulary};
+use alloquy_core::tokenizer::{Piece, TokenId};
 use alloquy_core::{ChatModel, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions};
+use alloquy_engine::Engine;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{NoiseEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;
@@ -34,7 +34,7 @@ fn compile(grammar: &Grammar) -> Result<Box<dyn Constraint>> {
 }
 
 fn compile_with(constraints: Llguidance, grammar: &Grammar) -> Result<Box<dyn Constraint>> {
-    constraints.prepare(&Vocabulary::of(&NoiseEngine::new(["<tool>"])))?.compile(grammar)
+    constraints.prepare(&NoiseEngine::new(["<tool>"]).vocabulary())?.compile(grammar)
 }
 
 fn tokens(text: &str) -> Vec<TokenId> {

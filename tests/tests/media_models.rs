@@ -7,10 +7,8 @@ mod shared;
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::decoder::SnapshotRefusal;
-use alloquy_core::engine::{Engine, ModelInfo};
 use alloquy_core::media::MediaKind;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::report::Degradation;
 use alloquy_core::tokenizer::TokenId;
@@ -18,6 +16,9 @@ use alloquy_core::{
     ChatModel, Content, Manager, Media, Message, Preface, Reply, Request, Result, Role, SamplingOptions,
     TurnRequest,
 };
+use alloquy_engine::Engine;
+use alloquy_engine::decoder::SnapshotRefusal;
+use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_formats::messages::{self, Dialect, MediaRules};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_media::{AlphaHandling, ImageBackend, MediaOptions, MediaProcessors};

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::SamplingOptions;
-use alloquy_core::decoder::{DecodeEvent, DecodeEventKind};
-use alloquy_core::engine::Engine;
 use alloquy_core::prompt::{Prompt, Unit};
 use alloquy_core::report::CacheReport;
 use alloquy_core::tokenizer::TokenId;
+use alloquy_engine::Engine;
+use alloquy_engine::decoder::{DecodeEvent, DecodeEventKind};
 use alloquy_inference::{Generator, Sampler};
 use futures::StreamExt;
 

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use alloquy_core::engine::Engine;
 use alloquy_core::{Conversation, Manager, Preface, Result, Tool, ToolSpec, Turn, TurnReply, TurnRequest};
+use alloquy_engine::Engine;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;

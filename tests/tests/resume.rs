@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::decoder::{Snapshot, SnapshotRefusal};
-use alloquy_core::engine::Engine;
 use alloquy_core::grammar::Grammar;
 use alloquy_core::output::Guidance;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{
     ConversationId, ConversationManager as _, Manager, Owner, Preface, Reply, SamplingOptions, TurnRequest,
 };
+use alloquy_engine::Engine;
+use alloquy_engine::decoder::{Snapshot, SnapshotRefusal};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_storage::{SnapshotFolder, SnapshotWritten};

@@ -9,12 +9,12 @@ mod shared;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::engine::Engine;
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::{
     ChatModel, Conversation, Manager, Preface, ReplyStream, Request, Result, SamplingOptions, TurnReply,
     TurnRequest,
 };
+use alloquy_engine::Engine;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;

@@ -6,7 +6,7 @@ mod shared;
 use std::path::Path;
 
 use alloquy_core::arguments::{ProcessorArguments, ThinkingHistory};
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::{DataProcessor as _, PromptSource};
 use alloquy_core::report::Degradation;
 use alloquy_core::template::{Ending, PromptTemplate as _};

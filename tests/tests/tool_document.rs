@@ -6,13 +6,14 @@ mod shared;
 
 use std::sync::Arc;
 
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
 use alloquy_core::message::ToolCall;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer, decode};
 use alloquy_core::tool::{Approval, ToolContext, Toolbox, TypedTool, Verdict};
 use alloquy_core::turn::TurnEnd;
 use alloquy_core::{Error, ErrorKind, Manager, Message, Node, Preface, Result, SamplingOptions, ToolSpec};
+use alloquy_engine::{Cancel, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use pollster::block_on;

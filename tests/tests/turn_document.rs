@@ -6,10 +6,10 @@ mod shared;
 
 use std::sync::Arc;
 
-use alloquy_core::engine::Engine;
 use alloquy_core::processor::{DataProcessor, PromptSource};
 use alloquy_core::tokenizer::decode;
 use alloquy_core::{Manager, Message, Node, Preface, Request, SamplingOptions, TurnEvent, TurnReply};
+use alloquy_engine::Engine;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use futures::StreamExt;

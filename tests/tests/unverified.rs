@@ -4,15 +4,15 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::decoder::{DecodeRequest, Decoder, GrammarSupport, GuidedDecoding, TokenStream};
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::grammar::Grammar;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::Guidance;
 use alloquy_core::processor::{Channel, DataProcessor, PromptPart, PromptSource, ReplyParser};
 use alloquy_core::report::{Degradation, FinishReason};
 use alloquy_core::template::TemplateInput;
 use alloquy_core::tokenizer::Tokenizer;
 use alloquy_core::{ChatModel, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions};
+use alloquy_engine::decoder::{DecodeRequest, Decoder, GrammarSupport, GuidedDecoding, TokenStream};
 use alloquy_inference::{Generator, LanguageModel};
 use alloquy_testing::{ScriptedEngine, TaggedProcessor, TaggedTemplate};
 use pollster::block_on;

@@ -30,12 +30,13 @@ impl Layers {
 const ANY_PART: &str = "any part";
 
 /// The crates that a model is opened with and a conversation is held with.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "backends/",
     "constraints",
     "context",
     "core",
     "cost",
+    "engine",
     "formats",
     "inference",
     "media",
@@ -49,9 +50,9 @@ const PARTS: [&str; 14] = [
 
 /// Which members a folder's crate may import, and which in its tests alone: the first line that fits counts. A crate may always
 /// import what stands in a folder of its own.
-const MEMBERS: [(&str, &[&str], &[&str]); 20] = [
+const MEMBERS: [(&str, &[&str], &[&str]); 21] = [
     ("backends/onnx/runtime", &[], &[]),
-    ("backends/", &["core", "model-files"], &["testing"]),
+    ("backends/", &["core", "engine", "model-files"], &["testing"]),
     // What opens a model knows everything that makes one.
     ("alloquy", &[ANY_PART], &["testing"]),
     // The command line wires nothing that a library's user could not, and its tests run the program.
@@ -61,17 +62,18 @@ const MEMBERS: [(&str, &[&str], &[&str]); 20] = [
     ("context", &["core"], &["inference", "testing"]),
     ("core", &[], &["testing"]),
     ("cost", &["core"], &["testing"]),
+    ("engine", &["core"], &["testing"]),
     ("formats", &["core"], &["testing"]),
-    ("inference", &["core"], &["testing"]),
-    ("media", &["core"], &["testing"]),
+    ("inference", &["core", "engine"], &["testing"]),
+    ("media", &["core", "engine"], &["testing"]),
     ("model-files", &["core"], &["testing"]),
     ("pocket", &["core", "model-files"], &["testing"]),
     ("processors", &["core"], &["testing"]),
     // What stores of earlier releases hold is priced.
-    ("storage", &["core", "formats"], &["cost", "testing"]),
+    ("storage", &["core", "engine", "formats"], &["cost", "testing"]),
     // What a template parts messages by is learnt by what renders it.
     ("templates", &["core"], &["inference", "testing"]),
-    ("testing", &["core"], &[]),
+    ("testing", &["core", "engine"], &[]),
     // What needs several siblings at once is tested here.
     ("tests", &["alloquy", ANY_PART], &["testing"]),
     ("tools/", &["core"], &["testing"]),
@@ -105,6 +107,7 @@ const NOWHERE_BELOW: (&[&str], &[&str]) = (
         "context",
         "core",
         "cost",
+        "engine",
         "formats",
         "inference",
         "media",

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 #[cfg(feature = "constraints")]
 use alloquy_constraints::Llguidance;
-use alloquy_core::engine::{Engine, LoadPhase, LoadTiming, ModelInfo};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::ToolChoice;
 use alloquy_core::processor::Channel;
 use alloquy_core::template::PromptTemplate;
 use alloquy_core::{Result, SamplingOptions};
+use alloquy_engine::{Engine, LoadPhase, LoadTiming};
 use alloquy_inference::{CacheBudget, Generator, GeneratorOptions, LanguageModel, PromptLookup};
 #[cfg(all(feature = "media", feature = "onnx"))]
 use alloquy_media::MediaOptions;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use alloquy_context::{DropPolicy, HistoryDrop, HistoryShift, HistorySummary, ShiftPolicy, SummaryPolicy};
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::middleware::{Middleware, Next};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Degradation;
 use alloquy_core::{ReplyStream, Request, Result};
 use alloquy_inference::LanguageModel;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_processors::DataProcessorConfig;
 use alloquy_templates::{TemplateOrigin, sources};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
+use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_media::{MediaOptions, MediaProcessors};
 
 /// Chooses by what the model says of itself; `None` for one that takes no media.

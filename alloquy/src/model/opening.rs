@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "onnx")]
 use alloquy_core::Result;
-use alloquy_core::engine::Engine;
+use alloquy_engine::Engine;
 
 use super::Model;
 use super::builder::ModelBuilder;

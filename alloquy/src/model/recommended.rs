@@ -1,6 +1,6 @@
 //! How a model's makers want it sampled.
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::{Result, SamplingOptions};
 use alloquy_templates::mlc::{ChatConfig, MLC_CHAT_CONFIG};
 

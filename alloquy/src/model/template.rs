@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::PromptTemplate;
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_model_files::bounded;

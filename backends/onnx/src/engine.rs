@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::engine::{Engine, LoadPhase, LoadTiming, ModelInfo, Session, Step};
 use alloquy_core::media::Digest;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::Tokenizer;
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::media_processor::MediaProcessor;
+use alloquy_engine::{Engine, LoadPhase, LoadTiming, Session, Step};
 use alloquy_model_files::{HuggingFaceTokenizer, ModelFiles, model_info};
 use alloquy_onnx_runtime::{Event, Locator};
 
@@ -34,7 +35,7 @@ const PREFILL_CHUNK: usize = 128;
 /// A language model run by ONNX Runtime.
 ///
 /// ```no_run
-/// use alloquy_core::engine::Engine;
+/// use alloquy_engine::Engine;
 /// use alloquy_onnx::OnnxEngine;
 ///
 /// let engine = OnnxEngine::load("models/qwen3-0.6b")?;
@@ -209,7 +210,7 @@ impl OnnxEngineBuilder {
     /// [`ModelInfo::degradations`] and each reply say so.
     ///
     /// ```no_run
-    /// use alloquy_core::engine::Engine;
+    /// use alloquy_engine::Engine;
     /// use alloquy_onnx::OnnxEngine;
     ///
     /// let engine = OnnxEngine::builder("models/qwen3-0.6b").provider("cuda").fallback("cpu").load()?;
@@ -313,8 +314,8 @@ impl OnnxEngineBuilder {
     /// use std::sync::Arc;
     ///
     /// use alloquy_core::Result;
-    /// use alloquy_core::engine::ModelInfo;
-    /// use alloquy_core::media_processor::MediaProcessor;
+    /// use alloquy_core::model_info::ModelInfo;
+    /// use alloquy_engine::media_processor::MediaProcessor;
     /// use alloquy_onnx::OnnxEngine;
     ///
     /// fn choose(model: &ModelInfo) -> Result<Option<Arc<dyn MediaProcessor>>> {

@@ -7,7 +7,7 @@ use ort::session::builder::GraphOptimizationLevel;
 /// How far ONNX Runtime rewrites a graph when it is loaded; each level does what those before it do.
 ///
 /// Rewritten graphs compute the same up to rounding, so that the level counts in
-/// [`Engine::identity`](alloquy_core::engine::Engine::identity).
+/// [`Engine::identity`](alloquy_engine::Engine::identity).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GraphOptimization {

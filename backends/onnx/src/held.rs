@@ -1,7 +1,7 @@
 //! How the units of a session lie in its cache, where one takes as many positions as it likes. Knows no cache.
 
-use alloquy_core::decoder::StateReader;
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::decoder::StateReader;
 
 /// What a session holds: units outwards, positions inwards. Tokens take one position each, so only media are remembered.
 #[derive(Clone, Debug, Default, PartialEq)]

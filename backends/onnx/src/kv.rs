@@ -1,7 +1,7 @@
 //! Caches of keys and values: what a session holds of the tokens it has seen. Knows tokens, not units.
 
 use alloquy_core::Result;
-use alloquy_core::decoder::StateReader;
+use alloquy_engine::decoder::StateReader;
 
 use crate::decoder::Decoder;
 use crate::layout::CacheKind;

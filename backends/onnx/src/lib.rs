@@ -1,7 +1,7 @@
 //! ONNX Runtime backend for Alloquy: language models as other tools export them.
 //!
 //! ```no_run
-//! use alloquy_core::engine::{Cancel, Engine};
+//! use alloquy_engine::{Cancel, Engine};
 //! use alloquy_core::prompt::Unit;
 //! use alloquy_core::tokenizer::Piece;
 //! use alloquy_onnx::OnnxEngine;

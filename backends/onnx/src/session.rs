@@ -3,11 +3,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use alloquy_core::decoder::StateReader;
-use alloquy_core::engine::{Cancel, Session, Step};
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Media, Result};
+use alloquy_engine::decoder::StateReader;
+use alloquy_engine::{Cancel, Session, Step};
 use ort::session::RunOptions;
 
 use crate::decoder::Decoder;

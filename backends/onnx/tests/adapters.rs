@@ -8,8 +8,8 @@ mod common;
 use std::fs;
 
 use alloquy_core::ErrorKind;
-use alloquy_core::engine::{Cancel, Engine};
 use alloquy_core::tokenizer::TokenId;
+use alloquy_engine::{Cancel, Engine};
 use alloquy_model_files::ModelFiles;
 use alloquy_onnx::{GraphCacheUse, OnnxEngine, OnnxEngineBuilder};
 use alloquy_testing::laws;

@@ -9,10 +9,10 @@ mod narrow;
 use std::path::Path;
 
 use alloquy_core::ErrorKind;
-use alloquy_core::decoder::StateReader;
-use alloquy_core::engine::{Cancel, Engine, Session, Step};
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::Piece;
+use alloquy_engine::decoder::StateReader;
+use alloquy_engine::{Cancel, Engine, Session, Step};
 use alloquy_onnx::OnnxEngine;
 use alloquy_testing::laws;
 

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use alloquy_core::ErrorKind;
-use alloquy_core::engine::Engine;
 use alloquy_core::report::Degradation;
+use alloquy_engine::Engine;
 use alloquy_onnx::{Locator, OnnxEngine};
 use common::{golden, greedy, models};
 use tempfile::TempDir;

@@ -4,10 +4,10 @@
 
 mod common;
 
-use alloquy_core::engine::{Cancel, Engine};
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::{Piece, decode};
 use alloquy_core::{ErrorKind, Media};
+use alloquy_engine::{Cancel, Engine};
 use alloquy_onnx::OnnxEngine;
 use alloquy_testing::laws;
 

@@ -8,7 +8,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::engine::{Engine, LoadPhase};
+use alloquy_engine::{Engine, LoadPhase};
 use alloquy_onnx::{GraphCacheUse, GraphOptimization, OnnxEngine, OnnxEngineBuilder};
 use common::graphs::{Cache, Lora, model, noise};
 use common::{feed, golden, greedy, models};

@@ -13,12 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alloquy_core::decoder::StateReader;
-use alloquy_core::engine::{Cancel, Engine, ModelInfo};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::report::Degradation;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ErrorKind, Media};
+use alloquy_engine::decoder::StateReader;
+use alloquy_engine::{Cancel, Engine};
 use alloquy_model_files::ModelFiles;
 use alloquy_onnx::OnnxEngine;
 use alloquy_testing::laws;
@@ -205,7 +206,7 @@ fn a_processor_is_chosen_by_what_the_model_says_of_itself() {
     let Some(models) = models() else { return };
     let choose = |model: &ModelInfo| {
         assert_eq!(model.model_type.as_deref(), Some("gemma3"));
-        Ok(Some(Arc::new(Family::Gemma3) as Arc<dyn alloquy_core::media_processor::MediaProcessor>))
+        Ok(Some(Arc::new(Family::Gemma3) as Arc<dyn alloquy_engine::media_processor::MediaProcessor>))
     };
     let chosen = OnnxEngine::builder(models.join(MODELS[1].folder)).media_from(choose).load().unwrap();
     assert_eq!(chosen.media().unwrap().kinds().len(), 1);

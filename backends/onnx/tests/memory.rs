@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use alloquy_core::ErrorKind;
-use alloquy_core::engine::Engine;
+use alloquy_engine::Engine;
 use alloquy_model_files::{ModelFiles, describe, describe_files};
 use alloquy_onnx::OnnxEngine;
 use common::{golden, greedy, load, models};

@@ -7,9 +7,9 @@
 
 mod common;
 
-use alloquy_core::engine::{Cancel, Engine, Session, Step};
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::TokenId;
+use alloquy_engine::{Cancel, Engine, Session, Step};
 use alloquy_onnx::OnnxEngine;
 use common::{feed, load, models, units};
 use proptest::prelude::*;

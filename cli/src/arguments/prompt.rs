@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use alloquy::core::arguments::{
     InjectionPolicy, ProcessorArguments, TextSource, ThinkingHistory, ThinkingSwitch,
 };
-use alloquy::core::engine::ModelInfo;
+use alloquy::core::model_info::ModelInfo;
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alloquy::ModelBuilder;
-use alloquy::core::engine::{Engine, LoadPhase, LoadTiming};
+use alloquy::engine::{Engine, LoadPhase, LoadTiming};
 use alloquy::inference::{Benchmark, BenchmarkReport, BenchmarkRun};
 use alloquy::onnx::GraphCacheUse;
 use clap::Args;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::engine::Engine;
 use crate::tokenizer::{TokenId, Tokenizer};
 
 /// What a number of a vocabulary stands for.
@@ -24,9 +23,9 @@ pub enum VocabularyToken {
 ///
 /// ```
 /// use alloquy_core::tokenizer::{Vocabulary, VocabularyToken};
-/// use alloquy_testing::ScriptedEngine;
+/// use alloquy_testing::ByteTokenizer;
 ///
-/// let vocabulary = Vocabulary::of(&ScriptedEngine::new([]));
+/// let vocabulary = Vocabulary::new(&ByteTokenizer::new(["<end>"]), 257, &[256]);
 /// assert_eq!(vocabulary.tokens()[0x41], VocabularyToken::Text(b"A".to_vec()));
 /// assert_eq!(vocabulary.tokens()[256], VocabularyToken::Control("<end>".to_owned()));
 /// assert_eq!(vocabulary.stop_tokens(), [256]);
@@ -38,12 +37,6 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Decodes every token of an engine's tokenizer.
-    pub fn of(engine: &dyn Engine) -> Self {
-        let model = engine.model();
-        Self::new(engine.tokenizer(), model.vocabulary, &model.stop_tokens)
-    }
-
     /// Decodes the tokens 0 to `size` of `tokenizer`; those of `stop_tokens` end a reply.
     pub fn new(tokenizer: &dyn Tokenizer, size: usize, stop_tokens: &[TokenId]) -> Self {
         let mut controls: HashMap<TokenId, &str> =

@@ -1,11 +1,11 @@
 //! One generation while it runs: its prompt chunk by chunk, then its tokens. Knows no other generation.
 
-use alloquy_core::decoder::{DecodeEnd, DecodeEventKind};
-use alloquy_core::engine::{Cancel, Engine};
 use alloquy_core::prompt::Unit;
 use alloquy_core::report::{CacheReport, Speculation};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ErrorKind, Result};
+use alloquy_engine::decoder::{DecodeEnd, DecodeEventKind};
+use alloquy_engine::{Cancel, Engine};
 
 use super::guided_sampler::Draw;
 use super::job::Job;

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use alloquy_core::Result;
-use alloquy_core::decoder::GuidedDecoding;
 use alloquy_core::grammar::{Constraint, Progress};
 use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
+use alloquy_engine::decoder::GuidedDecoding;
 
 use crate::sampler::Sampler;
 use crate::thinking::{Stage, Thoughts};

@@ -1,12 +1,12 @@
 //! What an engine's thread is asked to do. Knows no session.
 
 use alloquy_core::Result;
-use alloquy_core::decoder::snapshot::Reading;
-use alloquy_core::decoder::{
+use alloquy_core::prompt::Prompt;
+use alloquy_engine::Cancel;
+use alloquy_engine::decoder::snapshot::Reading;
+use alloquy_engine::decoder::{
     CacheStatistics, DecodeEvent, DecodeEventKind, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource,
 };
-use alloquy_core::engine::Cancel;
-use alloquy_core::prompt::Prompt;
 use futures::channel::{mpsc, oneshot};
 
 use super::guided_sampler::GuidedSampler;

@@ -1,8 +1,8 @@
 //! One scoring while it runs: its prompt chunk by chunk, then target by target. Changes no session.
 
 use alloquy_core::Result;
-use alloquy_core::engine::{Engine, Session};
 use alloquy_core::sampling::Logprob;
+use alloquy_engine::{Engine, Session};
 
 use super::active::Going;
 use super::scoring::{Scoring, check_room, score_target};

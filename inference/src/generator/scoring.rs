@@ -1,10 +1,10 @@
 //! How likely given texts are as a continuation. Knows no other work of the thread.
 
-use alloquy_core::engine::{Cancel, Engine, Session};
 use alloquy_core::prompt::Unit;
 use alloquy_core::sampling::Logprob;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::{Cancel, Engine, Session};
 use futures::channel::oneshot;
 
 use crate::sampler::LogSoftmax;

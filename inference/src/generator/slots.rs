@@ -1,13 +1,13 @@
 //! Which session serves a prompt. The only place that decides what is reused.
 
-use alloquy_core::decoder::snapshot::{Beginning, Reading};
-use alloquy_core::decoder::{
-    CacheStatistics, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader,
-};
-use alloquy_core::engine::{Engine, Session};
 use alloquy_core::prompt::{Unit, common_prefix};
 use alloquy_core::report::{CacheReport, MissReason};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::decoder::snapshot::{Beginning, Reading};
+use alloquy_engine::decoder::{
+    CacheStatistics, Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader,
+};
+use alloquy_engine::{Engine, Session};
 
 mod computed;
 mod held;
@@ -34,7 +34,7 @@ use held::Held;
 pub struct CacheBudget {
     /// How many KV caches there may be, at least one.
     pub sessions: usize,
-    /// How many bytes they may take together, as far as sessions say so ([`Session::bytes`](alloquy_core::engine::Session::bytes)). One is
+    /// How many bytes they may take together, as far as sessions say so ([`Session::bytes`](alloquy_engine::Session::bytes)). One is
     /// kept however large it is, and those in use are never dropped.
     pub bytes: usize,
 }
@@ -442,8 +442,8 @@ impl Slots {
 mod tests {
     use super::stand_in::Idle;
     use super::*;
-    use alloquy_core::engine::Cancel;
     use alloquy_core::media::Digest;
+    use alloquy_engine::Cancel;
 
     #[test]
     fn while_every_session_is_in_use_nothing_is_restored() -> Result<()> {

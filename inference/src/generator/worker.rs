@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc as queue;
 
-use alloquy_core::engine::{Cancel, Engine, Step};
 use alloquy_core::prompt::Unit;
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::{Cancel, Engine, Step};
 
 use super::active::{Active, Going};
 use super::job::{Job, Work};

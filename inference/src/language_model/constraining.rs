@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use alloquy_core::decoder::{Decoder, ThinkingRule};
 use alloquy_core::grammar::{ConstraintCompiler, Constraints, Grammar};
 use alloquy_core::output::{Guidance, ToolChoice};
 use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
@@ -10,6 +9,7 @@ use alloquy_core::report::Degradation;
 use alloquy_core::template::Ending;
 use alloquy_core::tokenizer::Vocabulary;
 use alloquy_core::{Error, ErrorKind, Message, Preface, Result};
+use alloquy_engine::decoder::{Decoder, ThinkingRule};
 
 /// A way to enforce grammars, made ready for the model's vocabulary when the first reply needs it.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use alloquy_core::decoder::{GrammarSupport, GuidedDecoding};
 use alloquy_core::grammar::{ConstraintCompiler, Constraints};
 use alloquy_core::prompt::{PreparedPrompt, Prompt};
 use alloquy_core::template::Ending;
 use alloquy_core::tokenizer::{Detokenizer, TokenId};
 use alloquy_core::{Error, ErrorKind, Request, Result};
+use alloquy_engine::decoder::{GrammarSupport, GuidedDecoding};
 
 use super::constraining::{joined, shut_out, thinking_rule};
 use super::{LanguageModel, LanguageModelBuilder, source};

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use alloquy_core::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind};
 use alloquy_core::report::ReplyTiming;
+use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind};
 
 /// When what happened to a reply, by the clock of whoever computed it.
 #[derive(Clone, Copy, Debug, Default)]

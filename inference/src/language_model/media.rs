@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use alloquy_core::decoder::Decoder;
 use alloquy_core::media::MediaKind;
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaProcessor};
 use alloquy_core::processor::{PromptPart, PromptSource};
 use alloquy_core::prompt::{PlacedMedia, Prompt, Unit};
 use alloquy_core::report::Degradation;
 use alloquy_core::tokenizer::SpecialToken;
 use alloquy_core::{Error, ErrorKind, Media, Result};
+use alloquy_engine::decoder::Decoder;
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaProcessor};
 
 /// How many outlines are remembered.
 const REMEMBERED: usize = 256;

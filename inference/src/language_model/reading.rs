@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use alloquy_core::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, TokenStream};
 use alloquy_core::media::Digest;
 use alloquy_core::processor::ReplyParser;
 use alloquy_core::prompt::PlacedMedia;
@@ -12,6 +11,7 @@ use alloquy_core::stop::StopSignal;
 use alloquy_core::stream::Emit;
 use alloquy_core::tokenizer::{Detokenizer, TokenId};
 use alloquy_core::{Delta, Error, ErrorKind, Message, Reply, Result};
+use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, TokenStream};
 use futures::StreamExt;
 
 use super::constraining::Form;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use alloquy_core::decoder::{Decoder, GrammarSupport, GuidedDecoding};
 use alloquy_core::grammar::{Constraint, Progress};
 use alloquy_core::tokenizer::{Piece, TokenId};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::decoder::{Decoder, GrammarSupport, GuidedDecoding};
 
 use crate::thinking::{Stage, Thoughts};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 
 use super::marker::Marker;
 use super::probes::{Seam, Speaker};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 
 /// The longest text between `<` and `>` that looks like a token.
 const LONGEST: usize = 48;

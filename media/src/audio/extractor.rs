@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use alloquy_core::media_processor::MediaTensor;
+use alloquy_engine::media_processor::MediaTensor;
 
 use crate::tensors::{floats, truths};
 

@@ -2,7 +2,7 @@
 //! beginning, and frames that reach behind its end are zeros.
 
 use alloquy_core::Result;
-use alloquy_core::media_processor::MediaTensor;
+use alloquy_engine::media_processor::MediaTensor;
 
 use super::extractor::{Extractor, WaveformShape, longest, mask, masked, tables};
 use super::gemma_mel::{Defaults, GemmaMel};

@@ -2,7 +2,7 @@
 //! (`Gemma4UnifiedAudioFeatureExtractor` of transformers).
 
 use alloquy_core::Result;
-use alloquy_core::media_processor::MediaTensor;
+use alloquy_engine::media_processor::MediaTensor;
 
 use super::extractor::{Extractor, WaveformShape, longest, mask, masked};
 use super::settings::AudioSettings;

@@ -3,8 +3,8 @@
 
 use std::f64::consts::LOG10_E;
 
-use alloquy_core::media_processor::{MediaTensor, TensorData};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::media_processor::{MediaTensor, TensorData};
 
 use super::extractor::{Extractor, WaveformShape, cut, longest, mask, tables};
 use super::logarithm::logarithms;

@@ -3,7 +3,7 @@
 //! Constants: `Gemma3ImageProcessor` and `Gemma3Processor` of transformers 5.23, and the published `preprocessor_config.json`.
 
 use alloquy_core::Result;
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaTensor};
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
 
 use super::plan::ImagePlan;
 use super::resizing::Kernel;

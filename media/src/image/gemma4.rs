@@ -2,8 +2,8 @@
 //!
 //! Constants: `Gemma4ImageProcessor` and `Gemma4UnifiedImageProcessor` of transformers 5.23.
 
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaTensor};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
 
 use super::layout;
 use super::plan::ImagePlan;

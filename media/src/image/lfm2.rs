@@ -2,8 +2,8 @@
 //!
 //! Constants: `Lfm2VlImageProcessor` and `Lfm2VlProcessor` of transformers 5.23.
 
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaTensor, TensorData};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor, TensorData};
 
 use super::plan::ImagePlan;
 use super::resizing::Kernel;

@@ -2,8 +2,8 @@
 //!
 //! Constants: `CLIPImageProcessor` and `LlavaImageProcessor` of transformers 5.23, and the published files of both models.
 
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaTensor};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
 
 use super::plan::ImagePlan;
 use super::resizing::Kernel;

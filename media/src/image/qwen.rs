@@ -3,7 +3,7 @@
 //! Constants: `Qwen2VLImageProcessor` of transformers 5.23, and the published `preprocessor_config.json` of each model.
 
 use alloquy_core::Result;
-use alloquy_core::media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaTensor};
+use alloquy_engine::media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaTensor};
 
 use super::fitting;
 use super::layout::Merged;

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaTensor};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
 
 use super::plan::ImagePlan;
 use super::resizing::Kernel;

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use alloquy_core::Result;
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaTensor};
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor};
 
 use super::frames::Frames;
 use super::rules::VideoRules;

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use alloquy_core::Result;
-use alloquy_core::media_processor::{MediaOutline, MediaTensor};
+use alloquy_engine::media_processor::{MediaOutline, MediaTensor};
 
 use super::frames::Frames;
 use super::sampling::FrameRate;

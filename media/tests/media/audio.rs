@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alloquy_core::Media;
-use alloquy_core::engine::ModelInfo;
-use alloquy_core::media_processor::{MediaPiece, MediaProcessor, MediaTensor, TensorData};
+use alloquy_core::model_info::ModelInfo;
+use alloquy_engine::media_processor::{MediaPiece, MediaProcessor, MediaTensor, TensorData};
 use alloquy_media::{AudioLimits, AudioOptions, AudioProcessor, Waveform};
 use serde_json::Value;
 
@@ -440,7 +440,7 @@ fn summarised(model: &Model, expected: &Value, tensors: &[MediaTensor]) -> Resul
 }
 
 /// What stands in the prompt, token by token.
-fn pieces(expected: &Value, outline: &alloquy_core::media_processor::MediaOutline) -> Result<(), String> {
+fn pieces(expected: &Value, outline: &alloquy_engine::media_processor::MediaOutline) -> Result<(), String> {
     let Some(expected) = expected["pieces"].as_array() else { return Ok(()) };
     let expected: String = expected
         .iter()

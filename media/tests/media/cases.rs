@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use alloquy_core::Media;
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::Digest;
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaTensor, TensorData};
+use alloquy_core::model_info::ModelInfo;
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaTensor, TensorData};
 use alloquy_media::{MediaOptions, MediaProcessors};
 use serde_json::{Value, json};
 

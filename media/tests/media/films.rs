@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use alloquy_core::Media;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_media::{FrameRate, MediaOptions, MediaProcessors};
 use serde_json::{Value, json};
 

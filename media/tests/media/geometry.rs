@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use alloquy_core::Media;
-use alloquy_core::media_processor::{MediaPiece, MediaProcessor};
+use alloquy_engine::media_processor::{MediaPiece, MediaProcessor};
 use alloquy_media::{ImagePlan, ImageProcessor, MediaLimits, MediaOptions, MediaProcessors, Size};
 use serde_json::{Value, json};
 

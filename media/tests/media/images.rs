@@ -1,9 +1,9 @@
 //! Tensors, prompts and counts of positions of every picture for every model, with both backends.
 
 use alloquy_core::Media;
-use alloquy_core::engine::ModelInfo;
-use alloquy_core::media_processor::{MediaProcessor, MediaTensor, TensorData};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::report::Degradation;
+use alloquy_engine::media_processor::{MediaProcessor, MediaTensor, TensorData};
 use alloquy_media::{AlphaHandling, ImageBackend, MediaOptions, MediaProcessors};
 use serde_json::{Map, Value, json};
 

@@ -1,8 +1,8 @@
 //! What each file decodes to, and which are refused.
 
 use alloquy_core::media::Digest;
-use alloquy_core::media_processor::{MediaProcessor, TensorData};
 use alloquy_core::{ErrorKind, Media};
+use alloquy_engine::media_processor::{MediaProcessor, TensorData};
 use alloquy_media::{AlphaHandling, MediaOptions};
 use serde_json::{Value, json};
 
@@ -69,7 +69,7 @@ fn refused(media: &Media) -> Result<(), String> {
     Ok(())
 }
 
-fn model_of(model_type: &str) -> alloquy_core::engine::ModelInfo {
+fn model_of(model_type: &str) -> alloquy_core::model_info::ModelInfo {
     model(model_type, Value::Null, Value::Null)
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{collections::BTreeMap, fs};
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::tokenizer::SpecialToken;
 use serde_json::Value;
 

@@ -26,6 +26,6 @@ pub(crate) static FAMILY: BuiltIn = BuiltIn {
 static CALLS: CallSyntax = CallSyntax::Gemma(NOTATION);
 const NOTATION: GemmaCalls = GemmaCalls { quote: GemmaQuote::Escape };
 
-fn is_gemma(model: &alloquy_core::engine::ModelInfo) -> bool {
+fn is_gemma(model: &alloquy_core::model_info::ModelInfo) -> bool {
     is_one_of(model, &["Gemma3ForCausalLM"], &["gemma3_text", "function_gemma"])
 }

@@ -3,7 +3,7 @@
 //! Replies: text; `</s>` ends them. Tokenizers that treat it as text are why it is a stop text too.
 //! Media: `<image>` for pictures of LLaVA.
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use serde_json::Value;
 
 use crate::built_in::{BuiltIn, chat_template, is_one_of};

@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use alloquy_core::arguments::InjectionPolicy;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::PromptPart;
 use alloquy_core::template::TemplateInput;
 use alloquy_core::tokenizer::SpecialToken;
@@ -343,7 +343,7 @@ fn push_text(parts: &mut Vec<PromptPart>, text: Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use alloquy_core::engine::ModelInfo;
+    use alloquy_core::model_info::ModelInfo;
     use alloquy_core::processor::PromptPart;
     use alloquy_core::template::TemplateInput;
     use alloquy_core::tokenizer::SpecialToken;

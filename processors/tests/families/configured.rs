@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_core::arguments::{ProcessorArguments, ThinkingHistory};
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::grammar::Grammar;
 use alloquy_core::message::ChannelText;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::{ParallelCalls, ToolChoice};
 use alloquy_core::processor::{Channel, DataProcessor, PromptPart, PromptSource};
 use alloquy_core::template::Ending;

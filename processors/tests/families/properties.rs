@@ -1,7 +1,7 @@
 //! What holds for any text and any reply.
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Prompt;
 use alloquy_core::{Content, Message, Preface, Role};
 use alloquy_testing::{ByteTokenizer, ReadReply};

@@ -1,7 +1,7 @@
 //! What templates that take tools otherwise than Hugging Face's are given.
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::message::{ToolCall, ToolResult};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::PromptSource;
 use alloquy_core::template::Ending;
 use alloquy_core::{Content, Message, Preface, Role, ToolSpec};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
 use alloquy_core::template::{Ending, TemplateInput};
 use alloquy_core::tokenizer::SpecialToken;

@@ -11,9 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alloquy_core::decoder::Snapshot;
 use alloquy_core::store::{Archive, ConversationStore, ConversationStoreExt, MemoryStore};
 use alloquy_core::{Conversation, ConversationId, ConversationManager, Manager, Owner, Query};
+use alloquy_engine::decoder::Snapshot;
 use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits};
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SnapshotFolder, SqliteStore};
 use alloquy_testing::{ScriptedModel, ScriptedReply};

@@ -4,8 +4,8 @@ use std::mem;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::Digest;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::{Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 
@@ -82,7 +82,7 @@ impl JinjaTemplate {
     /// As [`JinjaTemplate::of`], but for what is found when it is compiled.
     ///
     /// ```
-    /// use alloquy_core::engine::ModelInfo;
+    /// use alloquy_core::model_info::ModelInfo;
     /// use alloquy_core::template::{PromptTemplate, TemplateInput};
     /// use alloquy_templates::{Dialect, JinjaTemplate};
     /// use serde_json::json;

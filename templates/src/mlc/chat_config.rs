@@ -3,7 +3,7 @@
 //! References: `ChatConfig` in `python/mlc_chat/chat_module.py` and `LoadJSONOverride` in `cpp/llm_chat.cc` for the
 //! older files, `MLCChatConfig` in `python/mlc_llm/protocol/mlc_chat_config.py` for today's.
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::sampling::PenaltyScope;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result, SamplingOptions};

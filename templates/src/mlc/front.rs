@@ -1,6 +1,6 @@
 //! The tokens that stand before a prompt, and their texts. Knows no tokenizer: a text is given, or a model has it.
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::tokenizer::TokenId;
 
 /// What stands before a prompt: prefix tokens, then BOS.

@@ -1,7 +1,7 @@
 //! A conversation template of either generation. Knows whose rules apply; not how either writes a prompt.
 
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::Digest;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, Result};

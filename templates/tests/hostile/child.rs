@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::template::PromptTemplate as _;
 use alloquy_inference::RoleMarkers;
 use alloquy_templates::{JinjaTemplate, Limits};

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use alloquy_core::Result;
-//! use alloquy_core::decoder::Decoder;
+//! use alloquy_engine::decoder::Decoder;
 //! use alloquy_core::processor::PromptPart;
 //! use alloquy_core::prompt::Prompt;
 //! use alloquy_testing::laws;
@@ -15,11 +15,11 @@
 //! }
 //! ```
 
-use alloquy_core::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder};
 use alloquy_core::prompt::Prompt;
 use alloquy_core::sampling::SampledLogprobs;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{Error, ErrorKind, SamplingOptions};
+use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder};
 use futures::future::join_all;
 use futures::{StreamExt, TryStreamExt};
 

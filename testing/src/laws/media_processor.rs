@@ -8,8 +8,8 @@
 //! laws::media_processor::all(&[&one, &same], &[Media::new("image/png", vec![1, 2])]);
 //! ```
 
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor};
 use alloquy_core::{Media, Result};
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor};
 
 /// Runs every law on processors that may differ in their options, with media of which each may be refused.
 ///

@@ -1,7 +1,7 @@
 //! What every session must do.
 //!
 //! ```
-//! use alloquy_core::engine::Engine;
+//! use alloquy_engine::Engine;
 //! use alloquy_core::tokenizer::Piece;
 //! use alloquy_testing::{ScriptedEngine, laws};
 //!
@@ -13,10 +13,10 @@
 
 use std::time::Duration;
 
-use alloquy_core::engine::{Cancel, Engine, Session, Step};
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ErrorKind, Result};
+use alloquy_engine::{Cancel, Engine, Session, Step};
 
 mod snapshots;
 

@@ -3,11 +3,12 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use alloquy_core::Result;
-use alloquy_core::decoder::StateReader;
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
 use alloquy_core::media::Digest;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::{SpecialToken, Tokenizer};
+use alloquy_engine::decoder::StateReader;
+use alloquy_engine::{Cancel, Engine, Session};
 
 use super::ByteTokenizer;
 use super::resident::Resident;
@@ -17,7 +18,7 @@ use super::resident::Resident;
 /// The noise depends on the units alone. Its tokens are the bytes, and `<end>` with what else is given.
 ///
 /// ```
-/// use alloquy_core::engine::Engine;
+/// use alloquy_engine::Engine;
 /// use alloquy_core::tokenizer::Tokenizer;
 /// use alloquy_testing::NoiseEngine;
 ///

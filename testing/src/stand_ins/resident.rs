@@ -2,11 +2,11 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use alloquy_core::decoder::StateReader;
-use alloquy_core::engine::Cancel;
-use alloquy_core::media_processor::MediaProcessor;
 use alloquy_core::prompt::Unit;
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::Cancel;
+use alloquy_engine::decoder::StateReader;
+use alloquy_engine::media_processor::MediaProcessor;
 
 use super::ScriptedMedia;
 

@@ -1,12 +1,13 @@
 //! An engine that follows a script, with sessions that obey every law.
 
-use alloquy_core::decoder::StateReader;
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
 use alloquy_core::media::Digest;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::{Piece, SpecialToken, TokenId, Tokenizer, decode};
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::decoder::StateReader;
+use alloquy_engine::media_processor::MediaProcessor;
+use alloquy_engine::{Cancel, Engine, Session};
 
 use super::resident::Resident;
 use super::{ByteTokenizer, ScriptedMedia};
@@ -57,7 +58,7 @@ impl ScriptedEngine {
     /// ```
     /// use alloquy_testing::{ScriptedEngine, ScriptedMedia};
     /// use alloquy_core::Media;
-    /// use alloquy_core::engine::Engine;
+    /// use alloquy_engine::Engine;
     /// use alloquy_core::prompt::Unit;
     ///
     /// let engine = ScriptedEngine::new([]).media(ScriptedMedia::default());

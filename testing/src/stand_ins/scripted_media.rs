@@ -1,9 +1,9 @@
 //! A media processor that follows from the bytes alone: a position a byte.
 
 use alloquy_core::media::{Digest, MediaKind};
-use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 use alloquy_core::report::Degradation;
 use alloquy_core::{Error, ErrorKind, Media, Result};
+use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 
 /// Shows a model the bytes of media, a position each, between `<begin>` and `<finish>`.
 ///
@@ -11,7 +11,7 @@ use alloquy_core::{Error, ErrorKind, Media, Result};
 ///
 /// ```
 /// use alloquy_core::Media;
-/// use alloquy_core::media_processor::MediaProcessor;
+/// use alloquy_engine::media_processor::MediaProcessor;
 /// use alloquy_testing::ScriptedMedia;
 ///
 /// let outline = ScriptedMedia::default().outline(&Media::new("image/png", vec![1, 2, 3]))?;

@@ -6,14 +6,15 @@ mod draw;
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::engine::{Engine, ModelInfo};
 use alloquy_core::grammar::{Constraint, ConstraintCompiler, Constraints, Progress};
 use alloquy_core::message::ToolCall;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::output::{ParallelCalls, ToolChoice};
 use alloquy_core::processor::{DataProcessor, PromptSource};
 use alloquy_core::template::Ending;
-use alloquy_core::tokenizer::{Piece, Vocabulary};
+use alloquy_core::tokenizer::Piece;
 use alloquy_core::{Content, Message, Preface, ToolSpec};
+use alloquy_engine::Engine;
 use alloquy_processors::laws::written_calls;
 use alloquy_testing::NoiseEngine;
 use serde_json::Value;
@@ -71,7 +72,7 @@ impl Case {
         let mut model = engine.model().clone();
         model.files.insert("chat_template.jinja".to_owned(), template.to_owned());
         let processor = alloquy_processors::named(family, &model).unwrap();
-        let compiler = Llguidance::default().prepare(&Vocabulary::of(&engine)).unwrap();
+        let compiler = Llguidance::default().prepare(&engine.vocabulary()).unwrap();
         Self { model, engine, processor, compiler }
     }
 

@@ -17,11 +17,11 @@ mod turn;
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::engine::Engine;
 use alloquy_core::grammar::Grammar;
 use alloquy_core::output::Guidance;
 use alloquy_core::report::FinishReason;
 use alloquy_core::{ChatModel, Message, Preface, Reply, Request, SamplingOptions};
+use alloquy_engine::Engine;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use draws::Draws;

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::engine::Engine;
 use alloquy_core::grammar::Grammar;
 use alloquy_core::output::{Guidance, ParallelCalls, ToolChoice};
 use alloquy_core::report::{Degradation, FinishReason};
@@ -12,6 +11,7 @@ use alloquy_core::template::PromptTemplate;
 use alloquy_core::{
     ChatModel, Content, ErrorKind, Message, Preface, Reply, Request, Result, SamplingOptions, ToolSpec,
 };
+use alloquy_engine::Engine;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::{NoiseEngine, TaggedTemplate};
 use pollster::block_on;

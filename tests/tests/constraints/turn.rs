@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::engine::Engine;
 use alloquy_core::message::{ToolCall, ToolResult};
 use alloquy_core::output::{Guidance, ParallelCalls, ToolChoice};
 use alloquy_core::tool::{Approval, ToolContext, Toolbox, Verdict};
@@ -12,6 +11,7 @@ use alloquy_core::turn::TurnEnd;
 use alloquy_core::{
     Content, Error, ErrorKind, Manager, Node, Preface, Role, SamplingOptions, Tool, ToolSpec, TurnRequest,
 };
+use alloquy_engine::Engine;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_testing::TaggedTemplate;

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use alloquy_core::engine::Engine;
 use alloquy_core::middleware::{Middleware, Next};
 use alloquy_core::processor::DataProcessor;
 use alloquy_core::{ReplyStream, Request, Result};
+use alloquy_engine::Engine;
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;
 

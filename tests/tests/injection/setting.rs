@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::{DataProcessor, PromptPart, PromptSource};
 use alloquy_core::prompt::Prompt;
 use alloquy_core::template::{PromptTemplate, TemplateInput};

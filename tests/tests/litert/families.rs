@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::{Channel, DataProcessor, PromptSource};
 use alloquy_core::template::Ending;
 use alloquy_core::{Message, Preface, ToolSpec};

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer, decode};
 use alloquy_core::{ChatModel, Error, ErrorKind, Request, Result};
+use alloquy_engine::{Cancel, Engine, Session};
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_testing::ByteTokenizer;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! What a session holds, and how much of it a prompt shares.
 
 use alloquy_core::Media;
-use alloquy_core::engine::{Cancel, Engine};
 use alloquy_core::prompt::{Unit, common_prefix};
+use alloquy_engine::{Cancel, Engine};
 use alloquy_testing::ScriptedEngine;
 use serde_json::{Value, json};
 

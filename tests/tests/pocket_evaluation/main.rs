@@ -16,9 +16,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use alloquy_constraints::Llguidance;
-use alloquy_core::engine::Engine;
 use alloquy_core::tokenizer::TokenId;
 use alloquy_core::{ChatModel, Reply, Request, SamplingOptions};
+use alloquy_engine::Engine;
 use alloquy_inference::{Generator, GeneratorOptions, LanguageModel};
 use alloquy_onnx::OnnxEngine;
 use alloquy_templates::JinjaTemplate;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use alloquy_core::engine::Engine;
 use alloquy_core::processor::DataProcessor;
 use alloquy_core::{Conversation, Manager, NodeId, Preface, Role, Turn, TurnRequest};
+use alloquy_engine::Engine;
 use alloquy_inference::{CacheBudget, Generator, LanguageModel};
 use alloquy_templates::SystemRole;
 use futures::StreamExt;

@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use alloquy_core::Result;
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::{TokenId, Tokenizer};
+use alloquy_engine::{Cancel, Engine, Session};
 use alloquy_model_files::HuggingFaceTokenizer;
 
 use crate::trie::{Place, Trie};

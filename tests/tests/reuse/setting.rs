@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use alloquy_core::engine::ModelInfo;
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::processor::DataProcessor;
 use alloquy_core::tokenizer::{SpecialToken, Tokenizer};
 use alloquy_model_files::HuggingFaceTokenizer;

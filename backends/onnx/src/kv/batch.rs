@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use alloquy_core::decoder::StateReader;
 use alloquy_core::{Error, ErrorKind, Result};
+use alloquy_engine::decoder::StateReader;
 use ort::session::SessionOutputs;
 
 use super::buffers::{Buffers, Feed, Wish};

@@ -1,7 +1,7 @@
 //! Tensors that a graph reads as past and writes as present, with a row for each session in them.
 
-use alloquy_core::decoder::StateReader;
 use alloquy_core::{Error, Result};
+use alloquy_engine::decoder::StateReader;
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{IoBinding, RunOptions, SessionOutputs};
 use ort::value::DynTensor;

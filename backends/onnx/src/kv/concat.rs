@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use alloquy_core::Result;
-use alloquy_core::decoder::StateReader;
+use alloquy_engine::decoder::StateReader;
 use ort::memory::Allocator;
 use ort::session::{SessionInputValue, SessionOutputs};
 use ort::value::{DynTensor, DynValue};

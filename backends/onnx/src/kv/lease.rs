@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use alloquy_core::Result;
-use alloquy_core::decoder::StateReader;
+use alloquy_engine::decoder::StateReader;
 
 use super::batch::Batch;
 use super::place::Place;

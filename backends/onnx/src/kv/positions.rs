@@ -1,7 +1,7 @@
 //! Writes the positions of a cache's tensors as a state has them, and reads them.
 
 use alloquy_core::Result;
-use alloquy_core::decoder::StateReader;
+use alloquy_engine::decoder::StateReader;
 
 use crate::layout::Slot;
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use alloquy_core::Result;
-use alloquy_core::decoder::StateReader;
+use alloquy_engine::decoder::StateReader;
 use ort::session::SessionOutputs;
 
 use super::batch::Batch;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use alloquy_core::Result;
-use alloquy_core::media_processor::MediaTensor;
+use alloquy_engine::media_processor::MediaTensor;
 use alloquy_model_files::Description;
 use ort::session::{RunOptions, Session, SessionOutputs};
 use ort::value::{DynValue, Outlet, TensorElementType};

@@ -3,7 +3,7 @@
 //! Processors mark with true what is sound, and a model inverts that before its encoder has it. An export may hold the model's
 //! part, or the encoder's alone, under the same name; so the graph is asked, once.
 
-use alloquy_core::media_processor::{MediaTensor, TensorData};
+use alloquy_engine::media_processor::{MediaTensor, TensorData};
 
 /// What stands where a mask is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use alloquy_core::Result;
-use alloquy_core::engine::ModelInfo;
 use alloquy_core::media::MediaKind;
-use alloquy_core::media_processor::MediaProcessor;
+use alloquy_core::model_info::ModelInfo;
+use alloquy_engine::media_processor::MediaProcessor;
 use alloquy_model_files::HuggingFaceTokenizer;
 
 use super::encoder::{Encoder, EncoderKind};

@@ -1,8 +1,8 @@
 //! What stands for media in a decoder's positions: tokens, features between them, and how they are numbered. Runs nothing.
 
 use alloquy_core::Result;
-use alloquy_core::media_processor::{MediaGrid, MediaOutline, MediaPiece};
 use alloquy_core::tokenizer::{Piece, TokenId, Tokenizer};
+use alloquy_engine::media_processor::{MediaGrid, MediaOutline, MediaPiece};
 use alloquy_model_files::HuggingFaceTokenizer;
 
 use crate::error::model;

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use alloquy_core::media::Digest;
-use alloquy_core::media_processor::{MediaProcessor, MediaTensor};
 use alloquy_core::{Error, ErrorKind, Media, Result};
+use alloquy_engine::media_processor::{MediaProcessor, MediaTensor};
 use alloquy_model_files::HuggingFaceTokenizer;
 use ort::session::RunOptions;
 

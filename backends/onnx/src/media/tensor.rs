@@ -1,6 +1,6 @@
 //! A processor's tensors in the kinds of numbers that graphs take, and under the names that graphs have for them. Runs nothing.
 
-use alloquy_core::media_processor::{MediaTensor, TensorData};
+use alloquy_engine::media_processor::{MediaTensor, TensorData};
 use half::{bf16, f16};
 use ort::value::{DynValue, Tensor, TensorElementType};
 

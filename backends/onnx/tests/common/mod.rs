@@ -8,9 +8,9 @@ mod protobuf;
 
 use std::path::PathBuf;
 
-use alloquy_core::engine::{Cancel, Engine, Session};
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::TokenId;
+use alloquy_engine::{Cancel, Engine, Session};
 use alloquy_onnx::OnnxEngine;
 use serde::Deserialize;
 

@@ -1,8 +1,8 @@
 //! Processors that do not fit their model, or stand for more than one stretch of positions.
 
 use alloquy_core::media::{Digest, MediaKind};
-use alloquy_core::media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor};
 use alloquy_core::{Media, Result};
+use alloquy_engine::media_processor::{MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor};
 
 use super::tiny::Family;
 

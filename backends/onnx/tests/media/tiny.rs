@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alloquy_core::media::{Digest, MediaKind};
-use alloquy_core::media_processor::{
-    MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData,
-};
 use alloquy_core::prompt::Unit;
 use alloquy_core::{Media, Result};
+use alloquy_engine::media_processor::{
+    MediaGrid, MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData,
+};
 use alloquy_onnx::{OnnxEngine, OnnxEngineBuilder};
 
 /// One model in one layout.

@@ -2,10 +2,11 @@
 //! of this crate cannot import.
 
 use alloquy_core::Result;
-use alloquy_core::decoder::StateReader;
-use alloquy_core::engine::{Cancel, Engine, ModelInfo, Session};
+use alloquy_core::model_info::ModelInfo;
 use alloquy_core::prompt::Unit;
 use alloquy_core::tokenizer::{Detokenizer, Piece, SpecialToken, TokenId, Tokenizer};
+use alloquy_engine::decoder::StateReader;
+use alloquy_engine::{Cancel, Engine, Session};
 
 /// Bytes, a control token, and tokens for two letters: `ab` is 1000, `bc` is 1001.
 #[derive(Debug)]

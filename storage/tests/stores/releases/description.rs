@@ -7,12 +7,12 @@ use std::time::UNIX_EPOCH;
 
 use alloquy_core::Node;
 use alloquy_core::annotations::{ANNOTATIONS, Annotations};
-use alloquy_core::decoder::{Snapshot, SnapshotRefusal};
 use alloquy_core::media::Digest;
 use alloquy_core::prompt::Unit;
 use alloquy_core::store::{Archive, ConversationRecord};
 use alloquy_core::tree::Tree;
 use alloquy_cost::{PriceTable, Spending};
+use alloquy_engine::decoder::{Snapshot, SnapshotRefusal};
 use alloquy_formats::archive::ArchiveFormat;
 use serde_json::{Map, Value, json};
 

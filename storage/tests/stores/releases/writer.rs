@@ -8,11 +8,11 @@ use std::process::Command;
 use std::sync::Arc;
 
 use alloquy_core::Media;
-use alloquy_core::decoder::{Snapshot, SnapshotOrigin};
-use alloquy_core::engine::{Cancel, Engine};
 use alloquy_core::media::Digest;
 use alloquy_core::prompt::Unit;
 use alloquy_core::store::{ConversationStore, ConversationStoreExt};
+use alloquy_engine::decoder::{Snapshot, SnapshotOrigin};
+use alloquy_engine::{Cancel, Engine};
 use alloquy_formats::archive::{self, ArchiveLimits};
 use alloquy_storage::{BucketStore, FileStore, PostgresStore, SnapshotFolder, SqliteStore};
 use alloquy_testing::{ScriptedEngine, ScriptedMedia};

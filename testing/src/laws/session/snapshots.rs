@@ -1,9 +1,9 @@
 //! What every session that can be written down must do when it is put back.
 
 use alloquy_core::ErrorKind;
-use alloquy_core::decoder::StateReader;
-use alloquy_core::engine::{Cancel, Session};
 use alloquy_core::prompt::Unit;
+use alloquy_engine::decoder::StateReader;
+use alloquy_engine::{Cancel, Session};
 
 use super::{Laws, checked};
 

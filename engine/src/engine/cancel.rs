@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::{Error, ErrorKind, Result};
+use alloquy_core::{Error, ErrorKind, Result};
 
 /// Asks running work to end soon; clones share the flag.
 ///
 /// ```
-/// use alloquy_core::engine::Cancel;
+/// use alloquy_engine::Cancel;
 ///
 /// let cancel = Cancel::default();
 /// let seen_by_worker = cancel.clone();
@@ -60,7 +60,7 @@ impl Cancel {
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicBool, Ordering};
     ///
-    /// use alloquy_core::engine::Cancel;
+    /// use alloquy_engine::Cancel;
     ///
     /// let cancel = Cancel::default();
     /// let (elsewhere, is_over) = (cancel.clone(), Arc::new(AtomicBool::new(false)));

@@ -2,13 +2,13 @@
 
 use std::fmt::Debug;
 
-use crate::Result;
-use crate::media::{Digest, Media, MediaKind};
-use crate::report::Degradation;
+use alloquy_core::Result;
+use alloquy_core::media::{Digest, Media, MediaKind};
+use alloquy_core::report::Degradation;
 
 /// Makes of media what the encoders of one model are fed.
 ///
-/// An engine that has one takes [`Unit::Media`](crate::prompt::Unit::Media). The prompt is told what stands around the media, and
+/// An engine that has one takes [`Unit::Media`](alloquy_core::prompt::Unit::Media). The prompt is told what stands around the media, and
 /// the session what stands for them; neither knows a picture from a sound.
 ///
 /// # Contract
@@ -19,7 +19,7 @@ use crate::report::Degradation;
 /// ```
 /// use alloquy_core::{Media, Result};
 /// use alloquy_core::media::{Digest, MediaKind};
-/// use alloquy_core::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
+/// use alloquy_engine::media_processor::{MediaOutline, MediaPiece, MediaProcessor, MediaTensor, TensorData};
 ///
 /// /// Feeds the first byte of a picture.
 /// #[derive(Debug)]
@@ -62,8 +62,8 @@ pub trait MediaProcessor: Send + Sync + Debug {
     /// Returns what stands for the media in a prompt.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for media of a kind or a format that is not taken,
-    /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for media that are damaged, empty or beyond a limit, and whose
+    /// [`ErrorKind::Unsupported`](alloquy_core::ErrorKind::Unsupported) for media of a kind or a format that is not taken,
+    /// [`ErrorKind::Invalid`](alloquy_core::ErrorKind::Invalid) for media that are damaged, empty or beyond a limit, and whose
     /// bytes are not loaded.
     fn outline(&self, media: &Media) -> Result<MediaOutline>;
 

@@ -14,7 +14,7 @@ pub struct CacheStatistics {
     pub continued: usize,
     /// How many went on in a copy, because what it was copied from is worth keeping.
     pub forked: usize,
-    /// How many bytes sessions have copied to go on ([`Session::copied`](crate::engine::Session::copied)), as far as they say so;
+    /// How many bytes sessions have copied to go on ([`Session::copied`](crate::Session::copied)), as far as they say so;
     /// without those whose call failed.
     pub copied: usize,
     /// How many sessions were dropped because others needed the room.

@@ -1,9 +1,9 @@
 //! What stands before the state of a snapshot: versions, lengths, what it was computed with, and its units as bytes.
 
 use super::refusal::SnapshotRefusal;
-use crate::Result;
-use crate::media::{Digest, Media};
-use crate::prompt::Unit;
+use alloquy_core::Result;
+use alloquy_core::media::{Digest, Media};
+use alloquy_core::prompt::Unit;
 
 const MAGIC: [u8; 8] = *b"ALQYSNAP";
 const VERSION: u32 = 3;
@@ -17,7 +17,7 @@ pub(super) const UNITS: usize = MAGIC.len() + 4 + 8 + 8 + 4 * DIGEST;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SnapshotOrigin {
-    /// The model: [`Engine::identity`](crate::engine::Engine::identity).
+    /// The model: [`Engine::identity`](crate::Engine::identity).
     pub model: Digest,
     /// What was put on the model's weights; `None` where nothing was.
     pub adapter: Option<Digest>,

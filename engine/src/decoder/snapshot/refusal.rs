@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind};
+use alloquy_core::{Error, ErrorKind};
 
 /// Why nothing goes on from a snapshot: the next prompt is computed as if there were none.
 ///
 /// ```
-/// use alloquy_core::decoder::SnapshotRefusal;
+/// use alloquy_engine::decoder::SnapshotRefusal;
 ///
 /// let refusal = SnapshotRefusal::Cut { expected: 5000, found: 4096 };
 /// assert_eq!(refusal.to_string(), "it has 4096 bytes and should have 5000");

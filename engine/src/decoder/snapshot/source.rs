@@ -6,7 +6,7 @@ use std::io::{self, Cursor, Read};
 ///
 /// ```
 /// use std::io::Read;
-/// use alloquy_core::decoder::SnapshotSource;
+/// use alloquy_engine::decoder::SnapshotSource;
 ///
 /// let kept: &[u8] = b"kept elsewhere";
 /// let mut source = SnapshotSource::new(kept, kept.len() as u64);

@@ -43,7 +43,7 @@ impl fmt::Display for LoadPhase {
 /// How long loading a model took, phase by phase, in the order in which they ended.
 ///
 /// ```
-/// use alloquy_core::engine::{LoadPhase, LoadTiming};
+/// use alloquy_engine::{LoadPhase, LoadTiming};
 ///
 /// let mut timing = LoadTiming::default();
 /// let text = timing.measure(LoadPhase::Files, || "a description");

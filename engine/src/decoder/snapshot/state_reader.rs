@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind as IoErrorKind, Read};
 
-use crate::{Error, ErrorKind, Result};
+use alloquy_core::{Error, ErrorKind, Result};
 
 /// The state of a session as it is read back, from its first byte to its last.
 ///
@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind, Result};
 ///
 /// ```
 /// use alloquy_core::ErrorKind;
-/// use alloquy_core::decoder::StateReader;
+/// use alloquy_engine::decoder::StateReader;
 ///
 /// let mut written: &[u8] = &[1, 2, 3];
 /// let mut state = StateReader::new(&mut written);

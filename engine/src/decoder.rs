@@ -10,15 +10,15 @@ use std::time::Instant;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 
-use crate::engine::ModelInfo;
-use crate::grammar::{Constraint, Grammar};
-use crate::media::Digest;
 use crate::media_processor::MediaProcessor;
-use crate::prompt::{Prompt, Unit};
-use crate::report::{CacheReport, Speculation};
-use crate::sampling::{Logprob, SampledLogprobs, SamplingOptions};
-use crate::tokenizer::{TokenId, Tokenizer};
-use crate::{Error, ErrorKind, Result};
+use alloquy_core::grammar::{Constraint, Grammar};
+use alloquy_core::media::Digest;
+use alloquy_core::model_info::ModelInfo;
+use alloquy_core::prompt::{Prompt, Unit};
+use alloquy_core::report::{CacheReport, Speculation};
+use alloquy_core::sampling::{Logprob, SampledLogprobs, SamplingOptions};
+use alloquy_core::tokenizer::{TokenId, Tokenizer};
+use alloquy_core::{Error, ErrorKind, Result};
 
 pub use snapshot::{Snapshot, SnapshotOrigin, SnapshotRefusal, SnapshotSource, StateReader};
 
@@ -26,8 +26,8 @@ pub use statistics::CacheStatistics;
 
 /// Continues prompts: the seam between a language model and whatever computes it.
 ///
-/// The local member is `Generator` of alloquy-inference, over an [`Engine`](crate::engine::Engine); a server that takes ids of tokens can
-/// be another. `LanguageModel` of that crate makes a [`ChatModel`](crate::ChatModel) of one.
+/// The local member is `Generator` of alloquy-inference, over an [`Engine`](crate::Engine); a server that takes ids of tokens can
+/// be another. `LanguageModel` of that crate makes a [`ChatModel`](alloquy_core::ChatModel) of one.
 ///
 /// # Contract
 /// Events come in the order of [`DecodeEventKind`]. Equal requests with a temperature of 0 give equal ids. An option that has no
@@ -35,8 +35,8 @@ pub use statistics::CacheStatistics;
 /// `laws::decoder` check it.
 ///
 /// ```
-/// use alloquy_core::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, TokenStream};
-/// use alloquy_core::engine::ModelInfo;
+/// use alloquy_engine::decoder::{DecodeEnd, DecodeEvent, DecodeEventKind, DecodeRequest, Decoder, TokenStream};
+/// use alloquy_core::model_info::ModelInfo;
 /// use alloquy_core::prompt::Unit;
 /// use alloquy_core::report::CacheReport;
 /// use alloquy_core::tokenizer::Tokenizer;

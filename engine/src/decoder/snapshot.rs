@@ -6,7 +6,7 @@
 //! | 4 | the version of this layout, 3 |
 //! | 8 | how many bytes the units take |
 //! | 8 | how many bytes the state takes |
-//! | 32 | the model: [`Engine::identity`](crate::engine::Engine::identity) |
+//! | 32 | the model: [`Engine::identity`](crate::Engine::identity) |
 //! | 32 | the adapter, zeros without one |
 //! | 32 | the template |
 //! | 32 | the key: SHA-256 of the version, the three digests and the units |
@@ -19,10 +19,10 @@
 //! The key vouches for all that stands before the state, so that a session may take the state while it is read; at its end
 //! the checksum says whether that session is to be kept.
 
-use crate::Result;
-use crate::engine::Session;
-use crate::media::Digest;
-use crate::prompt::Unit;
+use crate::Session;
+use alloquy_core::Result;
+use alloquy_core::media::Digest;
+use alloquy_core::prompt::Unit;
 
 mod header;
 mod reading;
@@ -43,7 +43,7 @@ pub use state_reader::StateReader;
 /// [`Decoder::snapshot`](crate::decoder::Decoder::snapshot) makes one, and [`Decoder::restore`](crate::decoder::Decoder::restore) takes it back.
 ///
 /// ```
-/// use alloquy_core::decoder::{Snapshot, SnapshotRefusal};
+/// use alloquy_engine::decoder::{Snapshot, SnapshotRefusal};
 ///
 /// assert_eq!(Snapshot::read(b"no snapshot".to_vec()).unwrap_err(), SnapshotRefusal::Foreign);
 /// ```
