@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use xtask::{
-    Bench, Ci, Codegen, Conformance, Fuzz, Layers, Pocket, Result, Setup, Torture, Tree, report, root, untidy,
+    Bench, Ci, Codegen, Conformance, Fuzz, Layers, Pocket, Result, Setup, Style, Torture, Tree, report, root,
+    untidy,
 };
 
 /// Chores of the workspace.
@@ -21,6 +22,7 @@ enum Chore {
     Layers(Layers),
     Pocket(Pocket),
     Setup(Setup),
+    Style(Style),
     /// Finds what breaks the house rules that no compiler checks.
     Tidy,
     Torture(Torture),
@@ -37,6 +39,7 @@ impl Chore {
             Chore::Layers(layers) => layers.run()?,
             Chore::Pocket(pocket) => pocket.run()?,
             Chore::Setup(setup) => setup.run()?,
+            Chore::Style(style) => style.run()?,
             Chore::Torture(torture) => torture.run()?,
             Chore::Tidy => report("tidy", &untidy(&Tree::read(&root())?))?,
         }
