@@ -88,11 +88,6 @@ impl Figures {
     /// When a source file is not Rust.
     pub fn of(tree: &Tree) -> Result<Self> {
         let mut figures = Self::default();
-        for path in ALGORITHMS {
-            if tree.get(path).is_none() {
-                return Err(Error::new(format!("the list of algorithms names {path}, which does not exist")));
-            }
-        }
         for file in &tree.files {
             if is_source(file) {
                 figures.add_code(file)?;
@@ -112,6 +107,7 @@ impl Figures {
             self.algorithm_comments += code::count_comments(code);
         }
         code::places(&file.path, code, &mut self.places)?;
+        words::places_in_code(&file.path, code, &mut self.places)?;
         self.add_prose(&file.path, &prose::of_comments(code));
         Ok(())
     }
@@ -134,9 +130,9 @@ impl Figures {
 
     /// Returns each figure with its limit.
     pub fn measures(&self) -> Vec<Measure> {
-        let per_thousand = 1000.0 / as_float(self.code_lines);
-        let comments = as_float(self.algorithm_comments) * 1000.0 / as_float(self.algorithm_lines);
-        let long = as_float(self.count(Count::Sentences)) * 100.0 / as_float(self.sentences);
+        let per_thousand = 1000.0 / as_float(self.code_lines.max(1));
+        let comments = as_float(self.algorithm_comments) * 1000.0 / as_float(self.algorithm_lines.max(1));
+        let long = as_float(self.count(Count::Sentences)) * 100.0 / as_float(self.sentences.max(1));
         vec![
             Measure::at_most("named closures in 1,000 lines", self.rate(Count::Closures, per_thousand), 1.0),
             Measure::at_most("tuple lets in 1,000 lines", self.rate(Count::Tuples, per_thousand), 0.5),
@@ -181,7 +177,13 @@ impl Style {
     /// # Errors
     /// When a figure is beyond its limit, or a source file is not Rust.
     pub fn run(self) -> Result {
-        let figures = Figures::of(&Tree::read(&root())?)?;
+        let tree = Tree::read(&root())?;
+        for path in ALGORITHMS {
+            if tree.get(path).is_none() {
+                return Err(Error::new(format!("the list of algorithms names {path}, which does not exist")));
+            }
+        }
+        let figures = Figures::of(&tree)?;
         if let Some(count) = self.list {
             for place in figures.places.iter().filter(|place| place.count == count) {
                 println!("{}:{}: {}", place.path, place.line, place.text);

@@ -1,7 +1,10 @@
 //! Words that are not the field's, each with the one that is.
 
+use proc_macro2::{TokenStream, TokenTree};
+
 use super::prose::Paragraph;
 use super::{Count, Place};
+use crate::{Error, Result};
 
 /// What is not written, and what is written instead. Each is looked for as whole words, in small letters.
 const WORDS: [(&str, &str); 53] = [
@@ -60,16 +63,68 @@ const WORDS: [(&str, &str); 53] = [
     ("written down", "saved"),
 ];
 
+/// Files that name what is not written: this one, and those that read what former versions stored.
+const EXCEPTIONS: [&str; 1] = ["xtask/src/style/words.rs"];
+
 /// Adds the words of a paragraph.
 pub(super) fn places(path: &str, paragraph: &Paragraph, places: &mut Vec<Place>) {
-    let text = padded(&paragraph.text);
+    add(path, paragraph.line, &paragraph.text, places);
+}
+
+/// Adds the words of names and of texts in the code. Attributes are left out: they hold the names of stored forms.
+pub(super) fn places_in_code(path: &str, code: &str, places: &mut Vec<Place>) -> Result {
+    let tokens: TokenStream =
+        code.parse().map_err(|source| Error::new(format!("{path} is not Rust: {source}")))?;
+    add_tokens(path, tokens, places);
+    Ok(())
+}
+
+fn add_tokens(path: &str, tokens: TokenStream, places: &mut Vec<Place>) {
+    let mut is_attribute = false;
+    for token in tokens {
+        let line = token.span().start().line;
+        match token {
+            TokenTree::Group(_) if is_attribute => {}
+            TokenTree::Group(group) => add_tokens(path, group.stream(), places),
+            TokenTree::Ident(name) => add(path, line, &split(&name.to_string()), places),
+            TokenTree::Literal(literal) => add(path, line, &literal.to_string(), places),
+            TokenTree::Punct(sign) => {
+                is_attribute = sign.as_char() == '#' || (is_attribute && sign.as_char() == '!');
+                continue;
+            }
+        }
+        is_attribute = false;
+    }
+}
+
+fn add(path: &str, line: usize, text: &str, places: &mut Vec<Place>) {
+    if EXCEPTIONS.contains(&path) {
+        return;
+    }
+    let text = padded(text);
     for (word, instead) in WORDS {
         let sought = format!(" {word} ");
         for _ in text.matches(&sought) {
             let text = format!("{word:?}: write {instead:?}");
-            places.push(Place { count: Count::Words, path: path.to_owned(), line: paragraph.line, text });
+            places.push(Place { count: Count::Words, path: path.to_owned(), line, text });
         }
     }
+}
+
+/// Returns the words of a name: of `RoleMarker` and of `role_marker`, "Role Marker" and "role marker".
+fn split(name: &str) -> String {
+    let mut words = String::new();
+    for sign in name.chars() {
+        if sign == '_' {
+            words.push(' ');
+        } else {
+            if sign.is_uppercase() {
+                words.push(' ');
+            }
+            words.push(sign);
+        }
+    }
+    words
 }
 
 /// Returns the words of a text in small letters, with a space before and after each.
