@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use crate::Result;
 use crate::arguments::ProcessorArguments;
+use crate::middleware::Middleware;
 use crate::store::{ConversationId, ConversationRecord, ConversationSummary};
 use crate::tree::{Address, NodeId};
 use crate::turn::{self, Added, Parts, Place, Start, Turn, TurnRequest};
@@ -46,12 +47,13 @@ pub struct Conversation {
     parts: Arc<Parts>,
     id: ConversationId,
     arguments: ProcessorArguments,
+    middleware: Vec<Arc<dyn Middleware>>,
 }
 
 impl Conversation {
     /// A conversation that exists in the store of `parts`.
     pub(crate) fn of(parts: Arc<Parts>, id: ConversationId) -> Self {
-        Self { parts, id, arguments: ProcessorArguments::default() }
+        Self { parts, id, arguments: ProcessorArguments::default(), middleware: Vec::new() }
     }
 
     /// Sets what the processor is told in each turn of this handle unless a call says otherwise; it is not stored,
@@ -59,6 +61,36 @@ impl Conversation {
     #[must_use]
     pub fn with_arguments(mut self, arguments: ProcessorArguments) -> Self {
         self.arguments = arguments;
+        self
+    }
+
+    /// Adds a middleware for each turn of this handle, between those of the manager and those of the turn; it is not stored.
+    ///
+    /// ```
+    /// use alloquy_core::{Conversation, Message, ReplyStream, Request, Result};
+    /// use alloquy_core::middleware::{Middleware, Next};
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// /// Asks in capital letters.
+    /// #[derive(Debug)]
+    /// struct Loud;
+    ///
+    /// #[async_trait::async_trait]
+    /// impl Middleware for Loud {
+    ///     async fn handle(&self, mut request: Request, next: Next<'_>) -> Result<ReplyStream> {
+    ///         let asked = request.path.last().map(Message::text).unwrap_or_default();
+    ///         request.path.push(Message::user(asked.to_uppercase()));
+    ///         next.call(request).await
+    ///     }
+    /// }
+    ///
+    /// let conversation = Conversation::new(EchoModel).with_middleware(Loud);
+    /// assert_eq!(conversation.ask("Hello")?.text(), "HELLO");
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_middleware(mut self, middleware: impl Middleware + 'static) -> Self {
+        self.middleware.push(Arc::new(middleware));
         self
     }
 
@@ -128,14 +160,20 @@ impl Conversation {
         self.turn(Place::Beside(node.into()), ask.into())
     }
 
+    /// Adds the settings of this handle to those of a turn or a draft.
+    fn settle(&self, ask: &mut TurnRequest) {
+        ask.arguments = std::mem::take(&mut ask.arguments).or(&self.arguments);
+        ask.middleware.splice(..0, self.middleware.iter().cloned());
+    }
+
     fn turn(&self, place: Place, mut ask: TurnRequest) -> Turn {
-        ask.arguments = ask.arguments.or(&self.arguments);
+        self.settle(&mut ask);
         let start = Start { conversation: self.id.clone(), place, ask };
         Turn::start(Arc::clone(&self.parts), start)
     }
 
-    /// Adds messages without asking for an answer: of any role, as text or as parts. [`TurnRequest::reply_facts`] gives a reply
-    /// that was generated elsewhere its model, usage and finish reason.
+    /// Adds messages without asking for an answer: of any role, as text or as parts; returns their nodes.
+    /// [`TurnRequest::reply_facts`] gives a reply that was generated elsewhere its model, usage and finish reason.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a result without its call, and for facts of a message that is no

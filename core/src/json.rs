@@ -182,8 +182,9 @@ impl Serialize for HeadMove {
 impl Serialize for Added {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let head = HeadForm::of(self.head, self.node);
-        let mut form = serializer.serialize_struct("Added", 2)?;
+        let mut form = serializer.serialize_struct("Added", 3)?;
         form.serialize_field("node", &self.node)?;
+        form.serialize_field("nodes", &self.nodes)?;
         form.serialize_field("head", &head)?;
         form.end()
     }

@@ -14,8 +14,10 @@ use crate::middleware::Middleware;
 use crate::preface::Preface;
 use crate::query::Query;
 use crate::sampling::SamplingOptions;
+use crate::search::SearchPage;
 use crate::store::{
-    ConversationId, ConversationPage, ConversationRecord, ConversationStore, Guarded, MemoryStore, Owner,
+    Archive, ConversationId, ConversationPage, ConversationRecord, ConversationStore, ConversationStoreExt,
+    Guarded, MemoryStore, Owner,
 };
 use crate::tool::{Tool, Toolbox};
 use crate::turn::{PartialReplies, Parts, Spawner, TOOL_ROUNDS, Unfinished};
@@ -77,7 +79,7 @@ impl From<Preface> for NewConversation {
     }
 }
 
-/// Makes, finds, lists and deletes conversations: what a host knows that may be given another manager than [`Manager`],
+/// Creates, opens, lists, searches, copies and deletes conversations: what a host knows that may be given another manager than [`Manager`],
 /// such as one around it that counts or refuses. What is done with a conversation is the [`Conversation`]'s.
 ///
 /// # Contract
@@ -109,6 +111,31 @@ pub trait ConversationManager: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// Those of the store.
     async fn list(&self, query: &Query) -> Result<ConversationPage>;
+
+    /// Returns how many conversations a query means; its limit and its cursor do not count.
+    ///
+    /// # Errors
+    /// Those of the store.
+    async fn count(&self, query: &Query) -> Result<usize>;
+
+    /// Finds the messages, on any branch, with the text of a query, in the conversations that it means.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](crate::ErrorKind) for a query without text, and those of the store.
+    async fn search(&self, query: &Query) -> Result<SearchPage>;
+
+    /// Returns a copy of a whole conversation, with every branch and the bytes of its media, for a document or another store.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind) when there is none, and those of the store.
+    async fn export(&self, id: &ConversationId) -> Result<Archive>;
+
+    /// Stores a whole conversation from elsewhere under its name and opens it. A failure leaves nothing behind.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`](crate::ErrorKind) when its id is taken, [`ErrorKind::Invalid`](crate::ErrorKind) for media
+    /// without bytes, and those of the store.
+    async fn import(&self, archive: &Archive) -> Result<Conversation>;
 
     /// Deletes a conversation.
     ///
@@ -218,6 +245,23 @@ impl ConversationManager for Manager {
 
     async fn list(&self, query: &Query) -> Result<ConversationPage> {
         self.parts.store.list(&self.parts.owner, query).await
+    }
+
+    async fn count(&self, query: &Query) -> Result<usize> {
+        self.parts.store.count(&self.parts.owner, query).await
+    }
+
+    async fn search(&self, query: &Query) -> Result<SearchPage> {
+        self.parts.settled().await.search(&self.parts.owner, query).await
+    }
+
+    async fn export(&self, id: &ConversationId) -> Result<Archive> {
+        self.parts.settled().await.export(&self.parts.owner, id).await
+    }
+
+    async fn import(&self, archive: &Archive) -> Result<Conversation> {
+        self.parts.store.import(&self.parts.owner, archive).await?;
+        Ok(self.conversation(archive.record.id.clone()))
     }
 
     async fn delete(&self, id: &ConversationId) -> Result<()> {

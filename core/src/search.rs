@@ -50,6 +50,7 @@ pub struct SearchPage {
 /// Which of all hits were compared by relevance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Ranked {
     /// Every one.
     All,

@@ -1,5 +1,5 @@
-//! Whole conversations as documents: read, repaired where that can be done, and written. Knows JSON and text; no file, no
-//! network and no store.
+//! Whole conversations as documents: read, repaired where that can be done, written, and imported into a store. Knows JSON
+//! and text; no file and no network.
 //!
 //! | format | name | reads | writes |
 //! |---|---|---|---|
@@ -30,6 +30,7 @@ mod dataknobs;
 mod derived;
 mod documents;
 mod format;
+mod import;
 mod limits;
 mod loss;
 mod markdown;
@@ -44,6 +45,7 @@ use crate::messages::MediaRules;
 pub use converted::{ReadArchive, WrittenArchive};
 pub use documents::Archives;
 pub use format::ArchiveFormat;
+pub use import::{ArchiveSource, Imported, import_all, import_some};
 pub use limits::ArchiveLimits;
 pub use loss::{Omission, Repair};
 

@@ -1,5 +1,5 @@
 //! Messages and whole conversations in the formats people have: what another program wrote is read, and what is here is
-//! written for it. Data in and data out: no file, no network, no store and no model.
+//! written for it. Data in and data out: no file, no network and no model.
 //!
 //! ```
 //! use alloquy_core::Message;

@@ -177,16 +177,12 @@ impl LanguageModel {
         let parts = self.outlines.expand(decoder, parts, &mut degradations)?;
         let mut prompt = self.outlines.lower(decoder, &parts)?;
         let known = Self::spliced(&mut prompt, request, decoder)?;
-        let prepared = PreparedPrompt {
-            media: self.outlines.placed(decoder, &prompt)?,
-            prompt,
-            parts,
-            template: self.template.digest(),
-            template_name: self.template.name_for(&input).map(str::to_owned),
-            degradations,
-            context: self.model().context_length,
-            rendered,
-        };
+        let media = self.outlines.placed(decoder, &prompt)?;
+        let (template, context) = (self.template.digest(), self.model().context_length);
+        let mut prepared = PreparedPrompt::new(rendered, parts, prompt, template, context);
+        prepared.media = media;
+        prepared.template_name = self.template.name_for(&input).map(str::to_owned);
+        prepared.degradations = degradations;
         Ok((prepared, known))
     }
 
@@ -388,7 +384,7 @@ impl ChatModel for LanguageModel {
         let tokens =
             targets.iter().map(|target| self.target(&prepared, target)).collect::<Result<Vec<_>>>()?;
         let logprobs = self.decoder.score(prepared.prompt, tokens).await?;
-        let score = |(text, tokens): (&String, _)| Score { text: text.clone(), tokens };
+        let score = |(text, tokens): (&String, _)| Score::new(text, tokens);
         Ok(targets.iter().zip(logprobs).map(score).collect())
     }
 }

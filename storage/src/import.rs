@@ -1,9 +1,9 @@
-//! Conversations in databases of other programs. Knows where dataknobs keeps them; what they look like `core` knows.
+//! Conversations in databases of other programs. Knows where dataknobs keeps them; what they look like `formats` knows.
 
 use std::path::Path;
 
 use alloquy_core::{Error, ErrorKind, Result};
-use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ReadArchive};
+use alloquy_formats::archive::{self, ArchiveFormat, ArchiveLimits, ArchiveSource, ReadArchive};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
 use crate::sqlite::reader::escaped;
@@ -75,19 +75,19 @@ impl DataknobsDatabase {
         Ok(Self { database, place, select, limits: *limits, count, read: 0, from: Some(i64::MIN) })
     }
 
-    /// Returns how many conversations there are.
-    pub fn count_all(&self) -> usize {
-        self.count
-    }
-
-    /// Returns how many of them were read.
-    pub fn count_read(&self) -> usize {
-        self.read
-    }
-
     fn row(&self, from: i64) -> rusqlite::Result<Option<(i64, String, String)>> {
         let mut select = self.database.prepare_cached(&self.select)?;
         select.query_row([from], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()
+    }
+}
+
+impl ArchiveSource for DataknobsDatabase {
+    fn size(&self) -> usize {
+        self.count
+    }
+
+    fn read_so_far(&self) -> usize {
+        self.read
     }
 }
 
@@ -159,10 +159,10 @@ mod tests {
         drop(database);
         let before = std::fs::read(&path).unwrap();
         let mut archives = DataknobsDatabase::open(&path, &ArchiveLimits::default()).unwrap();
-        assert_eq!((archives.count_all(), archives.count_read()), (2, 0));
+        assert_eq!((archives.size(), archives.read_so_far()), (2, 0));
         let read: Vec<_> =
             archives.by_ref().map(|read| read.map(|read| read.archive.record.id.to_string())).collect();
-        assert_eq!((archives.count_read(), archives.next().is_none()), (2, true));
+        assert_eq!((archives.read_so_far(), archives.next().is_none()), (2, true));
         assert_eq!(read[0].as_deref().unwrap(), "tea");
         assert_eq!(read[1].as_ref().unwrap_err().to_string(), "record \"torn\": the document is not JSON");
         assert_eq!(std::fs::read(&path).unwrap(), before);

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use alloquy::core::{Error, ErrorKind, Result};
-use alloquy::formats::archive::{ArchiveFormat, ArchiveLimits, Archives, ReadArchive};
+use alloquy::formats::archive::{self, ArchiveFormat, ArchiveLimits, ArchiveSource, Archives, Imported};
 use alloquy::storage::DataknobsDatabase;
 use clap::Args;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::arguments::StoreArguments;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::kept::{self, Kept};
+use crate::kept;
 use crate::media::MediaRootArguments;
 use crate::notes::Notes;
 use crate::progress::Progress;
@@ -51,10 +51,6 @@ pub(crate) fn format(name: &str) -> Result<ArchiveFormat> {
     name.parse()
 }
 
-/// How many conversations, of how many bytes of the file, are written together: the disk is waited for once.
-const TOGETHER: usize = 500;
-const BYTES: usize = 4 << 20;
-
 /// How many bytes of a file say whether it is a database.
 const START: u64 = 64;
 
@@ -79,7 +75,7 @@ impl Import {
         let rules = rules.rules();
         let archives = Archives::of(format, &text, limits, &rules);
         let archives = archives.map_err(|error| error.context(format_args!("file {:?}", self.file)))?;
-        pollster::block_on(self.import(context, Document { size: text.len(), archives }))
+        pollster::block_on(self.import(context, archives))
     }
 
     fn recognized(&self, text: &str) -> Result<ArchiveFormat> {
@@ -114,74 +110,19 @@ impl Import {
         fs::read(&self.file).map_err(|source| unreadable(ErrorKind::Invalid).with_source(source))
     }
 
-    async fn import(&self, context: &Context, mut source: impl Source) -> Result<(), Failure> {
+    async fn import(&self, context: &Context, mut source: impl ArchiveSource) -> Result<(), Failure> {
         let kept = kept::kept(&context.settings.settle(&self.store)?).await?;
         let mut done = Done::default();
         let mut progress = Progress::of(context.notes, source.size());
-        loop {
-            let (mut batch, begin) = (Vec::new(), source.read_so_far());
-            while batch.len() < TOGETHER && source.read_so_far() - begin < BYTES {
-                match source.next() {
-                    Some(Ok(read)) => batch.push(read),
-                    Some(Err(error)) => done.refused.push(error),
-                    None => break,
-                }
-            }
+        while let Some(outcomes) = archive::import_some(&*kept.store, &kept.owner, &mut source).await {
             progress.advance_to(source.read_so_far());
-            if batch.is_empty() && source.read_so_far() == begin {
-                break;
-            }
-            done.write(&kept, batch, context.notes).await;
+            done.add(outcomes, context.notes);
         }
         drop(progress);
         if done.imported.is_empty() && done.refused.is_empty() {
             return Err(self.refused("there is no conversation in it").into());
         }
         done.print(context)
-    }
-}
-
-/// Where conversations come from, and how far that was read.
-trait Source: Iterator<Item = Result<ReadArchive>> {
-    /// How much there is to read, in a unit of its own.
-    fn size(&self) -> usize;
-
-    /// How much of it was read.
-    fn read_so_far(&self) -> usize;
-}
-
-/// A text, which is read bit by bit; measured in bytes.
-struct Document<'a> {
-    size: usize,
-    archives: Archives<'a>,
-}
-
-impl Iterator for Document<'_> {
-    type Item = Result<ReadArchive>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.archives.next()
-    }
-}
-
-impl Source for Document<'_> {
-    fn size(&self) -> usize {
-        self.size
-    }
-
-    fn read_so_far(&self) -> usize {
-        self.archives.bytes_read()
-    }
-}
-
-/// A database, which is read row by row; measured in conversations.
-impl Source for DataknobsDatabase {
-    fn size(&self) -> usize {
-        self.count_all()
-    }
-
-    fn read_so_far(&self) -> usize {
-        self.count_read()
     }
 }
 
@@ -195,18 +136,11 @@ struct Done {
 }
 
 impl Done {
-    /// Brings conversations in together.
-    async fn write(&mut self, kept: &Kept, batch: Vec<ReadArchive>, notes: Notes) {
-        let (mut archives, mut lines) = (Vec::with_capacity(batch.len()), Vec::with_capacity(batch.len()));
-        for ReadArchive { archive, repairs } in batch {
-            let repairs: Vec<_> = repairs.iter().map(ToString::to_string).collect();
-            lines.push((archive.record.id.clone(), archive.nodes.len(), repairs));
-            archives.push(archive);
-        }
-        let outcomes = kept.store.import_all(&kept.owner, archives).await;
-        for ((id, nodes, repairs), outcome) in lines.into_iter().zip(outcomes) {
+    fn add(&mut self, outcomes: Vec<Result<Imported>>, notes: Notes) {
+        for outcome in outcomes {
             match outcome {
-                Ok(()) => {
+                Ok(Imported { id, nodes, repairs, .. }) => {
+                    let repairs: Vec<_> = repairs.iter().map(ToString::to_string).collect();
                     for repair in &repairs {
                         notes.say(format_args!("{id}: {repair}"));
                     }

@@ -34,9 +34,9 @@ impl Conversation {
     /// [`ErrorKind::Invalid`](crate::ErrorKind::Invalid) for a result without its call, and those of the store, the middleware
     /// and the model.
     pub async fn warm(&self, draft: impl Into<TurnRequest>) -> Result<Option<CacheReport>> {
-        let draft = draft.into();
+        let draft = self.draft(draft.into());
         let middleware = self.parts.middleware(&draft);
-        let request = self.drafted(draft).await?;
+        let request = turn::drafted(&self.parts, &self.id, &draft).await?;
         self.parts.next(&middleware).warm(request.ending(Ending::Closed)).await
     }
 
@@ -45,7 +45,8 @@ impl Conversation {
     /// # Errors
     /// Those of the store, and [`ErrorKind::Tool`](crate::ErrorKind::Tool) for tools whose names clash.
     pub async fn request(&self) -> Result<Request> {
-        Ok(self.drafted(TurnRequest::default()).await?.ending(Ending::Closed))
+        let draft = self.draft(TurnRequest::default());
+        Ok(turn::drafted(&self.parts, &self.id, &draft).await?.ending(Ending::Closed))
     }
 
     /// Returns how likely each of `targets` is as the answer to `draft`, as middleware passes it on. With
@@ -56,9 +57,9 @@ impl Conversation {
     /// # Errors
     /// As [`Conversation::warm`], and as [`ChatModel::score`](crate::ChatModel::score).
     pub async fn score(&self, draft: impl Into<TurnRequest>, targets: &[String]) -> Result<Vec<Score>> {
-        let draft = draft.into();
+        let draft = self.draft(draft.into());
         let middleware = self.parts.middleware(&draft);
-        let request = self.drafted(draft).await?;
+        let request = turn::drafted(&self.parts, &self.id, &draft).await?;
         self.parts.next(&middleware).score(request.ending(Ending::Answer), targets).await
     }
 
@@ -85,9 +86,9 @@ impl Conversation {
     /// # Errors
     /// As [`Conversation::warm`]; the template, the processor and the tokenizer of the model may refuse.
     pub async fn prompt(&self, draft: impl Into<TurnRequest>) -> Result<Option<PreparedPrompt>> {
-        let draft = draft.into();
+        let draft = self.draft(draft.into());
         let middleware = self.parts.middleware(&draft);
-        let request = self.drafted(draft).await?;
+        let request = turn::drafted(&self.parts, &self.id, &draft).await?;
         self.parts.next(&middleware).prompt(request.ending(Ending::Answer)).await
     }
 
@@ -101,7 +102,8 @@ impl Conversation {
         if request.path.is_empty() && request.preface.messages.is_empty() {
             return Ok(None);
         }
-        self.parts.next(&self.parts.middleware).prompt(request).await
+        let middleware = self.parts.middleware(&self.draft(TurnRequest::default()));
+        self.parts.next(&middleware).prompt(request).await
     }
 
     /// Returns how many positions of the context the messages up to the head take; `None` where [`Conversation::history_prompt`] is.
@@ -122,9 +124,9 @@ impl Conversation {
         Ok(self.history_prompt().await?.map(|prompt| prompt.remaining()))
     }
 
-    /// Returns what the model would be asked for a draft, before middleware.
-    async fn drafted(&self, mut draft: TurnRequest) -> Result<Request> {
-        draft.arguments = draft.arguments.or(&self.arguments);
-        turn::drafted(&self.parts, &self.id, &draft).await
+    /// Returns a draft with the settings of this handle.
+    fn draft(&self, mut draft: TurnRequest) -> TurnRequest {
+        self.settle(&mut draft);
+        draft
     }
 }

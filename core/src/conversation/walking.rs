@@ -78,7 +78,22 @@ impl Conversation {
         Ok(self.parts.settled().await.load(&self.parts.owner, &self.id).await?.1)
     }
 
-    /// Reads all nodes, on every branch, in the order they were made.
+    /// Reads all nodes, on every branch, in the order they were made: with their number a flat document of the conversation.
+    ///
+    /// ```
+    /// use alloquy_core::Conversation;
+    /// # use alloquy_testing::EchoModel;
+    /// use serde_json::json;
+    ///
+    /// # pollster::block_on(async {
+    /// let conversation = Conversation::new(EchoModel);
+    /// conversation.send("Hi!").await?;
+    /// let (metadata, nodes) = (conversation.metadata().await?, conversation.nodes().await?);
+    /// let document = json!({"id": conversation.id(), "metadata": metadata, "count": nodes.len(), "nodes": nodes});
+    /// assert_eq!(document["nodes"][1]["message"]["role"], "assistant");
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// Those of the store.

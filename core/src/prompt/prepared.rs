@@ -8,6 +8,7 @@ use super::Prompt;
 
 /// A piece of media in a prompt, as [`PreparedPrompt::media`](super::PreparedPrompt) has it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PlacedMedia {
     /// Which unit of the prompt it is.
     pub unit: usize,
@@ -20,6 +21,11 @@ pub struct PlacedMedia {
 }
 
 impl PlacedMedia {
+    /// Places media at a unit of a prompt.
+    pub fn new(unit: usize, kind: MediaKind, media: Media, positions: usize) -> Self {
+        Self { unit, kind, media, positions }
+    }
+
     /// Returns how many positions the first `units` of a prompt with these media take: a token one, media what they have.
     pub fn positions_before(media: &[Self], units: usize) -> usize {
         let before = media.iter().take_while(|media| media.unit < units);
@@ -29,6 +35,7 @@ impl PlacedMedia {
 
 /// A prompt at each of its stages, as [`ChatModel::prompt`](crate::ChatModel::prompt) returns it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PreparedPrompt {
     /// What the template printed, as the processor marked it.
     pub rendered: String,
@@ -50,6 +57,18 @@ pub struct PreparedPrompt {
 }
 
 impl PreparedPrompt {
+    /// Creates a prompt without media, of a template without a name, for a context of `context` positions.
+    pub fn new(
+        rendered: String,
+        parts: Vec<PromptPart>,
+        prompt: Prompt,
+        template: Digest,
+        context: usize,
+    ) -> Self {
+        let (media, degradations) = (Vec::new(), Vec::new());
+        Self { rendered, parts, prompt, media, template, template_name: None, degradations, context }
+    }
+
     /// Returns how many positions of the context the prompt takes: a token one, media what they have.
     pub fn positions(&self) -> usize {
         self.positions_before(self.prompt.units.len())

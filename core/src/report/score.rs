@@ -10,11 +10,12 @@ use crate::sampling::Logprob;
 /// use alloquy_core::report::Score;
 /// use alloquy_core::sampling::Logprob;
 ///
-/// let tokens = vec![Logprob { token: 1, logprob: -0.5 }, Logprob { token: 2, logprob: -1.5 }];
-/// let score = Score { text: "so be it".to_owned(), tokens };
+/// let tokens = vec![Logprob::new(1, -0.5), Logprob::new(2, -1.5)];
+/// let score = Score::new("so be it", tokens);
 /// assert_eq!((score.total(), score.mean()), (-2.0, Some(-1.0)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Score {
     /// The text.
     pub text: String,
@@ -23,6 +24,11 @@ pub struct Score {
 }
 
 impl Score {
+    /// Creates the score of a text of these tokens.
+    pub fn new(text: impl Into<String>, tokens: Vec<Logprob>) -> Self {
+        Self { text: text.into(), tokens }
+    }
+
     /// Returns the natural logarithm of the text's probability.
     pub fn total(&self) -> f64 {
         self.tokens.iter().map(|token| f64::from(token.logprob)).sum()

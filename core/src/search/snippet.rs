@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 /// A piece of a text around what was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Snippet {
     /// The piece, as it stands in the text.
     pub text: String,

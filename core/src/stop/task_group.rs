@@ -1,8 +1,9 @@
 //! Turns and completions that are cancelled together, and waited for together. Knows no model and no store.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use futures::StreamExt;
 
@@ -52,6 +53,7 @@ pub struct TaskGroup(Arc<Shared>);
 struct Shared {
     stop: StopSignal,
     running: Mutex<Running>,
+    ended: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -102,6 +104,32 @@ impl TaskGroup {
             Poll::Pending
         })
         .await;
+    }
+
+    /// Waits until nothing runs in the group, at most for `timeout`; returns whether nothing runs.
+    ///
+    /// It blocks the thread, as [`Conversation::ask`](crate::Conversation::ask) does: turns that only this thread would poll
+    /// do not advance meanwhile. In asynchronous code await [`TaskGroup::ended`], with the timeout of the runtime.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use alloquy_core::{Conversation, TurnRequest};
+    /// use alloquy_core::stop::TaskGroup;
+    /// use alloquy_testing::EchoModel;
+    ///
+    /// let group = TaskGroup::new();
+    /// let turn = Conversation::new(EchoModel).send(TurnRequest::from("Hello").group(&group));
+    /// assert!(!group.wait(Duration::from_millis(1)));
+    /// let answering = std::thread::spawn(|| pollster::block_on(turn.finish()));
+    /// assert!(group.wait(Duration::from_secs(60)));
+    /// # answering.join().unwrap()?;
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let running = self.0.running();
+        let waited = self.0.ended.wait_timeout_while(running, timeout, |running| running.tasks > 0);
+        let (running, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        running.tasks == 0
     }
 }
 
@@ -174,6 +202,7 @@ impl Drop for Task {
         if running.tasks == 0 {
             let waiting = std::mem::take(&mut running.waiting);
             drop(running);
+            self.group.ended.notify_all();
             waiting.into_iter().for_each(Waker::wake);
         }
     }

@@ -11,6 +11,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// A conversation as a whole: what a store keeps of it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Archive {
     /// The conversation, its head included. Its revision is 0: that is the store's own count.
     pub record: ConversationRecord,

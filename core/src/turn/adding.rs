@@ -17,7 +17,7 @@ pub(super) fn nodes_of(ask: &TurnRequest, open: &mut OpenCalls, tip: Option<Node
     for message in open.followed_by(&ask.messages)? {
         let parent = nodes.last().map_or(tip, |node| Some(node.id));
         let mut node = Node::new(parent, message);
-        ask.mark_prompt(&mut node);
+        ask.mark_message(&mut node);
         nodes.push(node);
     }
     ask.mark_reply(nodes.last_mut())?;
@@ -42,5 +42,5 @@ pub(crate) async fn add(
     parts.store_media(&nodes).await?;
     let (store, owner) = (&parts.store, &parts.owner);
     let head = store.append_and_move(owner, conversation, &nodes, record.head, to).await?;
-    Ok(Added { node: to, head })
+    Ok(Added { node: to, nodes, head })
 }

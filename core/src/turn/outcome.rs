@@ -99,11 +99,13 @@ impl TurnReply {
 }
 
 /// What [`Conversation::add`](crate::Conversation::add) came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Added {
     /// The node of the last message, or where nothing was added the one below which it would have stood.
     pub node: Option<NodeId>,
+    /// The nodes that were added, parents before children.
+    pub nodes: Vec<Node>,
     /// Whether the head is there now.
     pub head: HeadMove,
 }

@@ -41,6 +41,7 @@ pub struct TurnRequest {
     pub(crate) reply_facts: Option<ReplyFacts>,
     pub(crate) label: Option<String>,
     pub(crate) metadata: Map<String, Value>,
+    pub(crate) message_metadata: Map<String, Value>,
     pub(crate) turn_data: TurnData,
     pub(crate) model: Option<String>,
     pub(crate) tools: Option<Toolbox>,
@@ -155,6 +156,28 @@ impl TurnRequest {
         self
     }
 
+    /// Sets an entry of the metadata of each of these messages, such as where a question comes from;
+    /// [`TurnRequest::metadata`] is that of the replies.
+    ///
+    /// ```
+    /// use alloquy_core::{Conversation, TurnRequest};
+    /// # use alloquy_testing::EchoModel;
+    ///
+    /// # pollster::block_on(async {
+    /// let conversation = Conversation::new(EchoModel);
+    /// conversation.send(TurnRequest::from("Hi").message_metadata("device", "phone").metadata("stars", 5)).await?;
+    /// let history = conversation.history().await?;
+    /// assert_eq!(history[0].metadata["device"], "phone");
+    /// assert_eq!(history[1].metadata["stars"], 5);
+    /// assert_eq!((history[0].metadata.len(), history[1].metadata.len()), (1, 1));
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn message_metadata(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.message_metadata.insert(name.into(), value.into());
+        self
+    }
+
     /// Sets the form of the answer, and leaves the rest of [`TurnRequest::guidance`] as it is.
     pub fn response_format(mut self, grammar: Grammar) -> Self {
         self.guidance.grammar = Some(grammar);
@@ -192,8 +215,9 @@ impl TurnRequest {
         self
     }
 
-    /// Names the prompt that made a message of the question; results of tools are made by no prompt.
-    pub(crate) fn mark_prompt(&self, node: &mut Node) {
+    /// Sets the metadata of a message of the question and names the prompt that made it; results of tools are made by no prompt.
+    pub(crate) fn mark_message(&self, node: &mut Node) {
+        node.metadata.clone_from(&self.message_metadata);
         if node.message.role != Role::Tool {
             node.prompt_name.clone_from(&self.prompt);
         }
@@ -223,7 +247,7 @@ impl TurnRequest {
     /// Labels a reply, or the last message that is added, and sets its metadata.
     pub(crate) fn mark(&self, node: &mut Node) {
         node.label.clone_from(&self.label);
-        node.metadata.clone_from(&self.metadata);
+        node.metadata.extend(self.metadata.clone());
     }
 }
 

@@ -65,6 +65,11 @@ impl<'a> Archives<'a> {
         Ok(Self { format, text, limits, rules, places, read: 0, bytes_read: 0, waiting })
     }
 
+    /// Returns how many bytes the document has.
+    pub fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// Returns up to which byte the document was read.
     pub fn bytes_read(&self) -> usize {
         self.bytes_read

@@ -53,8 +53,11 @@ fn read_content(value: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Re
     }
 }
 
-/// Reads `{text}`, `{image}`, `{audio}` or `{video}`; `type` may stand beside it and names the same.
+/// Reads `{text}`, `{image}`, `{audio}` or `{video}`, or a text as a bare string; `type` may stand beside it and names the same.
 fn read_item(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+    if let Value::String(text) = item {
+        return Ok(Content::Text(text.clone()).into());
+    }
     let mut fields = Fields::of(item, place)?;
     let said = fields.take_str("type")?;
     let keys: Vec<_> = ITEMS.into_iter().filter(|name| fields.has(name)).collect();

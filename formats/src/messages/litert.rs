@@ -128,6 +128,11 @@ fn read_content(value: &Value, role: Role, place: &Place<'_>, reader: &mut Reade
 }
 
 fn read_item(item: &Value, role: Role, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+    match (item, role) {
+        (Value::String(text), Role::Tool) => return Ok(answer::of_text(text, &mut reader.calls).into()),
+        (Value::String(text), _) => return Ok(Content::Text(text.clone()).into()),
+        _ => {}
+    }
     let mut fields = Fields::of(item, place)?;
     if role == Role::Tool && !fields.has("type") {
         return answer::read(item, place, &mut reader.calls);

@@ -1,6 +1,6 @@
 //! A transcript: the messages of a document, the tools it offers, and the fields that stand beside them.
 
-use alloquy_core::{Message, Preface, Role, ToolSpec};
+use alloquy_core::{Error, ErrorKind, Message, Preface, Request, Result, Role, ToolSpec};
 use serde_json::{Map, Value};
 
 /// What a document of any dialect says: its messages, its tools, and the fields that stand beside them.
@@ -49,5 +49,37 @@ impl Transcript {
         let mut preface = Preface { messages: self.messages, tools: self.tools, ..Preface::default() };
         preface.arguments.extra = self.extra;
         (preface, messages)
+    }
+
+    /// Returns what a model is asked: the preface and the messages after it. AKI and Gemini's API want the last message to be
+    /// the user's, and so does this; the result of a tool may be the last one, too.
+    ///
+    /// ```
+    /// use alloquy_formats::messages::Transcript;
+    /// use alloquy_core::Message;
+    ///
+    /// let mut transcript = Transcript::new(vec![Message::user("Hi"), Message::assistant("Hello!")]);
+    /// let error = transcript.clone().into_request().unwrap_err();
+    /// assert_eq!(error.to_string(), "the last message is of the role assistant, not of the user: nothing is asked");
+    /// transcript.messages.push(Message::user("How are you?"));
+    /// assert_eq!(transcript.into_request()?.path.len(), 3);
+    /// # Ok::<(), alloquy_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] where the last message is neither the user's nor a tool's, and without messages.
+    pub fn into_request(self) -> Result<Request> {
+        let role = self.messages.last().map(|message| message.role);
+        if matches!(role, Some(Role::User | Role::Tool)) {
+            let (preface, path) = self.into_preface();
+            return Ok(Request::new(preface, path));
+        }
+        let message = match role {
+            Some(role) => {
+                format!("the last message is of the role {role}, not of the user: nothing is asked")
+            }
+            None => "there is no message: nothing is asked".to_owned(),
+        };
+        Err(Error::new(ErrorKind::Invalid, message))
     }
 }

@@ -97,7 +97,7 @@ impl Active {
             .forward_each(&units, &Cancel::default(), &mut |logits| rows.push(logits.to_vec()))?;
         let (going, kept) = self.draw_guessed(engine, rows, &guesses)?;
         if !guesses.is_empty() {
-            self.job.emit(Ok(DecodeEventKind::Speculated(Speculation { guessed: guesses.len(), kept })));
+            self.job.emit(Ok(DecodeEventKind::Speculated(Speculation::new(guesses.len(), kept))));
         }
         self.rewind()?;
         Ok(going)

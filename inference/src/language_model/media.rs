@@ -133,7 +133,7 @@ impl Outlines {
     pub(super) fn placed(&self, decoder: &dyn Decoder, prompt: &Prompt) -> Result<Vec<PlacedMedia>> {
         let place = |(unit, media): (usize, &Media)| {
             let known = self.known(decoder, media)?;
-            Ok(PlacedMedia { unit, kind: known.kind, media: media.clone(), positions: known.positions })
+            Ok(PlacedMedia::new(unit, known.kind, media.clone(), known.positions))
         };
         let media = prompt.units.iter().enumerate().filter_map(|(index, unit)| match unit {
             Unit::Media(media) => Some((index, media)),

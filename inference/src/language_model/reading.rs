@@ -110,7 +110,7 @@ impl Reading {
                 self.form.end();
                 self.finish = Some(FinishReason::Stop);
             }
-            DecodeEventKind::Speculated(Speculation { guessed, kept }) => {
+            DecodeEventKind::Speculated(Speculation { guessed, kept, .. }) => {
                 let all = self.speculation.get_or_insert_default();
                 all.guessed += guessed;
                 all.kept += kept;

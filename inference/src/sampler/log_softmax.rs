@@ -25,12 +25,12 @@ impl<'a> LogSoftmax<'a> {
     pub(crate) fn of(&self, token: TokenId) -> Logprob {
         let logit = self.logits.get(token as usize).copied().filter(|logit| logit.is_finite());
         let logprob = logit.map_or(f32::NEG_INFINITY, |logit| (f64::from(logit) - self.total) as f32);
-        Logprob { token, logprob }
+        Logprob::new(token, logprob)
     }
 
     /// Returns the log-probability of a token and of the `count` likeliest ones.
     pub(crate) fn sampled(&self, token: TokenId, count: usize) -> SampledLogprobs {
-        SampledLogprobs { sampled: self.of(token), top: self.top(count) }
+        SampledLogprobs::new(self.of(token), self.top(count))
     }
 
     fn top(&self, count: usize) -> Vec<Logprob> {

@@ -115,16 +115,7 @@ impl ScriptedModel {
         let rendered = TaggedTemplate.render(&TaggedProcessor.template_input(source)?)?;
         let parts = TaggedProcessor.prompt_parts(&rendered, source)?;
         let prompt = Prompt::lower(&parts, &ByteTokenizer::new(SPECIALS))?;
-        Ok(PreparedPrompt {
-            rendered,
-            parts,
-            prompt,
-            media: Vec::new(),
-            template: TaggedTemplate.digest(),
-            template_name: None,
-            degradations: Vec::new(),
-            context: self.context,
-        })
+        Ok(PreparedPrompt::new(rendered, parts, prompt, TaggedTemplate.digest(), self.context))
     }
 }
 

@@ -84,6 +84,9 @@ fn read_refusal(items: &[Value], place: &Place<'_>) -> Result<ReadContent> {
 }
 
 fn read_part(item: &Value, place: &Place<'_>, reader: &mut Reader<'_>) -> Result<Part> {
+    if let Value::String(text) = item {
+        return Ok(Content::Text(text.clone()).into());
+    }
     let mut fields = Fields::of(item, place)?;
     let part = match fields.need_str("type")? {
         "text" => Content::Text(fields.need_str("text")?.to_owned()).into(),
@@ -167,7 +170,10 @@ pub(super) fn read_text(value: &Value, place: &Place<'_>) -> Result<(String, Map
 }
 
 fn read_text_part<'a>(item: &'a Value, place: &Place<'_>) -> Result<(&'a str, Map<String, Value>)> {
-    let value = item.as_object().ok_or_else(|| place.expected("an object", item))?;
+    if let Value::String(text) = item {
+        return Ok((text, Map::new()));
+    }
+    let value = item.as_object().ok_or_else(|| place.expected("a string or an object", item))?;
     match value.get("type").and_then(Value::as_str) {
         Some("text") => {}
         other => {

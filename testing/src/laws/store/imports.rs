@@ -23,7 +23,8 @@ fn sample(title: &str) -> Archive {
 pub async fn each_comes_in_or_is_refused(store: &dyn ConversationStore) {
     let names = ["one", "two", "three", "four"];
     let all: Vec<Archive> = names.iter().map(|name| sample(name)).collect();
-    let without_bytes = Archive { blobs: BTreeMap::new(), ..sample("bare") };
+    let mut without_bytes = sample("bare");
+    without_bytes.blobs = BTreeMap::new();
     let many =
         vec![all[0].clone(), all[1].clone(), all[0].clone(), without_bytes, all[2].clone(), all[3].clone()];
     let outcomes = store.import_all(&me(), many).await;
