@@ -25,7 +25,14 @@ async fn host() -> Result<()> {
         chat.label(edited.node, Some("france")).await?;
         chat.bookmark("start", question).await?;
         println!("{} nodes in common", chat.diff(first.node, edited.node).await?.common.len());
+        chat.set_node_metadata(edited.node, "rating", 4).await?;
+        for rated in chat.history().await?.iter().filter(|node| node.id == edited.node) {
+            println!("rated {:?}", chat.annotations().await?.metadata(rated).get("rating"));
+        }
     }
+    chat.goto(again.node).await?;
+    let next = TurnRequest::from("And of France?").message_metadata("by", "keyboard");
+    println!("{}, on one of {} branches", chat.send(next).await?.text(), chat.branches().await?.len());
     chat.set_metadata("stars", 5).await?;
     print!("{}", chat.draw().await?);
     let prices = PriceTable::example();
@@ -34,8 +41,8 @@ async fn host() -> Result<()> {
 
     let about = Query::default().filter(Filter::equals("stars", 5));
     println!("{} listed", manager.list(&about).await?.conversations.len());
-    let found = manager.store().search(manager.owner(), &about.text("capital portug*")?).await?;
-    println!("{} found", found.hits.len());
+    println!("{} counted", manager.count(&about).await?);
+    println!("{} found", manager.search(&about.text("capital portug*")?).await?.hits.len());
 
     let resumed = manager.open(chat.id()).await?;
     resumed.goto(first.node).await?;

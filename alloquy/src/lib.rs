@@ -95,6 +95,19 @@
 //! # Ok::<(), alloquy::Error>(())
 //! ```
 //!
+//! # Images and audio
+//!
+//! A message has parts: texts, images, audio and video (feature `media`), for models that take them.
+//!
+//! ```no_run
+//! use alloquy::prelude::*;
+//!
+//! let image = Media::new("image/jpeg", std::fs::read("cat.jpg")?);
+//! let message = Message::new(Role::User, vec![Content::Image(image), Content::Text("What is this?".into())]);
+//! println!("{}", Model::open("models/qwen2.5-vl-3b")?.ask(message)?.text());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Never silent
 //!
 //! What is not as its files or its caller want it is a value: [`Model::warnings`] says what was not found, has no effect or was
@@ -135,6 +148,8 @@
 //! other: a program that uses `ort` itself names the same one.
 //!
 //! # The crates within
+//!
+//! `docs/embedding.md` in the repository goes on from here: tenants, servers, middleware, models of one's own.
 //!
 //! Each is a module here, and a crate of its own: [`core`] (messages, the tree, the turn, the traits), [`context`] (policies for a
 //! full context), [`cost`] (what replies took and cost), [`engine`] (the contracts of what generates tokens), [`formats`] (messages and conversations in the formats people have), [`inference`] (one model call, and the local decoder), [`templates`], [`processors`] (the families), [`media`], [`constraints`],

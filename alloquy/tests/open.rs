@@ -97,6 +97,20 @@ fn a_family_may_be_a_file_or_data() {
 }
 
 #[test]
+fn a_template_that_prints_no_messages_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    for (template, is_warned) in [("Hello! BOT:", true), ("{{ messages[0].content }}BOT:", false)] {
+        let file = folder.path().join("chat.jinja");
+        std::fs::write(&file, template).unwrap();
+        let origin = file.display().to_string();
+        let engine = Arc::new(ScriptedEngine::new([("BOT:", "Hi")]));
+        let model = Model::of(engine).template(origin.clone()).family("generic").build().unwrap();
+        let warning = ModelWarning::NoMessages { origin };
+        assert_eq!(model.warnings().contains(&warning), is_warned, "{template}: {:?}", model.warnings());
+    }
+}
+
+#[test]
 fn a_conversation_template_may_be_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let model = scripted(1000, &folder).build().unwrap();

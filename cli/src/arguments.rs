@@ -125,16 +125,6 @@ pub(crate) struct ContextArguments {
         hide_possible_values = true
     )]
     pub(crate) context_policy: Option<ContextPolicy>,
-
-    /// on is --context-policy shift, off is error
-    #[arg(
-        long,
-        value_enum,
-        value_name = "ON|OFF",
-        env = "ALLOQUY_CONTEXT_SHIFT",
-        hide_possible_values = true
-    )]
-    pub(crate) context_shift: Option<Shift>,
 }
 
 /// What becomes of prompts that would not fit.
@@ -151,14 +141,6 @@ pub(crate) enum ContextPolicy {
     #[value(alias = "summarize")]
     #[serde(alias = "summarize")]
     Summarise,
-}
-
-/// Whether prompts go without the oldest messages once they would not fit.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Shift {
-    On,
-    Off,
 }
 
 impl From<ContextPolicy> for alloquy::ContextPolicy {
@@ -179,24 +161,6 @@ impl From<alloquy::ContextPolicy> for ContextPolicy {
             alloquy::ContextPolicy::Drop => Self::Drop,
             alloquy::ContextPolicy::Shift => Self::Shift,
             alloquy::ContextPolicy::Summarize => Self::Summarise,
-        }
-    }
-}
-
-impl From<Shift> for ContextPolicy {
-    fn from(shift: Shift) -> Self {
-        match shift {
-            Shift::On => Self::Shift,
-            Shift::Off => Self::Error,
-        }
-    }
-}
-
-impl From<ContextPolicy> for Shift {
-    fn from(policy: ContextPolicy) -> Self {
-        match policy {
-            ContextPolicy::Shift => Self::On,
-            ContextPolicy::Error | ContextPolicy::Drop | ContextPolicy::Summarise => Self::Off,
         }
     }
 }

@@ -114,11 +114,37 @@ fn command() -> clap::Command {
     adjusted(Arguments::command())
 }
 
+/// A command with more flags than this shows those of [`COMMON`] with `-h`, and all with `--help`.
+const FEW: usize = 30;
+
+/// The flags of such commands that `-h` shows beside those without a heading.
+const COMMON: [&str; 16] = [
+    "image",
+    "audio",
+    "model",
+    "template",
+    "last",
+    "conversation",
+    "store",
+    "system",
+    "context_policy",
+    "thinking",
+    "temperature",
+    "seed",
+    "max_tokens",
+    "json_schema",
+    "choice",
+    "mcp",
+];
+
 /// Help shows the names of variables, not what is in them; and a number below zero is a value, whose error says what
 /// would have been valid, and no flag that nobody knows.
 fn adjusted(command: clap::Command) -> clap::Command {
+    let has_many = command.get_arguments().count() > FEW;
     let adjust = |argument: clap::Arg| {
         let takes_value = argument.get_action().takes_values();
+        let is_common = argument.get_help_heading().is_none() || COMMON.contains(&argument.get_id().as_str());
+        let argument = argument.hide_short_help(has_many && !is_common);
         argument.hide_env_values(true).allow_negative_numbers(takes_value)
     };
     command.mut_args(adjust).mut_subcommands(adjusted)

@@ -32,6 +32,21 @@ pub(crate) fn request(
     Ok(Request::new(joined(preface, read), path))
 }
 
+/// Reads a conversation that ends with a question. The messages of `preface` come first.
+///
+/// # Errors
+/// Those of [`messages::read_text`] and of [`Transcript::into_request`].
+pub(crate) fn question(
+    dialect: Dialect,
+    text: &str,
+    preface: Preface,
+    rules: &MediaRules<'_>,
+) -> Result<Request> {
+    let mut request = messages::read_text(dialect, text, rules)?.into_request()?;
+    request.preface = joined(preface, std::mem::take(&mut request.preface));
+    Ok(request)
+}
+
 /// Stored messages have `parts`, and no `content`.
 fn usual(text: &str, rules: &MediaRules<'_>) -> Result<Transcript> {
     let document: Value = serde_json::from_str(text).map_err(|source| {

@@ -148,13 +148,32 @@ fn read(path: &Path, presence: Presence) -> Result<String> {
 }
 
 fn parse(text: &str) -> Result<Map<String, Value>> {
-    let values: Map<String, Value> = toml::from_str(text).map_err(|error| {
+    let mut values: Map<String, Value> = toml::from_str(text).map_err(|error| {
         // The long form draws the line of the file, which is more than one sentence.
         let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count());
         Error::new(ErrorKind::Invalid, format!("line {}: {}", line + 1, error.message()))
     })?;
+    rename_context_shift(&mut values)?;
     values.iter().try_for_each(|(key, value)| check(key, value))?;
     Ok(values)
+}
+
+/// Reads the former name of a policy: `context-shift = "on"` is `context-policy = "shift"`, `"off"` is `"error"`. Where a file
+/// has both, `context-policy` counts, as it did.
+fn rename_context_shift(values: &mut Map<String, Value>) -> Result<()> {
+    let Some(shift) = values.shift_remove("context-shift") else { return Ok(()) };
+    let policy = match shift.as_str() {
+        Some("on") => "shift",
+        Some("off") => "error",
+        _ => {
+            let message = format!(
+                "key \"context-shift\" is {shift}, the former name of context-policy, expected \"on\" or \"off\""
+            );
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
+    };
+    values.entry("context-policy").or_insert_with(|| policy.into());
+    Ok(())
 }
 
 fn check(key: &str, value: &Value) -> Result<()> {

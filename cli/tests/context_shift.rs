@@ -63,14 +63,14 @@ fn a_description_of_the_time_turns_it_on() {
     let Some(model) = described(&program, &legacy()) else { return };
     let model = ["--model", model.to_str().unwrap()];
     let shown = program.run(&["config", "show", "--json", model[0], model[1]]).ok().events().remove(0);
-    assert_eq!(shown["settings"]["context-shift"], json!({"value": "on", "origin": "model"}));
+    assert_eq!(shown["settings"]["context-policy"], json!({"value": "shift", "origin": "model"}));
     assert_eq!(shown["settings"]["template"]["value"], "mlc-chat-config.json");
 
     let shifted = dropped(&program, &model);
     assert!(shifted.is_sorted() && shifted[0] == 0 && shifted[4] > 0, "{shifted:?}");
-    assert_eq!(dropped(&program, &[model[0], model[1], "--context-shift", "off"]), [0; 5]);
+    assert_eq!(dropped(&program, &[model[0], model[1], "--context-policy", "error"]), [0; 5]);
     let rendered = |more: &[&str]| program.run(&[&["render", "-c"], &model[..], more].concat()).ok().out;
-    assert!(rendered(&["--context-shift", "off"]).starts_with(&format!("{FRONT}A: one question\nB: ")));
+    assert!(rendered(&["--context-policy", "error"]).starts_with(&format!("{FRONT}A: one question\nB: ")));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_description_of_today_leaves_it_to_the_flag() {
     let Some(model) = described(&program, &current()) else { return };
     let model = ["--model", model.to_str().unwrap()];
     let shown = program.run(&["config", "show", "--json", model[0], model[1]]).ok().events().remove(0);
-    assert_eq!(shown["settings"]["context-shift"], json!({"value": "off", "origin": "default"}));
+    assert_eq!(shown["settings"]["context-policy"], json!({"value": "error", "origin": "default"}));
     assert_eq!(dropped(&program, &model), [0; 5]);
 
     let ran = program.run(&["render", model[0], model[1], "Hello"]).ok();
@@ -151,12 +151,29 @@ fn the_prompt_that_is_rendered_is_the_one_that_is_sent() {
 
 #[test]
 fn a_variable_turns_it_on_and_a_wrong_one_says_what_there_is() {
-    let program = Program::new().variable("ALLOQUY_CONTEXT_SHIFT", "on");
+    let program = Program::new().variable("ALLOQUY_CONTEXT_POLICY", "shift");
     let shown = program.run(&["config", "show", "--json"]).ok().events().remove(0);
-    assert_eq!(shown["settings"]["context-shift"], json!({"value": "on", "origin": "environment"}));
-    let ran = program.run(&["config", "show", "--context-shift", "maybe"]);
+    assert_eq!(shown["settings"]["context-policy"], json!({"value": "shift", "origin": "environment"}));
+    let ran = program.run(&["config", "show", "--context-policy", "maybe"]);
     assert_eq!(ran.code, Some(2));
-    assert!(ran.err.contains("[possible values: on, off]"), "{}", ran.err);
+    assert!(ran.err.contains("[possible values: error, drop, shift, summarise]"), "{}", ran.err);
+}
+
+#[test]
+fn a_configuration_file_may_have_the_former_name() {
+    let program = Program::new().variable("ALLOQUY_CONFIG", "config.toml");
+    for (file, policy) in [
+        ("context-shift = \"on\"", "shift"),
+        ("context-shift = \"off\"", "error"),
+        ("context-shift = \"on\"\ncontext-policy = \"drop\"", "drop"),
+    ] {
+        program.write("config.toml", file);
+        let shown = program.run(&["config", "show", "--json"]).ok().events().remove(0);
+        assert_eq!(shown["settings"]["context-policy"], json!({"value": policy, "origin": "file"}), "{file}");
+    }
+    program.write("config.toml", "context-shift = true");
+    let ran = program.run(&["config", "show"]);
+    assert!(ran.err.contains("expected \"on\" or \"off\""), "{}", ran.err);
 }
 
 #[test]
@@ -215,7 +232,7 @@ fn each_policy_says_what_it_leaves_out() {
     let tokens = |told: &Value| told["history_shifted"]["tokens"].as_u64().unwrap();
     assert!(dropped.len() > 3 && dropped.iter().all(|told| tokens(told) > 0), "{dropped:?}");
     assert!(dropped.iter().map(tokens).is_sorted(), "a turn that was dropped comes back: {dropped:?}");
-    assert_eq!(told(&program, &["--context-shift", "on"]), told(&program, &["--context-policy", "shift"]));
+    assert_ne!(told(&program, &["--context-policy", "shift"]), dropped);
 
     let summarised = told(&program, &["--context-policy", "summarise"]);
     let of = |field: &str| {
@@ -244,21 +261,20 @@ fn without_a_policy_a_conversation_that_is_too_long_is_an_error_with_its_numbers
 }
 
 #[test]
-fn of_policy_and_shift_the_stronger_counts() {
+fn a_flag_wins_over_the_variable() {
     let program = Program::new().variable("ALLOQUY_CONTEXT_POLICY", "drop");
     let shown = |arguments: &[&str]| {
         let shown = program.run(&[&["config", "show", "--json"], arguments].concat()).ok().events().remove(0);
-        let of = |key: &str| shown["settings"][key].clone();
-        (of("context-policy"), of("context-shift"))
+        shown["settings"]["context-policy"].clone()
     };
     let said = |value: &str, origin: &str| json!({"value": value, "origin": origin});
-    assert_eq!(shown(&[]), (said("drop", "environment"), said("off", "environment")));
-    assert_eq!(shown(&["--context-policy", "summarize"]).0, said("summarise", "flag"));
+    assert_eq!(shown(&[]), said("drop", "environment"));
+    assert_eq!(shown(&["--context-policy", "summarize"]), said("summarise", "flag"));
     let model = narrow(&program);
     let Some(model) = model else { return };
     let chat = ["chat", "--max-tokens", "8", "--temperature", "0", "--model", model.to_str().unwrap()];
-    let ran = program.run_with(&[&chat[..], &["--context-shift", "off"]].concat(), &SCRIPT.repeat(6));
-    assert_eq!(ran.code, Some(1), "the flag wins over the variable: {}", ran.err);
+    let ran = program.run_with(&[&chat[..], &["--context-policy", "error"]].concat(), &SCRIPT.repeat(6));
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
 }
 
 #[test]

@@ -43,6 +43,26 @@ fn every_command_explains_itself() {
     }
 }
 
+/// Returns the flags that a help text lists.
+fn flags(help: &str) -> usize {
+    let is_flag = |line: &&str| line.trim_start().starts_with('-') && line.starts_with("  ");
+    help.lines().filter(is_flag).count()
+}
+
+#[test]
+fn short_help_shows_the_common_flags() {
+    let program = Program::new();
+    for command in ["ask", "chat", "render"] {
+        let short = program.run(&[command, "-h"]).ok().out;
+        let long = program.run(&[command, "--help"]).ok().out;
+        assert!(flags(&short) <= 25 && flags(&long) > 40, "{command}: {} of {}", flags(&short), flags(&long));
+        assert!(short.contains("--model") && !short.contains("--penalty-window"), "{short}");
+        assert!(short.contains("(see more with '--help')"), "{short}");
+    }
+    let few = [["tree", "-h"], ["tree", "--help"]].map(|arguments| flags(&program.run(&arguments).ok().out));
+    assert_eq!(few[0], few[1]);
+}
+
 #[test]
 fn wrong_arguments_end_with_2() {
     let program = Program::new();

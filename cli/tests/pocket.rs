@@ -23,6 +23,22 @@ fn it_answers_and_says_once_what_it_is() {
 }
 
 #[test]
+fn it_answers_a_conversation_that_is_piped_in() {
+    let program = Program::new();
+    let aki = r#"[{"role": "user", "content": "My name is Maro."},
+        {"role": "assistant", "content": "I will remember that your name is Maro."},
+        {"role": "user", "content": ["What is my name?"]}]"#;
+    let asked = program.run_with(&["ask", "--from", "aki"], aki).ok();
+    assert_eq!(asked.out.trim(), "Your name is Maro.");
+    let ended = r#"[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]"#;
+    let refused = program.run_with(&["ask", "--from", "aki"], ended);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.err.contains("the last message is of the role assistant"), "{}", refused.err);
+    let both = program.run_with(&["ask", "--from", "aki", "Hi"], aki);
+    assert_eq!(both.code, Some(2), "{}", both.err);
+}
+
+#[test]
 fn it_can_be_named_and_then_nothing_is_said_of_it() {
     let program = Program::new();
     let asked = program.run(&["ask", "--model", "pocket", "What is 12 + 30?"]).ok();

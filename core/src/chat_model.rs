@@ -289,6 +289,11 @@ pub type ReplyStream = Run<Delta, Reply>;
 /// The deltas of a reply join to its message. A request that cannot be answered at all fails in `reply`, before
 /// the first delta. Dropping the stream ends the work and leaves the model usable; the stop signal ends the
 /// reply and keeps it. `laws::chat_model` checks it.
+///
+/// **No runtime is promised.** A model is polled by whoever waits: in a task of some runtime, or in a thread without one, as
+/// [`Conversation::ask`](crate::Conversation::ask) does. A model whose client needs a runtime, such as tokio's, either has one
+/// of its own and waits for what runs there, or fails in `reply` with [`ErrorKind::Backend`](crate::ErrorKind) where there is
+/// none. Should it panic all the same, the turn ends with that error, and nothing that was said before is lost.
 #[async_trait]
 pub trait ChatModel: Send + Sync + Debug {
     /// Returns the model's name.
@@ -337,6 +342,8 @@ pub trait ChatModel: Send + Sync + Debug {
 }
 
 /// A model that is shared.
+// A method that is provided later is passed on too.
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl<M: ChatModel + ?Sized> ChatModel for Arc<M> {
     fn name(&self) -> &str {

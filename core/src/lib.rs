@@ -30,6 +30,7 @@
 //! assert_eq!(conversation.ask("Hello")?.text(), "Hello");
 //! # Ok::<(), alloquy_core::Error>(())
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod annotations;
 pub mod arguments;

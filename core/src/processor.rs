@@ -109,6 +109,8 @@ pub trait DataProcessor: Send + Sync + Debug {
     }
 }
 
+// A method that is provided later is passed on too.
+#[deny(clippy::missing_trait_methods)]
 impl<T: DataProcessor + ?Sized> DataProcessor for Arc<T> {
     fn name(&self) -> &str {
         (**self).name()

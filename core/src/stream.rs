@@ -69,6 +69,38 @@ impl<E: Send + 'static, R: Send + 'static> Run<E, R> {
         Self { work: Some(work(Emit(sender)).boxed()), events, result: None }
     }
 
+    /// Changes the result at the end; the events stay as they are. A middleware notes so what it knows of a reply
+    /// ([`Reply::facts`](crate::Reply::facts)).
+    ///
+    /// ```
+    /// use alloquy_core::{ReplyStream, Request, Result};
+    /// use alloquy_core::middleware::{Middleware, Next};
+    ///
+    /// /// Notes how many messages a model was shown.
+    /// #[derive(Debug)]
+    /// struct Count;
+    ///
+    /// #[async_trait::async_trait]
+    /// impl Middleware for Count {
+    ///     async fn handle(&self, request: Request, next: Next<'_>) -> Result<ReplyStream> {
+    ///         let messages = request.path.len();
+    ///         Ok(next.call(request).await?.map_result(move |mut reply| {
+    ///             reply.facts.insert("messages".to_owned(), messages.into());
+    ///             Ok(reply)
+    ///         }))
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn map_result(mut self, change: impl FnOnce(R) -> Result<R> + Send + 'static) -> Self {
+        Self::new(move |mut emit| async move {
+            while let Some(event) = self.next().await {
+                emit.send(event).await;
+            }
+            change(self.finish().await?)
+        })
+    }
+
     /// Runs to the end, discarding the events that nobody read, and returns the result.
     ///
     /// # Errors

@@ -101,6 +101,8 @@ pub trait PromptTemplate: Send + Sync + Debug {
     }
 }
 
+// A method that is provided later is passed on too.
+#[deny(clippy::missing_trait_methods)]
 impl<T: PromptTemplate + ?Sized> PromptTemplate for Arc<T> {
     fn render(&self, input: &TemplateInput) -> Result<String> {
         (**self).render(input)

@@ -75,6 +75,8 @@ pub trait Tool: Send + Sync + fmt::Debug {
     }
 }
 
+// A method that is provided later is passed on too.
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl<T: Tool + ?Sized> Tool for Arc<T> {
     fn spec(&self) -> ToolSpec {
@@ -98,6 +100,8 @@ pub trait ToolSource: Send + Sync + fmt::Debug {
     fn tools(&self) -> Vec<Arc<dyn Tool>>;
 }
 
+// A method that is provided later is passed on too.
+#[deny(clippy::missing_trait_methods)]
 impl<T: ToolSource + ?Sized> ToolSource for Arc<T> {
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
         (**self).tools()

@@ -164,6 +164,8 @@ pub trait Decoder: Send + Sync + Debug {
 }
 
 /// A decoder that is shared.
+// A method that is provided later is passed on too.
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl<D: Decoder + ?Sized> Decoder for Arc<D> {
     fn model(&self) -> &ModelInfo {

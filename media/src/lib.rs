@@ -37,6 +37,7 @@
 //! The modules, by what they need: `image` decodes, resizes and cuts images for each model, `video` samples frames and hands
 //! them to `image`, `audio` decodes, resamples and transforms waveforms; `options` and `description` are what a host and a
 //! model's files set, and `processors` chooses.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "audio")]
 mod audio;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use alloquy_core::Result;
+use alloquy_core::{Error, Result};
 
 use crate::bounded;
 use crate::description::{DESCRIPTIONS, MORE_TEMPLATES};
@@ -12,6 +12,11 @@ use crate::error::{model, unreadable};
 
 /// How long a tokenizer may be; the largest that are published have 40 MB.
 const TOKENIZER: u64 = 256 << 20;
+const TOKENIZER_FILE: &str = "tokenizer.json";
+
+/// Files of tokenizers of other forms: of SentencePiece, of tiktoken, and the lists that `tokenizer.json` has in one.
+const OTHER_TOKENIZERS: [&str; 5] =
+    ["tokenizer.model", "sentencepiece.bpe.model", "tiktoken.model", "vocab.json", "vocab.txt"];
 
 /// How long all other description files of a model may be together; some that are published have 5 MB. Parsed, a file takes
 /// sixteen times its length at most.
@@ -104,12 +109,26 @@ impl ModelFolder {
             false => bounded::bytes(&path, most),
         }
     }
+
     /// Reads `tokenizer.json`.
     ///
     /// # Errors
-    /// As [`ModelFolder::read`].
+    /// As [`ModelFolder::read`]; where there is another tokenizer's file, such as SentencePiece's `tokenizer.model`, it names it
+    /// and how to convert it.
     pub fn tokenizer(&self) -> Result<Vec<u8>> {
-        self.read("tokenizer.json", TOKENIZER)
+        let there_is = |name: &str| !is_absent(&self.root.join(name));
+        match OTHER_TOKENIZERS.into_iter().find(|other| there_is(other)) {
+            Some(other) if !there_is(TOKENIZER_FILE) => Err(self.other_tokenizer(other)),
+            _ => self.read(TOKENIZER_FILE, TOKENIZER),
+        }
+    }
+
+    fn other_tokenizer(&self, other: &str) -> Error {
+        model(format!(
+            "model folder {:?} has {other} and no {TOKENIZER_FILE}, which alone is read. Transformers converts it: \
+             AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)",
+            self.root
+        ))
     }
 }
 

@@ -17,6 +17,7 @@
 //!
 //! Every store keeps the contract of [`ConversationStore`](alloquy_core::store::ConversationStore), runs its work on a
 //! thread of its own, and needs no async runtime of its caller.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod durability;
 mod journal;

@@ -93,10 +93,10 @@ const ELSEWHERE: [(&[&str], &[&str]); 8] = [
     (&["rmcp"], &["tools/"]),
     (&["image", "ndarray", "symphonia"], &["backends/", "media"]),
     (
-        &["deadpool-postgres", "object_store", "rusqlite", "sqlx", "tokio-postgres", "tokio-postgres-rustls"],
+        &["deadpool-postgres", "object_store", "rusqlite", "tokio-postgres", "tokio-postgres-rustls"],
         &["storage"],
     ),
-    (&["hyper", "reqwest", "tokio"], &["backends/openai", "cli", "storage", "tools/"]),
+    (&["hyper", "reqwest", "tokio"], &["cli", "storage", "tools/"]),
 ];
 
 /// Crates that stand nowhere below these folders, however long the way.

@@ -28,13 +28,9 @@ impl EngineOptions {
         if let Some(locator) = &self.runtime {
             builder = builder.runtime(locator.clone());
         }
-        builder = listed(builder, &self.providers, OnnxEngineBuilder::provider, OnnxEngineBuilder::fallback);
-        let vision = &self.vision_providers;
-        builder =
-            listed(builder, vision, OnnxEngineBuilder::vision_provider, OnnxEngineBuilder::vision_fallback);
-        let audio = &self.audio_providers;
-        builder =
-            listed(builder, audio, OnnxEngineBuilder::audio_provider, OnnxEngineBuilder::audio_fallback);
+        builder = builder.providers(&self.providers);
+        builder = builder.vision_providers(&self.vision_providers);
+        builder = builder.audio_providers(&self.audio_providers);
         if let Some(threads) = self.threads {
             builder = builder.threads(threads);
         }
@@ -61,24 +57,6 @@ impl EngineOptions {
         }
         builder
     }
-}
-
-/// A setter of a provider.
-type Provider = fn(OnnxEngineBuilder, String) -> OnnxEngineBuilder;
-
-/// Adds a list of providers to an engine: the first one, and the others for where it cannot.
-fn listed(
-    mut builder: OnnxEngineBuilder,
-    names: &[String],
-    first: Provider,
-    fallback: Provider,
-) -> OnnxEngineBuilder {
-    let Some((name, others)) = names.split_first() else { return builder };
-    builder = first(builder, name.clone());
-    for name in others {
-        builder = fallback(builder, name.clone());
-    }
-    builder
 }
 
 /// Returns the usual folder of [`ModelBuilder::graph_cache`](crate::ModelBuilder::graph_cache), in this user's cache folder.

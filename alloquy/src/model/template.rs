@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alloquy_core::model_info::ModelInfo;
-use alloquy_core::template::PromptTemplate;
+use alloquy_core::template::{PromptTemplate, TemplateInput};
 use alloquy_core::{Error, ErrorKind, Result};
 use alloquy_model_files::bounded;
 use alloquy_templates::mlc::ChatConfig;
@@ -122,7 +122,11 @@ fn of_file(path: &str, model: &ModelInfo, asked: Option<Dialect>) -> Result<Temp
     }
     let builder = JinjaTemplate::builder_of(&with_source(model, source.clone()))?;
     let template = builder.dialect(asked.unwrap_or_default()).build()?;
-    Ok(Template { source: Some(source), ..Template::new(Arc::new(template), path) })
+    let mut warnings = Vec::new();
+    if !template.reads(&TemplateInput::default(), "messages") {
+        warnings.push(ModelWarning::NoMessages { origin: path.to_owned() });
+    }
+    Ok(Template { source: Some(source), warnings, ..Template::new(Arc::new(template), path) })
 }
 
 /// MLC's files may have comments, so that the name counts too.

@@ -30,6 +30,11 @@ pub enum ModelWarning {
         /// Where the template is from.
         origin: String,
     },
+    /// The template prints no messages: every prompt is the same text.
+    NoMessages {
+        /// Where the template is from.
+        origin: String,
+    },
     /// The model brings no chat template and none was named: it continues texts, it does not answer.
     NoTemplate,
     /// No family claims the model and none was named: its replies are read as plain text.
@@ -50,6 +55,12 @@ impl fmt::Display for ModelWarning {
             Self::Template { origin, warning } => write!(formatter, "{origin}: {warning}"),
             Self::DialectIgnored { origin } => {
                 write!(formatter, "{origin}: no Jinja template, so a dialect of templates has no effect")
+            }
+            Self::NoMessages { origin } => {
+                write!(
+                    formatter,
+                    "{origin}: the template reads no messages, so that every prompt is the same text"
+                )
             }
             Self::NoTemplate => formatter.write_str(
                 "this model brings no chat template: it goes on with your text, it does not answer",

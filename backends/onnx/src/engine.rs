@@ -198,30 +198,23 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets the execution provider: `cpu`, or one of `cuda`, `coreml`, `directml` and `webgpu` that this build
-    /// has as a feature and the library supports. It is replaced by a [`fallback`](Self::fallback) alone.
-    #[must_use]
-    pub fn provider(mut self, name: impl Into<String>) -> Self {
-        self.providers = Providers::first(name);
-        self
-    }
-
-    /// Adds an execution provider for where those before are not there or cannot load the model. When it comes to that,
-    /// [`ModelInfo::degradations`] and each reply say so.
+    /// Sets the execution providers: `cpu`, and those of `cuda`, `coreml`, `directml` and `webgpu` that this build has as a
+    /// feature and the library supports. The first computes; another one replaces it only where those before it are unavailable or
+    /// cannot load the model, and [`ModelInfo::degradations`] and each reply report that. None is `cpu`.
     ///
     /// ```no_run
     /// use alloquy_engine::Engine;
     /// use alloquy_onnx::OnnxEngine;
     ///
-    /// let engine = OnnxEngine::builder("models/qwen3-0.6b").provider("cuda").fallback("cpu").load()?;
+    /// let engine = OnnxEngine::builder("models/qwen3-0.6b").providers(["cuda", "cpu"]).load()?;
     /// for degradation in &engine.model().degradations {
     ///     eprintln!("{degradation:?}");
     /// }
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     #[must_use]
-    pub fn fallback(mut self, name: impl Into<String>) -> Self {
-        self.providers = self.providers.followed_by(name);
+    pub fn providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.providers = Providers::of(names).unwrap_or_else(|| Providers::first(CPU));
         self
     }
 
@@ -335,41 +328,25 @@ impl OnnxEngineBuilder {
         self
     }
 
-    /// Sets the execution provider of the encoder of pictures and films; by default those of the decoder.
-    #[must_use]
-    pub fn vision_provider(mut self, name: impl Into<String>) -> Self {
-        self.media.vision = Some(Providers::first(name));
-        self
-    }
-
-    /// Adds an execution provider for the encoder of pictures and films, as [`fallback`](Self::fallback) does for the decoder.
+    /// Sets the execution providers of the encoder of images and video, as [`providers`](Self::providers) does for the decoder;
+    /// those of the decoder unless set.
     ///
     /// ```no_run
     /// use alloquy_onnx::OnnxEngine;
     ///
-    /// let builder = OnnxEngine::builder("models/qwen2.5-vl-3b").provider("cpu");
-    /// let engine = builder.vision_provider("cuda").vision_fallback("cpu").load()?;
+    /// let engine = OnnxEngine::builder("models/qwen2.5-vl-3b").vision_providers(["cuda", "cpu"]).load()?;
     /// # Ok::<(), alloquy_core::Error>(())
     /// ```
     #[must_use]
-    pub fn vision_fallback(mut self, name: impl Into<String>) -> Self {
-        let providers = self.media.vision.take().unwrap_or_else(|| self.providers.clone());
-        self.media.vision = Some(providers.followed_by(name));
+    pub fn vision_providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.media.vision = Providers::of(names);
         self
     }
 
-    /// Sets the execution provider of the encoder of sounds; by default those of the decoder.
+    /// Sets the execution providers of the encoder of audio; those of the decoder unless set.
     #[must_use]
-    pub fn audio_provider(mut self, name: impl Into<String>) -> Self {
-        self.media.audio = Some(Providers::first(name));
-        self
-    }
-
-    /// Adds an execution provider for the encoder of sounds, as [`fallback`](Self::fallback) does for the decoder.
-    #[must_use]
-    pub fn audio_fallback(mut self, name: impl Into<String>) -> Self {
-        let providers = self.media.audio.take().unwrap_or_else(|| self.providers.clone());
-        self.media.audio = Some(providers.followed_by(name));
+    pub fn audio_providers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.media.audio = Providers::of(names);
         self
     }
 

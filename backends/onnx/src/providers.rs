@@ -64,10 +64,10 @@ impl Providers {
         Self { first: name.into(), fallbacks: Vec::new() }
     }
 
-    /// The same, and another one for where none of them can.
-    pub(crate) fn followed_by(mut self, name: impl Into<String>) -> Self {
-        self.fallbacks.push(name.into());
-        self
+    /// The first of some names, and the others for where it cannot; `None` for no name.
+    pub(crate) fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Option<Self> {
+        let mut names = names.into_iter().map(Into::into);
+        Some(Self { first: names.next()?, fallbacks: names.collect() })
     }
 
     /// Loads the library: the one that was named, else one for the first provider, else one for the others.

@@ -192,6 +192,14 @@ const BAD: &[Bad] = &[
         said: "model folder \"{}\" has no tokenizer.json",
     },
     Bad {
+        what: "a tokenizer of SentencePiece",
+        model: STORIES,
+        spoil: |folder| fs::rename(folder.join("tokenizer.json"), folder.join("tokenizer.model")).unwrap(),
+        kind: ErrorKind::Model,
+        said: "model folder \"{}\" has tokenizer.model and no tokenizer.json, which alone is read. Transformers converts it: \
+               AutoTokenizer.from_pretrained(DIR, use_fast=True).save_pretrained(DIR)",
+    },
+    Bad {
         what: "a damaged tokenizer",
         model: STORIES,
         spoil: |folder| fs::write(folder.join("tokenizer.json"), "{").unwrap(),
@@ -296,11 +304,11 @@ fn options_out_of_range_and_unknown_providers_are_refused() {
     assert_eq!(builder().threads(usize::MAX).load().unwrap_err().kind(), ErrorKind::Invalid);
     builder().threads(most).load().unwrap();
     assert_eq!(builder().prefill_chunk(0).load().unwrap_err().kind(), ErrorKind::Invalid);
-    let unknown = builder().provider("gpu").load().unwrap_err();
+    let unknown = builder().providers(["gpu"]).load().unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::Backend);
     assert!(unknown.to_string().starts_with("execution provider \"gpu\" is not available"), "{unknown}");
     assert!(unknown.to_string().contains("one of: cpu"), "{unknown}");
-    let replaced = builder().provider("gpu").fallback("npu").fallback("cpu").load().unwrap();
+    let replaced = builder().providers(["gpu", "npu", "cpu"]).load().unwrap();
     let told: Vec<_> = replaced.model().degradations.iter().collect();
     for (degradation, wanted) in told.iter().zip(["gpu", "npu"]) {
         let Degradation::ProviderReplaced { asked, used, reason } = degradation else {
@@ -311,7 +319,7 @@ fn options_out_of_range_and_unknown_providers_are_refused() {
     }
     assert_eq!(told.len(), 2);
     assert!(builder().load().unwrap().model().degradations.is_empty());
-    assert_eq!(builder().provider("gpu").fallback("npu").load().unwrap_err().kind(), ErrorKind::Backend);
+    assert_eq!(builder().providers(["gpu", "npu"]).load().unwrap_err().kind(), ErrorKind::Backend);
     let graph = builder().graph_type("q4").load().unwrap_err();
     assert!(graph.to_string().ends_with("has no decoder graph \"q4\"; it has model.onnx"), "{graph}");
 }

@@ -220,17 +220,16 @@ fn a_processor_is_chosen_by_what_the_model_says_of_itself() {
 #[test]
 fn an_encoder_has_providers_of_its_own_and_what_replaces_one_is_told() {
     let Some(models) = models() else { return };
-    let alone = MODELS[1].builder(&models).vision_provider("gpu").load().unwrap_err();
+    let alone = MODELS[1].builder(&models).vision_providers(["gpu"]).load().unwrap_err();
     assert_eq!(alone.kind(), ErrorKind::Backend);
-    let replaced = MODELS[1].builder(&models).vision_provider("gpu").vision_fallback("cpu").load().unwrap();
+    let replaced = MODELS[1].builder(&models).vision_providers(["gpu", "cpu"]).load().unwrap();
     let [Degradation::ProviderReplaced { asked, used, .. }] = replaced.model().degradations.as_slice() else {
         panic!("{:?}", replaced.model().degradations)
     };
     assert_eq!((asked.as_str(), used.as_str()), ("gpu", "cpu"));
-    // Without one of its own an encoder has those of the decoder, and what is added.
-    let heard = MODELS[2].builder(&models).audio_fallback("gpu").load().unwrap();
+    let heard = MODELS[2].builder(&models).audio_providers(["cpu", "gpu"]).load().unwrap();
     assert_eq!(heard.model().degradations, []);
-    assert!(MODELS[2].builder(&models).audio_provider("gpu").load().is_err());
+    assert!(MODELS[2].builder(&models).audio_providers(["gpu"]).load().is_err());
 }
 
 #[test]

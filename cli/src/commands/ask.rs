@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use alloquy::core::report::FinishReason;
 use alloquy::core::store::MemoryStore;
-use alloquy::core::{Error, ErrorKind, Owner, Part};
+use alloquy::core::{Error, ErrorKind, Message, Owner, Part, Preface, TurnRequest};
+use alloquy::formats::messages::Dialect;
 use clap::Args;
 
 use crate::arguments::{
@@ -17,10 +18,12 @@ use crate::failure::{Failure, finished};
 use crate::form::{DemandArguments, FormArguments};
 use crate::interrupts::Interrupts;
 use crate::kept::{self, Kept};
-use crate::media::{self, MediaArguments};
+use crate::media::{self, MediaArguments, MediaRootArguments};
+use crate::messages;
 use crate::open;
 use crate::piped::piped;
 use crate::printer::{LineEnd, printer, take};
+use crate::settings::{Origin, Settings};
 use crate::tools::{self, ROUNDS};
 
 const EXAMPLES: &str = "\
@@ -29,6 +32,7 @@ Examples:
   git diff | alloquy ask \"Write a commit message\"      what is piped in follows the question
   alloquy ask < question.txt
   alloquy ask --image cat.jpg \"What is this?\"          of a model that sees
+  alloquy ask --from openai < messages.json            a whole conversation, in a dialect of `alloquy convert`
   alloquy ask -c \"And of Sweden?\"                      go on with the last conversation
   alloquy ask --choice yes --choice no \"Is 7 prime?\"   the answer is one of the two
   alloquy ask --json-schema person.json < letter.txt   the answer is JSON of that schema
@@ -42,8 +46,14 @@ Without -c or --conversation nothing is kept.";
 pub(crate) struct Ask {
     /// The question; several words make one question
     question: Vec<String>,
+    /// Take the messages of a document on standard input, the last of which is the question, in this dialect: openai, litert,
+    /// gemini, aki or chatml
+    #[arg(long, env = "ALLOQUY_FROM", value_name = "DIALECT", value_parser = messages::dialect)]
+    from: Option<Dialect>,
     #[command(flatten)]
     media: MediaArguments,
+    #[command(flatten)]
+    media_root: MediaRootArguments,
     #[command(flatten)]
     model: ModelArguments,
     #[command(flatten)]
@@ -75,34 +85,55 @@ impl Ask {
         let Context { settings, output, notes } = context;
         let interrupts = Interrupts::install()?;
         let form = self.form.guidance()?;
-        let attached = self.media.read()?;
-        let question = question(&self.question.join(" "), piped()?, &attached).map_err(Failure::Arguments)?;
+        let (preface, messages) = self.asked(settings)?;
         let kept = self.kept(context).await?;
         let id = self.which.find(&kept).await?;
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let builder = open::builder(&settings.settle(&self.model)?, *notes)?;
-        let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder), settings);
+        let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder));
         let model = open::opened(builder, *notes)?;
         let guidance = self.demand.added_to(form);
         let sampling = settings.settle(&self.sampling)?.options();
         let manager = model.manager().store(kept.store).owner(kept.owner).toolbox(toolbox);
         let manager = manager.tool_rounds(arguments.tool_rounds.unwrap_or(ROUNDS)).build()?;
-        let preface = settings.settle(&self.system)?.preface();
         let told = settings.settle(&self.prompt)?.told(model.info(), *notes);
         let mut current = Current::open(&manager, id, preface, *notes).await?.telling(told);
-        let chat = current.begin(&question).await?;
-        let turn = chat.send(
-            alloquy::core::TurnRequest::from(media::said(attached, question))
-                .sampling(sampling)
-                .guidance(guidance),
-        );
+        let chat = current.begin(&messages.last().map(Message::text).unwrap_or_default()).await?;
+        let turn = chat.send(TurnRequest::from(messages).sampling(sampling).guidance(guidance));
         interrupts.end_with(turn.stop_signal());
         let reply = take(turn, &mut *printer(output, LineEnd::Always)).await?;
         match finished(&reply.reply)? {
             FinishReason::Cancelled => Err(Failure::Interrupted),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the instructions and what is asked: the messages of a document, or the question.
+    fn asked(&self, settings: &Settings) -> Result<(Preface, Vec<Message>), Failure> {
+        let preface = settings.settle(&self.system)?.preface();
+        let attached = self.media.read()?;
+        if let Some(dialect) = self.document(settings)? {
+            let text = piped()?.ok_or_else(nothing).map_err(Failure::Arguments)?;
+            let request = messages::question(dialect, &text, preface, &self.media_root.open()?.rules())?;
+            return Ok((request.preface, request.path.to_vec()));
+        }
+        let question = question(&self.question.join(" "), piped()?, &attached).map_err(Failure::Arguments)?;
+        Ok((preface, vec![media::said(attached, question)]))
+    }
+
+    /// Returns the dialect of a document, where one is asked. A variable names one only where nothing else is asked.
+    fn document(&self, settings: &Settings) -> Result<Option<Dialect>, Failure> {
+        let goes_on = self.which.last || self.which.conversation.is_some();
+        if self.question.is_empty() && self.media.is_empty() && !goes_on {
+            return Ok(self.from);
+        }
+        if settings.origin("from") == Origin::Flag {
+            let message = "--from is for a whole conversation that is piped in, and here a question or a conversation is named: \
+                           leave one of them out";
+            return Err(Failure::Arguments(Error::new(ErrorKind::Invalid, message)));
+        }
+        Ok(None)
     }
 
     async fn kept(&self, context: &Context) -> Result<Kept, Failure> {
@@ -113,15 +144,17 @@ impl Ask {
     }
 }
 
+fn nothing() -> Error {
+    let message = "no question was given: write one after `alloquy ask`, or pipe one in";
+    Error::new(ErrorKind::Invalid, message)
+}
+
 /// Media need no question.
 fn question(asked: &str, piped: Option<String>, attached: &[Part]) -> Result<String, Error> {
     let piped = piped.unwrap_or_default();
     match (asked.trim(), piped.trim()) {
         ("", "") if !attached.is_empty() => Ok(String::new()),
-        ("", "") => {
-            let message = "no question was given: write one after `alloquy ask`, or pipe one in";
-            Err(Error::new(ErrorKind::Invalid, message))
-        }
+        ("", "") => Err(nothing()),
         ("", piped) => Ok(piped.to_owned()),
         (asked, "") => Ok(asked.to_owned()),
         (asked, piped) => Ok(format!("{asked}\n\n{piped}")),

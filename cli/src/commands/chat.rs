@@ -93,7 +93,7 @@ impl Chat {
         let arguments = settings.settle(&self.tools)?;
         let toolbox = tools::toolbox(&arguments, *notes).await?;
         let builder = open::builder(&settings.settle(&self.model)?, *notes)?;
-        let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder), settings);
+        let builder = settings.settle(&self.overflow)?.added_to(self.demand.freeing(builder));
         let model = open::opened(builder, *notes)?;
         media::check(&model, &attached)?;
         let guidance = self.demand.added_to(form);

@@ -7,7 +7,7 @@ use alloquy::core::{Error, Owner, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{ContextArguments, ContextPolicy, SamplingArguments, Settable};
+use crate::arguments::{ContextPolicy, SamplingArguments, Settable};
 use crate::context::Context;
 use crate::failure::{Failure, one_line};
 use crate::kept::default_store;
@@ -77,7 +77,7 @@ impl Config {
 fn shown(context: &Context, given: &Settable) -> Result<(Vec<Shown>, Option<Error>)> {
     let settled = context.settings.settle(given)?;
     let values = entries(&settled)?;
-    let (defaults, problem) = defaults(context, &settled)?;
+    let (defaults, problem) = defaults(&settled)?;
     let show = |key: String| {
         let value = values.get(&key).filter(|value| !value.is_null()).cloned();
         let given = value.map(|value| (value, context.settings.origin(&key)));
@@ -92,7 +92,7 @@ fn shown(context: &Context, given: &Settable) -> Result<(Vec<Shown>, Option<Erro
 type Defaults = BTreeMap<String, (Value, Origin)>;
 
 /// What holds where nothing was given: what the model's makers recommend, and this program's own choices.
-fn defaults(context: &Context, settled: &Settable) -> Result<(Defaults, Option<Error>)> {
+fn defaults(settled: &Settable) -> Result<(Defaults, Option<Error>)> {
     let mut defaults = BTreeMap::new();
     let folder = data_folder()?;
     let history = folder.join(HISTORY_FILE).display().to_string();
@@ -121,10 +121,7 @@ fn defaults(context: &Context, settled: &Settable) -> Result<(Defaults, Option<E
         }
         defaults.extend(said_by(description)?.into_iter().map(|(key, value)| (key, (value, Origin::Model))));
     }
-    let (policy, origin) = settled.context.asked(&context.settings).unwrap_or(overflow);
-    let either =
-        entries(&ContextArguments { context_policy: Some(policy), context_shift: Some(policy.into()) })?;
-    defaults.extend(either.into_iter().map(|(key, value)| (key, (value, origin))));
+    defaults.insert("context-policy".to_owned(), (json!(overflow.0), overflow.1));
     Ok((defaults, problem))
 }
 

@@ -87,7 +87,7 @@ impl Render {
         self.check(&context.settings)?;
         let builder = open::builder(&context.settings.settle(&self.model)?, context.notes)?;
         let overflow = context.settings.settle(&self.overflow)?;
-        let model = open::opened(overflow.added_to(builder, &context.settings), context.notes)?;
+        let model = open::opened(overflow.added_to(builder), context.notes)?;
         let (request, told) = model.fitted(self.request(context, &model).await?).await?;
         let prepared = model.language_model().prepare(&request)?;
         let text = match self.show {

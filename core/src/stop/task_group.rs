@@ -5,8 +5,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use futures::StreamExt;
-
 use crate::stop::StopSignal;
 use crate::stream::Run;
 
@@ -184,13 +182,10 @@ impl Task {
     }
 
     /// Returns a run that is this task: it ends with the run, or when that is dropped.
-    pub fn hold<E: Send + 'static, R: Send + 'static>(self, mut run: Run<E, R>) -> Run<E, R> {
-        Run::new(move |mut emit| async move {
-            let _task = self;
-            while let Some(event) = run.next().await {
-                emit.send(event).await;
-            }
-            run.finish().await
+    pub fn hold<E: Send + 'static, R: Send + 'static>(self, run: Run<E, R>) -> Run<E, R> {
+        run.map_result(move |result| {
+            drop(self);
+            Ok(result)
         })
     }
 }

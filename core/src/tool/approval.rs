@@ -44,6 +44,8 @@ pub trait Approval: Send + Sync + Debug {
     async fn approve(&self, call: &ToolCall, tool: &ToolSpec, context: &ToolContext) -> Verdict;
 }
 
+// A method that is provided later is passed on too.
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl<A: Approval + ?Sized> Approval for Arc<A> {
     async fn approve(&self, call: &ToolCall, tool: &ToolSpec, context: &ToolContext) -> Verdict {

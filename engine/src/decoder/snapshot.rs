@@ -3,13 +3,12 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `ALQYSNAP` |
-//! | 4 | the version of this layout, 3 |
+//! | 4 | the version of this layout, 4 |
 //! | 8 | how many bytes the units take |
 //! | 8 | how many bytes the state takes |
 //! | 32 | the model: [`Engine::identity`](crate::Engine::identity) |
-//! | 32 | the adapter, zeros without one |
 //! | 32 | the template |
-//! | 32 | the key: SHA-256 of the version, the three digests and the units |
+//! | 32 | the key: SHA-256 of the version, the two digests and the units |
 //! | … | the units: `0` and a token's four bytes, or `1` and the digest of a picture or a sound; at their end a `2` where the session had gone on otherwise than the prompt |
 //! | … | the state |
 //! | 32 | BLAKE3 of everything above, which takes a third of SHA-256's time |
@@ -99,7 +98,7 @@ impl Snapshot {
     /// Says whether what was computed with `origin` can go on from this.
     ///
     /// # Errors
-    /// [`SnapshotRefusal::OtherModel`], [`SnapshotRefusal::OtherAdapter`] and [`SnapshotRefusal::OtherTemplate`].
+    /// [`SnapshotRefusal::OtherModel`] and [`SnapshotRefusal::OtherTemplate`].
     pub fn check(&self, origin: &SnapshotOrigin) -> Result<(), SnapshotRefusal> {
         self.head.check(origin)
     }
@@ -109,7 +108,7 @@ impl Snapshot {
         &self.head.origin
     }
 
-    /// Returns the key: of model, adapter, template and units.
+    /// Returns the key: of model, template and units.
     pub fn key(&self) -> Digest {
         self.head.key
     }

@@ -267,6 +267,11 @@ fn snapshots() {
         let mut source = SnapshotFolder::new(place).open(&me(), &id("harbour")).unwrap().unwrap();
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut source, &mut bytes).unwrap();
-        same(&description::snapshot(&Snapshot::read(bytes)), &expected(release)["snapshot"], "snapshot");
+        let wanted = match release {
+            // Another layout is refused with its number, and the prompt is computed.
+            "0.1" => json!({"other_version": {"found": 3}}),
+            _ => expected(release)["snapshot"].clone(),
+        };
+        same(&description::snapshot(&Snapshot::read(bytes)), &wanted, "snapshot");
     });
 }

@@ -5,6 +5,7 @@
 //! there are when it starts.
 //!
 //! It does not know conversations, models, or who approves of a call.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(any(feature = "http", feature = "stdio")), allow(dead_code))] // no way leads to a server then
 
 mod catalogue;

@@ -6,41 +6,31 @@ use alloquy_core::media::{Digest, Media};
 use alloquy_core::prompt::Unit;
 
 const MAGIC: [u8; 8] = *b"ALQYSNAP";
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 pub(super) const DIGEST: usize = 32;
 
 /// Where the units begin.
-pub(super) const UNITS: usize = MAGIC.len() + 4 + 8 + 8 + 4 * DIGEST;
+pub(super) const UNITS: usize = MAGIC.len() + 4 + 8 + 8 + 3 * DIGEST;
 
 /// What a state was computed with: with anything else it would be another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SnapshotOrigin {
-    /// The model: [`Engine::identity`](crate::Engine::identity).
+    /// The model, with its adapter where it has one: [`Engine::identity`](crate::Engine::identity).
     pub model: Digest,
-    /// What was put on the model's weights; `None` where nothing was.
-    pub adapter: Option<Digest>,
     /// The template that rendered the prompts.
     pub template: Digest,
 }
 
 impl SnapshotOrigin {
-    /// A model without an adapter.
+    /// A model and a template.
     pub fn new(model: Digest, template: Digest) -> Self {
-        Self { model, adapter: None, template }
+        Self { model, template }
     }
 
-    /// Sets what was put on the model's weights.
-    #[must_use]
-    pub fn adapter(mut self, adapter: Digest) -> Self {
-        self.adapter = Some(adapter);
-        self
-    }
-
-    fn bytes(&self) -> [[u8; DIGEST]; 3] {
-        let adapter = self.adapter.map_or([0; DIGEST], |adapter| *adapter.as_bytes());
-        [*self.model.as_bytes(), adapter, *self.template.as_bytes()]
+    fn bytes(&self) -> [[u8; DIGEST]; 2] {
+        [*self.model.as_bytes(), *self.template.as_bytes()]
     }
 
     /// The key of units that were computed with this.
@@ -61,10 +51,9 @@ pub(super) struct Head {
 impl Head {
     /// Says whether what was computed with `origin` can go on from this.
     pub(super) fn check(&self, origin: &SnapshotOrigin) -> Result<(), SnapshotRefusal> {
-        let SnapshotOrigin { model, adapter, template } = self.origin;
+        let SnapshotOrigin { model, template } = self.origin;
         match () {
             () if model != origin.model => Err(SnapshotRefusal::OtherModel),
-            () if adapter != origin.adapter => Err(SnapshotRefusal::OtherAdapter),
             () if template != origin.template => Err(SnapshotRefusal::OtherTemplate),
             () => Ok(()),
         }
@@ -90,9 +79,9 @@ pub(super) struct Header {
 
 impl Header {
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let [model, adapter, template] = self.origin.bytes();
+        let [model, template] = self.origin.bytes();
         let numbers = [self.units.to_le_bytes(), self.state.to_le_bytes()];
-        let digests = [model, adapter, template, *self.key.as_bytes()];
+        let digests = [model, template, *self.key.as_bytes()];
         [&MAGIC[..], &VERSION.to_le_bytes(), numbers.as_flattened(), digests.as_flattened()].concat()
     }
 
@@ -112,10 +101,9 @@ impl Header {
     fn read_fields(bytes: &mut &[u8]) -> Option<Self> {
         let [units, state] = [u64::from_le_bytes(take(bytes)?), u64::from_le_bytes(take(bytes)?)];
         let model = Digest::from_bytes(take(bytes)?);
-        let adapter = Some(take(bytes)?).filter(|adapter| *adapter != [0; DIGEST]).map(Digest::from_bytes);
         let template = Digest::from_bytes(take(bytes)?);
         let key = Digest::from_bytes(take(bytes)?);
-        Some(Self { units, state, origin: SnapshotOrigin { model, adapter, template }, key })
+        Some(Self { units, state, origin: SnapshotOrigin { model, template }, key })
     }
 
     /// Makes sure that units and state are as long as they say, where there are `found` bytes in all.
@@ -200,7 +188,6 @@ mod tests {
         let others = [
             SnapshotOrigin::new(digest("another"), origin.template),
             SnapshotOrigin::new(origin.model, digest("another")),
-            origin.adapter(digest("adapter")),
         ];
         let encoded = |token| encode(&Beginning { units: vec![Unit::Token(token)], went_on: false });
         let units = encoded(1);

@@ -37,10 +37,8 @@ pub enum SnapshotRefusal {
         /// What the system said.
         message: String,
     },
-    /// It was computed by another model, or by this one run in another way.
+    /// It was computed by another model, by this one run in another way, or with another adapter.
     OtherModel,
-    /// It was computed with another adapter.
-    OtherAdapter,
     /// Its prompt was rendered by another template.
     OtherTemplate,
     /// This engine has no state that can be put back, or cannot say which model it runs.
@@ -65,7 +63,6 @@ impl std::fmt::Display for SnapshotRefusal {
             Self::OtherModel => {
                 formatter.write_str("it is of another model, or of this one run in another way")
             }
-            Self::OtherAdapter => formatter.write_str("it was computed with another adapter"),
             Self::OtherTemplate => formatter.write_str("its prompt was rendered by another template"),
             Self::Unsupported => formatter.write_str("this model's state cannot be put back"),
             Self::Engine { message } => formatter.write_str(message),

@@ -97,7 +97,10 @@ pub(super) fn spending(tree: &Tree) -> Value {
 
 /// Describes a snapshot, or why it is refused.
 pub(super) fn snapshot(read: &Result<Snapshot, SnapshotRefusal>) -> Value {
-    let snapshot = read.as_ref().unwrap();
+    let snapshot = match read {
+        Ok(snapshot) => snapshot,
+        Err(refusal) => return json!(refusal),
+    };
     let mut units = Vec::new();
     for unit in snapshot.units() {
         units.push(match unit {
@@ -105,7 +108,6 @@ pub(super) fn snapshot(read: &Result<Snapshot, SnapshotRefusal>) -> Value {
             Unit::Media(media) => json!({"media": media.digest()}),
         });
     }
-    json!({"model": snapshot.origin().model, "adapter": snapshot.origin().adapter,
-        "template": snapshot.origin().template, "key": snapshot.key(), "units": units,
+    json!({"model": snapshot.origin().model, "template": snapshot.origin().template, "key": snapshot.key(), "units": units,
         "state": Digest::of(snapshot.state())})
 }
