@@ -2,11 +2,11 @@
 //! long sentences.
 
 mod code;
+mod place;
 mod prose;
 mod words;
 
-use clap::ValueEnum;
-
+pub use self::place::{Count, Place};
 use crate::{Error, File, Result, Tree, root};
 
 /// Counts what makes code and prose hard to read, and compares the counts with their limits.
@@ -15,34 +15,6 @@ pub struct Style {
     /// Prints every place of one count instead.
     #[arg(long, value_name = "COUNT")]
     list: Option<Count>,
-}
-
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Count {
-    /// Closures that are given a name.
-    Closures,
-    /// Several names bound at once to a tuple that is written out.
-    Tuples,
-    /// Matches on a boolean.
-    Matches,
-    /// Words that are not the field's.
-    Words,
-    /// Sentences of more than 30 words.
-    Sentences,
-}
-
-/// A place that is counted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Which count it belongs to.
-    pub count: Count,
-    /// The file, relative to the root.
-    pub path: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// What is there, or what would be better.
-    pub text: String,
 }
 
 /// The figures of a tree of files.

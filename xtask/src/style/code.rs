@@ -4,7 +4,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Arm, Expr, ExprMatch, Lit, Local, Pat};
 
-use super::{Count, Place};
+use super::place::{Count, Place};
 use crate::{Error, Result};
 
 /// Returns the code above the tests of a file.

@@ -1,6 +1,6 @@
 //! Paragraphs of comments and pages, and their sentences. Code within them counts as one word.
 
-use super::{Count, Place};
+use super::place::{Count, Place};
 
 /// How many words a sentence may have.
 const LONG: usize = 30;

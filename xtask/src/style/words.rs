@@ -2,8 +2,8 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 
+use super::place::{Count, Place};
 use super::prose::Paragraph;
-use super::{Count, Place};
 use crate::{Error, Result};
 
 /// What is not written, and what is written instead. Each is looked for as whole words, in small letters.
