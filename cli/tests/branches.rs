@@ -22,7 +22,7 @@ fn program() -> Program {
             let mut node = Node::new(Some(question.id), Message::assistant(text));
             let mut facts = ReplyFacts::new(model);
             facts.usage = Some(Usage::new(1000, 100));
-            node.reply = Some(facts);
+            node.reply = Some(Box::new(facts));
             node
         };
         let nodes = [question.clone(), answer("Green,\nplease", "gpt-4o"), answer("No", "my own")];

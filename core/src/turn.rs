@@ -450,7 +450,7 @@ impl Line {
         }
         node.tokens.clone_from(&reply.tokens);
         ask.mark(&mut node);
-        node.reply = Some(facts(&self.model, reply, ask));
+        node.reply = Some(Box::new(facts(&self.model, reply, ask)));
         node
     }
 

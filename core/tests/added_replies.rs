@@ -25,7 +25,7 @@ fn an_added_reply_keeps_its_facts_and_counts() {
         let reply = TurnRequest::from(Message::assistant("Hello!")).reply_facts(facts());
         conversation.add(reply.label("first").metadata("model", "of a car")).await.unwrap();
         let node = conversation.history().await.unwrap().pop().unwrap();
-        assert_eq!(node.reply, Some(facts()));
+        assert_eq!(node.reply.as_deref(), Some(&facts()));
         assert_eq!((node.model(), node.status), (Some("gpt-4o"), NodeStatus::Complete));
         assert_eq!((node.label.as_deref(), &node.metadata["model"]), (Some("first"), &json!("of a car")));
         assert_eq!(node.usage(), Some(Usage::new(1000, 100)));
@@ -40,7 +40,7 @@ fn of_several_messages_the_last_has_the_facts() {
         conversation.add(TurnRequest::from(messages).reply_facts(facts())).await.unwrap();
         let models: Vec<_> =
             conversation.history().await.unwrap().iter().map(|node| node.reply.clone()).collect();
-        assert_eq!(models, [None, Some(facts())]);
+        assert_eq!(models, [None, Some(Box::new(facts()))]);
     });
 }
 

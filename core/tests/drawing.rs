@@ -45,7 +45,7 @@ fn another_template_than_above_is_told_of() {
         let mut node = Node::new(above, Message::assistant(said));
         let mut facts = ReplyFacts::new("tiny");
         facts.template = template.map(|source| Digest::of(source.as_bytes()));
-        node.reply = Some(facts);
+        node.reply = Some(Box::new(facts));
         above = Some(node.id);
         tree.insert(node).unwrap();
     }

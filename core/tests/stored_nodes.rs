@@ -29,7 +29,7 @@ fn reply(change: impl FnOnce(&mut ReplyFacts)) -> Node {
     let mut facts = ReplyFacts::new("tiny");
     change(&mut facts);
     let mut node = Node::new(None, Message::assistant("Hello!")).with_id(ID.parse().unwrap());
-    node.reply = Some(facts);
+    node.reply = Some(Box::new(facts));
     node
 }
 
@@ -237,7 +237,7 @@ proptest! {
         let mut node = Node::new(None, Message::new(role, Vec::<alloquy_core::Content>::new()));
         node.status = NodeStatus::Interrupted;
         node.metadata = metadata;
-        node.reply = is_reply.then(|| ReplyFacts::new("tiny"));
+        node.reply = is_reply.then(|| Box::new(ReplyFacts::new("tiny")));
         node.label = label.then(|| "first".to_owned());
         let written = serde_json::to_value(&node).unwrap();
         prop_assert_eq!(read(&written), node, "{}", written);

@@ -20,13 +20,13 @@ use crate::prices::{Day, PriceTable, TokenCount};
 /// let mut facts = ReplyFacts::new("gpt-4o");
 /// facts.usage = Some(usage);
 /// let mut reply = Node::new(None, Message::assistant("Hello!"));
-/// reply.reply = Some(facts.clone());
+/// reply.reply = Some(Box::new(facts.clone()));
 /// let spent = Spending::of([&reply], &PriceTable::example());
 /// // 600 at 2.50, 400 at 1.25 and 30 at 10 for a million.
 /// assert_eq!(spent.total().map(|total| total.to_string()).as_deref(), Some("0.0023"));
 ///
 /// facts.model = "my own".into();
-/// reply.reply = Some(facts);
+/// reply.reply = Some(Box::new(facts));
 /// assert_eq!(Spending::of([&reply], &PriceTable::example()).total(), None);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -18,7 +18,7 @@ fn reply(model: &str, usage: Usage) -> Node {
     let mut node = Node::new(None, Message::assistant("x"));
     let mut facts = ReplyFacts::new(model);
     facts.usage = Some(usage);
-    node.reply = Some(facts);
+    node.reply = Some(Box::new(facts));
     node
 }
 
@@ -58,7 +58,7 @@ fn what_nobody_knows_is_not_zero() {
     let prices = table(&json!([{"models": ["m"], "input": "1", "output": "1"}]));
     let (known, unknown) = (reply("m", Usage::new(10, 0)), reply("n", Usage::default()));
     let mut dropped = reply("m", Usage::default());
-    dropped.reply = Some(ReplyFacts::new("m"));
+    dropped.reply = Some(Box::new(ReplyFacts::new("m")));
     let typed = Node::new(None, Message::assistant("by hand"));
     let spent = Spending::of([&known, &unknown, &dropped, &typed], &prices);
     assert_eq!((spent.replies, spent.uncounted, spent.total()), (3, 1, None));

@@ -94,7 +94,7 @@ fn rich() -> Archive {
     let mut facts = ReplyFacts::new("m");
     facts.finish = Some(FinishReason::Length);
     facts.facts = json!({"alloquy.redaction": 2}).as_object().unwrap().clone();
-    answer.reply = Some(facts);
+    answer.reply = Some(Box::new(facts));
     answer.label = Some("first".to_owned());
     let picture = Media::new("image/png", b"no picture".to_vec());
     let other = Node::new(

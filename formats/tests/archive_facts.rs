@@ -195,7 +195,7 @@ proptest! {
             } else {
                 node.metadata = metadata;
                 node.label = label.clone();
-                node.reply = model.map(ReplyFacts::new);
+                node.reply = model.map(|name| Box::new(ReplyFacts::new(name)));
             }
             labels.extend(label.map(|label| (node.id.to_string(), label.into())));
             nodes.push(node);

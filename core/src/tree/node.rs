@@ -33,7 +33,7 @@ pub enum NodeStatus {
 ///
 /// let question = Node::new(None, Message::user("Tea?"));
 /// let mut reply = Node::new(Some(question.id), Message::assistant("Please."));
-/// reply.reply = Some(ReplyFacts::new("tiny"));
+/// reply.reply = Some(Box::new(ReplyFacts::new("tiny")));
 /// reply.metadata.insert("model".into(), "of a car".into());
 /// assert_eq!((question.model(), reply.model()), (None, Some("tiny")));
 /// ```
@@ -51,8 +51,9 @@ pub struct Node {
     pub status: NodeStatus,
     /// The ids that a model sampled this message as.
     pub tokens: Vec<TokenId>,
-    /// The facts of a reply; `None` for a message that no model generated here.
-    pub reply: Option<ReplyFacts>,
+    /// The facts of a reply; `None` for a message that no model generated here. They are in a box because most nodes have none,
+    /// and a store reads thousands of nodes at once.
+    pub reply: Option<Box<ReplyFacts>>,
     /// The name of the prompt that made the message.
     pub prompt_name: Option<String>,
     /// The label that the node was made with; [`Annotations::label`](crate::annotations::Annotations::label) returns its label now.
@@ -146,7 +147,7 @@ impl Serialize for Node {
             message: &self.message,
             status: self.status,
             tokens: &self.tokens,
-            reply: is_written.then_some(self.reply.as_ref()),
+            reply: is_written.then_some(self.reply.as_deref()),
             prompt_name: self.prompt_name.as_deref(),
             label: self.label.as_deref(),
             metadata: &self.metadata,
@@ -168,7 +169,7 @@ struct StoredNode {
     tokens: Vec<TokenId>,
     /// `None` where the field is absent.
     #[serde(default, deserialize_with = "present")]
-    reply: Option<Option<ReplyFacts>>,
+    reply: Option<Option<Box<ReplyFacts>>>,
     #[serde(default)]
     prompt_name: Option<String>,
     #[serde(default)]
@@ -180,7 +181,7 @@ struct StoredNode {
 /// Tells a field that is `null` from one that is absent.
 fn present<'de, D: Deserializer<'de>>(
     deserializer: D,
-) -> std::result::Result<Option<Option<ReplyFacts>>, D::Error> {
+) -> std::result::Result<Option<Option<Box<ReplyFacts>>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
@@ -189,7 +190,7 @@ impl StoredNode {
     fn lift(&mut self) {
         let mut reply = None;
         if self.message.role == Role::Assistant {
-            reply = ReplyFacts::take_from(&mut self.metadata);
+            reply = ReplyFacts::take_from(&mut self.metadata).map(Box::new);
         }
         self.reply = Some(reply);
         if self.prompt_name.is_none() {

@@ -107,7 +107,7 @@ impl Abandoned {
     fn node(&self, parent: Option<NodeId>, said: Message) -> Node {
         let mut node = Node::new(parent, said);
         node.status = NodeStatus::Interrupted;
-        node.reply = Some(self.facts.clone());
+        node.reply = Some(Box::new(self.facts.clone()));
         node.label.clone_from(&self.label);
         node.metadata.clone_from(&self.metadata);
         node

@@ -240,7 +240,7 @@ impl TurnRequest {
         if facts.finish.is_some_and(FinishReason::is_interrupted) {
             last.status = NodeStatus::Interrupted;
         }
-        last.reply = Some(facts.clone());
+        last.reply = Some(Box::new(facts.clone()));
         Ok(())
     }
 

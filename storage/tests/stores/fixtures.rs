@@ -47,7 +47,7 @@ fn said() -> [Node; 5] {
     usage.reused = 4;
     facts.usage = Some(usage);
     facts.finish = Some(FinishReason::Stop);
-    reply.reply = Some(facts);
+    reply.reply = Some(Box::new(facts));
     reply.label = Some("first".to_owned());
     let mut cut = Node::new(Some(question.id), Message::assistant("Green, b"));
     cut.status = NodeStatus::Interrupted;

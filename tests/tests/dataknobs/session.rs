@@ -184,7 +184,7 @@ impl Session {
         node.label = take_text(&mut node.metadata, "label");
         node.prompt_name = take_text(&mut node.metadata, "prompt_name");
         if node.message.role == Role::Assistant {
-            node.reply = ReplyFacts::take_from(&mut node.metadata);
+            node.reply = ReplyFacts::take_from(&mut node.metadata).map(Box::new);
         }
         self.append_node(&node)
     }

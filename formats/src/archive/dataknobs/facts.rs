@@ -153,7 +153,7 @@ pub(super) fn set(node: &mut Node, mut flat: Map<String, Value>) {
     node.prompt_name = take_text(&mut flat, PROMPT);
     node.reply = None;
     if node.message.role == Role::Assistant {
-        node.reply = ReplyFacts::take_from(&mut flat);
+        node.reply = ReplyFacts::take_from(&mut flat).map(Box::new);
     }
     node.metadata = flat;
 }
@@ -167,7 +167,7 @@ fn take_text(metadata: &mut Map<String, Value>, name: &str) -> Option<String> {
 /// What one map cannot say of a node: facts of middleware, and metadata under names that facts have.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Unmixed {
-    reply: Option<ReplyFacts>,
+    reply: Option<Box<ReplyFacts>>,
     label: Option<String>,
     prompt_name: Option<String>,
     /// The entries under names that facts have.

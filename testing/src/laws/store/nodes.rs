@@ -54,7 +54,7 @@ pub async fn other_content_is_a_conflict(store: &dyn ConversationStore) {
     let mut moved = nodes[1].clone();
     moved.parent = None;
     let mut reported = nodes[1].clone();
-    reported.reply = Some(ReplyFacts::new("model"));
+    reported.reply = Some(Box::new(ReplyFacts::new("model")));
     for other in [said, moved, reported] {
         let error = kind(store.append(&me(), &id, &[fresh.clone(), other]).await);
         assert_eq!(error, Some(ErrorKind::Conflict), "a known id with other content is a conflict");

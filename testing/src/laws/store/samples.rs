@@ -74,7 +74,7 @@ pub(super) fn rich_nodes() -> Vec<Node> {
     let mut answer = Node::new(Some(question.id), Message::new(Role::Assistant, parts));
     answer.tokens = vec![0, 1, u32::MAX];
     answer.status = NodeStatus::Interrupted;
-    answer.reply = Some(rich_facts());
+    answer.reply = Some(Box::new(rich_facts()));
     answer.label = Some(String::new());
     // The host's keys may be those by which version 0.1 stored facts.
     answer.metadata = object(json!({"usage": {"prompt": 12, "completion": 3}, "label": "", "cost": 0.00072}));
